@@ -1,0 +1,25 @@
+/** One line for each event: JSON, or readable text on a terminal. Never hand it secrets, bodies or addresses. */
+import pino from 'pino'
+import pretty from 'pino-pretty'
+import { config } from './config'
+
+const options = { level: config.LOG_LEVEL, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }
+
+export const log =
+  config.LOG_FORMAT === 'text'
+    ? pino(options, pretty({ colorize: process.stdout.isTTY, translateTime: 'HH:MM:ss', sync: true }))
+    : pino(options)
+
+/**
+ * What may be logged of an error: its name, code and stack. Drizzle's messages hold the parameters of the statement
+ * and driver errors hold values (`detail`), so neither is passed on whole.
+ */
+export function safeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { name: typeof error }
+  const cause = error.cause
+  const inner = cause instanceof Error ? safeError(cause) : undefined
+  const code = 'code' in error ? error.code : undefined
+  const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '))
+  const message = code !== undefined || inner ? undefined : error.message
+  return { name: error.name, code, message, stack: frames.slice(0, 6).join('\n'), cause: inner }
+}
