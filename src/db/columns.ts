@@ -1,0 +1,41 @@
+/** Columns that read as the wire does, so that a select list is a response (decisions.md section 1). */
+import { randomUUIDv7 } from 'bun'
+import { type SQL, sql } from 'drizzle-orm'
+import { customType, numeric, uuid } from 'drizzle-orm/pg-core'
+
+/** A new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. */
+export const newId = (): string => randomUUIDv7()
+
+/** A point in time: `timestamptz` with microseconds in the table, `YYYY-MM-DDThh:mm:ssZ` when read. */
+export const instant = customType<{ data: string; driverData: string }>({
+  dataType: () => 'timestamp with time zone',
+})
+
+/** The time of creation is the time in the row's id, computed by the database, so order by id is order by time. */
+export const createdAt = () =>
+  instant()
+    .notNull()
+    .generatedAlwaysAs((): SQL => sql`uuid_time(id)`)
+
+/** Set by the database on insert; commands write `now()` on every change. */
+export const updatedAt = () => instant().notNull().default(sql`now()`)
+
+/** An id that the application makes (see `newId`). */
+export const id = () => uuid().notNull().$defaultFn(newId)
+
+/** An hourly rate: 0 to 1,000,000 with two decimals, a JSON number when read. */
+export const rate = () => numeric({ precision: 9, scale: 2, mode: 'number' })
+
+/** An amount of money with two decimals, a JSON number when read. */
+export const money = () => numeric({ precision: 14, scale: 2, mode: 'number' })
+
+/** A document of lexemes (PostgreSQL full text search). */
+export const tsvector = customType<{ data: string; driverData: string }>({ dataType: () => 'tsvector' })
+
+/** Bytes. */
+export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
+
+/** PostgreSQL's form of a timestamp (session time zone UTC) as the wire's: whole seconds, cut. */
+export function toInstant(text: string): string {
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}Z`
+}

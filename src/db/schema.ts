@@ -1,0 +1,720 @@
+/**
+ * Every table, constraint and word list on one page.
+ *
+ * `organization_id` is first in the primary key and in every foreign key of a tenant's table, so that a row can never
+ * point into another organization. Ids are UUIDv7 and `created_at` is computed from them: order by id is order by time.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import {
+  type AnyPgColumn,
+  bigint,
+  boolean,
+  check,
+  date,
+  foreignKey,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  unique,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { bytes, createdAt, id, instant, money, rate, tsvector, updatedAt } from './columns'
+
+export const ROLES = ['admin', 'agent'] as const
+export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
+/** Ordered by rank, lowest first. */
+export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
+export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
+export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
+export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
+export const RECIPIENT_KINDS = ['to', 'cc'] as const
+export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
+export const WEBHOOK_STATUSES = ['active', 'failed'] as const
+export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound'] as const
+export const ACTOR_TYPES = ['user', 'contact', 'system'] as const
+export const INBOUND_OUTCOMES = [
+  'pending',
+  'ticket',
+  'message',
+  'bounce',
+  'duplicate',
+  'own',
+  'unmatched_bounce',
+  'unparsed',
+] as const
+export const THREADING_RULES = ['in_reply_to', 'references', 'reply_tag', 'subject_code', 'new'] as const
+export const EVENTS = [
+  'ticket.created',
+  'ticket.updated',
+  'ticket.deleted',
+  'ticket.assigned',
+  'ticket.status_changed',
+  'message.created',
+  'message.deleted',
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'time_entry.created',
+  'time_entry.updated',
+  'time_entry.deleted',
+  'test.ping',
+] as const
+
+export const organizations = pgTable(
+  'organizations',
+  {
+    id: id().primaryKey(),
+    /** Short number of the organization: the prefix of its words in the search index. */
+    number: integer().notNull().generatedAlwaysAsIdentity(),
+    name: text().notNull(),
+    ticket_prefix: text().notNull().default('TKT'),
+    hourly_rate: rate(),
+    currency: text().notNull().default('USD'),
+    reopen_on_reply: boolean().notNull().default(true),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    check('organizations_ticket_prefix', isPrefix(table.ticket_prefix)),
+    check('organizations_hourly_rate', isRate(table.hourly_rate)),
+    check('organizations_currency', isCurrency(table.currency)),
+  ],
+)
+
+/** The next ticket number of each organization; updated in short transactions of its own (`tickets/code.ts`). */
+export const ticket_counters = pgTable('ticket_counters', {
+  organization_id: uuid()
+    .primaryKey()
+    .references(() => organizations.id),
+  next_number: integer().notNull().default(1),
+})
+
+/** Accounts, shared by organizations. */
+export const users = pgTable(
+  'users',
+  {
+    id: id().primaryKey(),
+    email: text().notNull(),
+    name: text().notNull(),
+    password_hash: text().notNull(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [uniqueIndex('users_email').on(sql`lower(${table.email})`)],
+)
+
+/** A user in an organization. Removal only marks the row: tickets and time entries keep pointing at it. */
+export const memberships = pgTable(
+  'memberships',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    user_id: uuid()
+      .notNull()
+      .references(() => users.id),
+    role: text({ enum: ROLES }).notNull().default('agent'),
+    active: boolean().notNull().default(true),
+    hourly_rate: rate(),
+    currency: text(),
+    created_at: instant().notNull().default(sql`clock_timestamp()`),
+    updated_at: updatedAt(),
+    removed_at: instant(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.user_id] }),
+    index('memberships_user').on(table.user_id, table.created_at),
+    check('memberships_role', isOneOf(table.role, ROLES)),
+    check('memberships_hourly_rate', isRate(table.hourly_rate)),
+    check('memberships_currency', isCurrency(table.currency)),
+  ],
+)
+
+export const refresh_tokens = pgTable(
+  'refresh_tokens',
+  {
+    token_hash: bytes().primaryKey(),
+    user_id: uuid()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    expires_at: instant().notNull(),
+    created_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [index('refresh_tokens_user').on(table.user_id), index('refresh_tokens_expiry').on(table.expires_at)],
+)
+
+export const mailboxes = pgTable(
+  'mailboxes',
+  {
+    ...root(),
+    address: text().notNull(),
+    name: text(),
+    active: boolean().notNull().default(true),
+    is_default: boolean().notNull().default(false),
+    plus_addressing: boolean().notNull().default(true),
+    smtp_host: text(),
+    smtp_port: integer(),
+    smtp_security: text({ enum: SMTP_SECURITIES }),
+    smtp_username: text(),
+    /** Encrypted with a key derived from SECRET_KEY. */
+    smtp_password: text(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('mailboxes_address').on(sql`lower(${table.address})`),
+    uniqueIndex('mailboxes_default').on(table.organization_id).where(sql`${table.is_default}`),
+    check('mailboxes_smtp_security', isOneOf(table.smtp_security, SMTP_SECURITIES)),
+    check('mailboxes_smtp_port', sql`${table.smtp_port} between 1 and 65535`),
+    check(
+      'mailboxes_smtp_complete',
+      sql`num_nulls(${table.smtp_host}, ${table.smtp_port}, ${table.smtp_security}) in (0, 3)`,
+    ),
+  ],
+)
+
+export const companies = pgTable(
+  'companies',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** Lower case, punycode; in the order given. */
+    domains: text().array().notNull().default(sql`'{}'`),
+    hourly_rate: rate(),
+    currency: text(),
+    ticket_prefix: text(),
+    notes: text(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('companies_domains').using('gin', table.organization_id, table.domains),
+    check('companies_hourly_rate', isRate(table.hourly_rate)),
+    check('companies_currency', isCurrency(table.currency)),
+    check('companies_ticket_prefix', isPrefix(table.ticket_prefix)),
+    check('companies_domains_count', sql`cardinality(${table.domains}) <= 20`),
+  ],
+)
+
+export const contacts = pgTable(
+  'contacts',
+  {
+    ...root(),
+    name: text().notNull(),
+    email: text().notNull(),
+    phone: text(),
+    company_id: uuid(),
+    notes: text(),
+    /** Name and email without case and accents, for the substring search. */
+    search: text().notNull(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('contacts_email').on(table.organization_id, sql`lower(${table.email})`),
+    index('contacts_company').on(table.organization_id, table.company_id, table.id),
+    index('contacts_search').using('gin', table.organization_id, sql`${table.search} gin_trgm_ops`),
+    reference('contacts_company', [table.organization_id, table.company_id], companies),
+  ],
+)
+
+export const tickets = pgTable(
+  'tickets',
+  {
+    ...tenant(),
+    number: integer().notNull(),
+    code: text().notNull(),
+    subject: text().notNull(),
+    status: text({ enum: TICKET_STATUSES }).notNull().default('open'),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull().default('normal'),
+    contact_id: uuid(),
+    company_id: uuid(),
+    assignee_id: uuid(),
+    /** The mailbox that received the conversation; answers leave from it. */
+    mailbox_id: uuid(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+    /** Set when the ticket is hidden; it is purged after the retention. */
+    deleted_at: instant(),
+    /** Set when only id, code and subject are left, for the time that was logged. */
+    purged_at: instant(),
+  },
+  (table) => {
+    const live = sql`${table.deleted_at} is null`
+    return [
+      primaryKey({ columns: [table.organization_id, table.id] }),
+      unique('tickets_number').on(table.organization_id, table.number),
+      index('tickets_live').on(table.organization_id, table.id).where(live),
+      index('tickets_status').on(table.organization_id, table.status, table.id).where(live),
+      index('tickets_assignee').on(table.organization_id, table.assignee_id, table.status, table.id).where(live),
+      index('tickets_contact').on(table.organization_id, table.contact_id, table.id).where(live),
+      index('tickets_company').on(table.organization_id, table.company_id, table.id).where(live),
+      index('tickets_updated').on(table.organization_id, table.updated_at, table.id).where(live),
+      index('tickets_priority').on(table.organization_id, sql`ticket_rank(${table.priority})`, table.id).where(live),
+      index('tickets_deleted').on(table.deleted_at).where(sql`${table.deleted_at} is not null and purged_at is null`),
+      reference('tickets_contact', [table.organization_id, table.contact_id], contacts),
+      reference('tickets_company', [table.organization_id, table.company_id], companies),
+      reference('tickets_mailbox', [table.organization_id, table.mailbox_id], mailboxes),
+      foreignKey({
+        name: 'tickets_assignee_fk',
+        columns: [table.organization_id, table.assignee_id],
+        foreignColumns: [memberships.organization_id, memberships.user_id],
+      }),
+      check('tickets_status', isOneOf(table.status, TICKET_STATUSES)),
+      check('tickets_priority', isOneOf(table.priority, TICKET_PRIORITIES)),
+      check('tickets_number_positive', sql`${table.number} > 0`),
+    ]
+  },
+)
+
+/** One search document for each ticket; every word is prefixed with the organization's number. */
+export const ticket_search = pgTable(
+  'ticket_search',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    document: tsvector().notNull(),
+    /** Bytes of words added so far: a bound for the size of the document (`tickets/search.ts`). */
+    size: integer().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id] }),
+    index('ticket_search_document').using('gin', table.document),
+    reference('ticket_search_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+  ],
+)
+
+export const labels = pgTable(
+  'labels',
+  {
+    ...root(),
+    name: text().notNull(),
+    color: text().notNull(),
+    description: text(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('labels_name').on(table.organization_id, sql`lower(${table.name})`),
+    check('labels_color', sql`${table.color} ~ '^#[0-9A-Fa-f]{6}$'`),
+  ],
+)
+
+export const ticket_labels = pgTable(
+  'ticket_labels',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    label_id: uuid().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id, table.label_id] }),
+    index('ticket_labels_label').on(table.organization_id, table.label_id, table.ticket_id),
+    reference('ticket_labels_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    reference('ticket_labels_label', [table.organization_id, table.label_id], labels, 'cascade'),
+  ],
+)
+
+export const messages = pgTable(
+  'messages',
+  {
+    ...tenant(),
+    ticket_id: uuid().notNull(),
+    /** As given by the agent, or the plain text of the email. */
+    body: text().notNull(),
+    /** Safe to put in a page. */
+    body_html: text().notNull(),
+    /** The new part of an inbound email, without quoted history and signature. */
+    reply_text: text(),
+    is_internal: boolean().notNull().default(false),
+    direction: text({ enum: MESSAGE_DIRECTIONS }),
+    sender_name: text().notNull(),
+    sender_email: text(),
+    auto_reply: boolean().notNull().default(false),
+    cc: text().array().notNull().default(sql`'{}'`),
+    /** Without angle brackets. */
+    email_message_id: text(),
+    email_status: text({ enum: EMAIL_STATUSES }).notNull().default('none'),
+    email_error: text(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('messages_ticket').on(table.organization_id, table.ticket_id, table.id),
+    reference('messages_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    check('messages_direction', isOneOf(table.direction, MESSAGE_DIRECTIONS)),
+    check('messages_note', sql`${table.is_internal} = (${table.direction} is null)`),
+    check('messages_email_status', isOneOf(table.email_status, EMAIL_STATUSES)),
+  ],
+)
+
+/** To whom a message goes by email, and what became of it. */
+export const message_recipients = pgTable(
+  'message_recipients',
+  {
+    organization_id: uuid().notNull(),
+    message_id: uuid().notNull(),
+    position: integer().notNull(),
+    kind: text({ enum: RECIPIENT_KINDS }).notNull(),
+    name: text(),
+    email: text().notNull(),
+    status: text({ enum: RECIPIENT_STATUSES }).notNull().default('queued'),
+    error: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.message_id, table.position] }),
+    reference('message_recipients_message', [table.organization_id, table.message_id], messages, 'cascade'),
+    check('message_recipients_kind', isOneOf(table.kind, RECIPIENT_KINDS)),
+    check('message_recipients_status', isOneOf(table.status, RECIPIENT_STATUSES)),
+  ],
+)
+
+/** Message-IDs that lead to a ticket: of its messages, and of ancestors that its messages referred to. */
+export const email_anchors = pgTable(
+  'email_anchors',
+  {
+    organization_id: uuid().notNull(),
+    /** Without angle brackets. */
+    email_message_id: text().notNull(),
+    ticket_id: uuid().notNull(),
+    message_id: uuid(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.email_message_id, table.ticket_id] }),
+    index('email_anchors_ticket').on(table.organization_id, table.ticket_id),
+    index('email_anchors_message').on(table.organization_id, table.message_id),
+    reference('email_anchors_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    reference('email_anchors_message', [table.organization_id, table.message_id], messages),
+  ],
+)
+
+/** Who takes part in a ticket's conversation besides its contact. */
+export const participants = pgTable(
+  'participants',
+  {
+    ...tenant(),
+    ticket_id: uuid().notNull(),
+    name: text(),
+    email: text().notNull(),
+    contact_id: uuid(),
+    confirmed: boolean().notNull().default(true),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('participants_email').on(table.organization_id, table.ticket_id, sql`lower(${table.email})`),
+    index('participants_contact').on(table.organization_id, table.contact_id),
+    reference('participants_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    reference('participants_contact', [table.organization_id, table.contact_id], contacts),
+  ],
+)
+
+export const attachments = pgTable(
+  'attachments',
+  {
+    ...tenant(),
+    /** Null until a message uses the upload. */
+    message_id: uuid(),
+    filename: text().notNull(),
+    content_type: text().notNull(),
+    size: bigint({ mode: 'number' }).notNull(),
+    /** SHA-256 of the bytes, lower case hex: the ETag. */
+    digest: text().notNull(),
+    storage_key: text().notNull(),
+    /** Content-ID of an inline image of an email, without angle brackets. */
+    content_id: text(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('attachments_message').on(table.organization_id, table.message_id, table.id),
+    index('attachments_unused').on(table.id).where(sql`${table.message_id} is null`),
+    reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),
+    check('attachments_size', sql`${table.size} >= 0`),
+  ],
+)
+
+/** Stored bytes whose row is gone, or is not yet certain; removed by a background job after `due_at`. */
+export const storage_removals = pgTable(
+  'storage_removals',
+  {
+    storage_key: text().primaryKey(),
+    due_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [index('storage_removals_due').on(table.due_at)],
+)
+
+export const time_entries = pgTable(
+  'time_entries',
+  {
+    ...tenant(),
+    ticket_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    duration_minutes: integer().notNull(),
+    description: text(),
+    billable: boolean().notNull().default(true),
+    /** Fixed when the time is logged. */
+    rate: rate(),
+    currency: text().notNull(),
+    amount: money().generatedAlwaysAs((): SQL => sql`round(duration_minutes * rate / 60, 2)`),
+    date: date().notNull(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('time_entries_date').on(table.organization_id, table.date, table.id),
+    index('time_entries_ticket').on(table.organization_id, table.ticket_id, table.date, table.id),
+    index('time_entries_user').on(table.organization_id, table.user_id, table.date, table.id),
+    reference('time_entries_ticket', [table.organization_id, table.ticket_id], tickets, 'restrict'),
+    foreignKey({
+      name: 'time_entries_user_fk',
+      columns: [table.organization_id, table.user_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }),
+    check('time_entries_duration', sql`${table.duration_minutes} between 1 and 525600`),
+    check('time_entries_rate', isRate(table.rate)),
+    check('time_entries_currency', isCurrency(table.currency)),
+  ],
+)
+
+/** The activity timeline of a ticket. */
+export const activities = pgTable(
+  'activities',
+  {
+    ...tenant(),
+    ticket_id: uuid().notNull(),
+    type: text().notNull(),
+    actor_type: text({ enum: ACTOR_TYPES }).notNull(),
+    actor_id: uuid(),
+    actor_name: text(),
+    data: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('activities_ticket').on(table.organization_id, table.ticket_id, table.id),
+    reference('activities_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    check('activities_actor_type', isOneOf(table.actor_type, ACTOR_TYPES)),
+  ],
+)
+
+export const webhooks = pgTable(
+  'webhooks',
+  {
+    ...root(),
+    url: text().notNull(),
+    events: text({ enum: EVENTS }).array().notNull(),
+    /** Encrypted with a key derived from SECRET_KEY. */
+    secret: text(),
+    active: boolean().notNull().default(true),
+    status: text({ enum: WEBHOOK_STATUSES }).notNull().default('active'),
+    failure_count: integer().notNull().default(0),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+    /** Hidden; the row stays until the retention has removed its deliveries. */
+    deleted_at: instant(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    check('webhooks_status', isOneOf(table.status, WEBHOOK_STATUSES)),
+    check('webhooks_events', sql`cardinality(${table.events}) > 0`),
+    check('webhooks_failure_count', sql`${table.failure_count} >= 0`),
+  ],
+)
+
+/** What happened, with the exact bytes that its deliveries send. */
+export const events = pgTable(
+  'events',
+  {
+    ...tenant(),
+    type: text({ enum: EVENTS }).notNull(),
+    body: text().notNull(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('events_age').on(table.id),
+    check('events_type', isOneOf(table.type, EVENTS)),
+  ],
+)
+
+/** One event for one webhook. */
+export const deliveries = pgTable(
+  'deliveries',
+  {
+    ...tenant(),
+    webhook_id: uuid().notNull(),
+    event_id: uuid().notNull(),
+    event: text({ enum: EVENTS }).notNull(),
+    status: text({ enum: DELIVERY_STATUSES }).notNull().default('pending'),
+    attempts: integer().notNull().default(0),
+    response_code: integer(),
+    response_time_ms: integer(),
+    error: text(),
+    next_attempt_at: instant(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('deliveries_webhook').on(table.organization_id, table.webhook_id, table.id),
+    index('deliveries_event').on(table.organization_id, table.event_id),
+    index('deliveries_age').on(table.id),
+    reference('deliveries_webhook', [table.organization_id, table.webhook_id], webhooks, 'cascade'),
+    reference('deliveries_event', [table.organization_id, table.event_id], events, 'cascade'),
+    check('deliveries_status', isOneOf(table.status, DELIVERY_STATUSES)),
+    check('deliveries_attempts', sql`${table.attempts} >= 0`),
+  ],
+)
+
+export const delivery_attempts = pgTable(
+  'delivery_attempts',
+  {
+    organization_id: uuid().notNull(),
+    delivery_id: uuid().notNull(),
+    attempt: integer().notNull(),
+    started_at: instant().notNull(),
+    response_code: integer(),
+    response_time_ms: integer().notNull(),
+    error: text(),
+    /** The first 4 KiB of the receiver's answer. */
+    response_head: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.delivery_id, table.attempt] }),
+    reference('delivery_attempts_delivery', [table.organization_id, table.delivery_id], deliveries, 'cascade'),
+    check('delivery_attempts_attempt', sql`${table.attempt} > 0`),
+  ],
+)
+
+/**
+ * Work that is left: a row for each webhook delivery to send (id of the delivery), each email to send (id of the
+ * message) and each inbound email to file (id of the ledger row). Finished work has no row here.
+ */
+export const outbox = pgTable(
+  'outbox',
+  {
+    organization_id: uuid().notNull(),
+    id: uuid().notNull(),
+    kind: text({ enum: OUTBOX_KINDS }).notNull(),
+    /** What shares a limit of work in flight: the webhook, the mailbox, the organization. */
+    lane_id: uuid().notNull(),
+    /** When it is due; infinity while its webhook is failed. */
+    run_at: instant().notNull().default(sql`now()`),
+    lease_until: instant().notNull().default(sql`'-infinity'`),
+    /** Who holds the lease; every settle names it, so that a late worker changes nothing. */
+    lease_token: uuid(),
+    attempts: integer().notNull().default(0),
+    /** Times it was leased; far more than attempts means that it kills its worker. */
+    claims: integer().notNull().default(0),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('outbox_due').on(table.kind, table.run_at),
+    index('outbox_lane').on(table.lane_id, table.run_at),
+    check('outbox_kind', isOneOf(table.kind, OUTBOX_KINDS)),
+    check('outbox_counts', sql`${table.attempts} >= 0 and ${table.claims} >= 0`),
+  ],
+)
+
+/** The mail ledger: a row for every message that got a 250, for each organization and delivery. */
+export const inbound_messages = pgTable(
+  'inbound_messages',
+  {
+    ...tenant(),
+    mailbox_id: uuid(),
+    mailbox_address: text().notNull(),
+    /** The address at RCPT, with its +tag. */
+    recipient: text().notNull(),
+    /** Empty for the null sender. */
+    envelope_sender: text().notNull(),
+    email_message_id: text(),
+    from_name: text(),
+    from_email: text(),
+    subject: text(),
+    size: bigint({ mode: 'number' }).notNull(),
+    outcome: text({ enum: INBOUND_OUTCOMES }).notNull().default('pending'),
+    rule: text({ enum: THREADING_RULES }),
+    ticket_id: uuid(),
+    message_id: uuid(),
+    /** Where the original is; null once the retention has removed it. */
+    storage_key: text(),
+    received_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('inbound_messages_outcome').on(table.organization_id, table.outcome, table.id),
+    index('inbound_messages_mailbox').on(table.organization_id, table.mailbox_id, table.id),
+    index('inbound_messages_age').on(table.id).where(sql`${table.storage_key} is not null`),
+    index('inbound_messages_storage').on(table.storage_key),
+    reference('inbound_messages_mailbox', [table.organization_id, table.mailbox_id], mailboxes),
+    check('inbound_messages_outcome', isOneOf(table.outcome, INBOUND_OUTCOMES)),
+    check('inbound_messages_rule', isOneOf(table.rule, THREADING_RULES)),
+  ],
+)
+
+/** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
+export const inbound_fingerprints = pgTable(
+  'inbound_fingerprints',
+  {
+    organization_id: uuid().notNull(),
+    fingerprint: text().notNull(),
+    inbound_message_id: uuid().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.fingerprint] })],
+)
+
+/** Key columns of what hangs directly on the organization. */
+function root() {
+  return {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    id: id(),
+  }
+}
+
+/** Key columns of what is written often; its other keys prove the organization, which spares a lock on its row. */
+function tenant() {
+  return { organization_id: uuid().notNull(), id: id() }
+}
+
+/**
+ * A foreign key inside the organization. The default action on deletion clears only the second column: drizzle-kit
+ * cannot express `on delete set null (column)`, the migration says it by hand.
+ */
+function reference(
+  name: string,
+  columns: [AnyPgColumn, AnyPgColumn],
+  table: { organization_id: AnyPgColumn; id: AnyPgColumn },
+  onDelete: 'set null' | 'cascade' | 'restrict' = 'set null',
+) {
+  return foreignKey({ name: `${name}_fk`, columns, foreignColumns: [table.organization_id, table.id] }).onDelete(
+    onDelete,
+  )
+}
+
+function isOneOf(column: AnyPgColumn, words: readonly string[]) {
+  return sql`${column} in (${sql.raw(words.map((word) => `'${word}'`).join(', '))})`
+}
+
+function isRate(column: AnyPgColumn) {
+  return sql`${column} between 0 and 1000000`
+}
+
+function isCurrency(column: AnyPgColumn) {
+  return sql`${column} ~ '^[A-Z]{3}$'`
+}
+
+function isPrefix(column: AnyPgColumn) {
+  return sql`${column} ~ '^[A-Z][A-Z0-9]{0,9}$'`
+}
