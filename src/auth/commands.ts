@@ -1,0 +1,106 @@
+import { config } from '../config'
+import { type Connection, transact } from '../db/client'
+import { ApiError, fieldError } from '../errors'
+import { createLimiter, rateLimited } from '../http/rate-limit'
+import { forgetMemberships } from './membership'
+import type { Me, MeChanges } from './model'
+import { hashPassword, verifyPassword } from './password'
+import { type Account, findAccount, getMe, listMemberships } from './queries'
+import { hashToken, newRefreshToken } from './tokens'
+
+/** What an access token says. */
+export type Claims = { sub: string; email: string; org_id: string; role: string }
+
+const FAILURES = 10
+const FAILURE_WINDOW_S = 15 * 60
+let failures: ReturnType<typeof createLimiter> | undefined
+
+/**
+ * Signs an account in.
+ * @param address of the client: failures count for one email and address together
+ * @throws INVALID_CREDENTIALS, alike for unknown emails, wrong passwords and accounts without a membership; RATE_LIMITED
+ */
+export async function signIn(
+  connection: Connection,
+  credentials: { email: string; password: string },
+  address: string,
+  headers: Record<string, string | number>,
+): Promise<{ account: Account; claims: Claims; refresh_token: string }> {
+  failures ??= createLimiter('sign-in-failures', FAILURES, FAILURE_WINDOW_S)
+  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${address}`
+  const earlier = await failures.get(key)
+  if (earlier && earlier.consumedPoints >= FAILURES) throw rateLimited(earlier.msBeforeNext, headers)
+  const account = await findAccount(connection, credentials.email)
+  const matches = await verifyPassword(credentials.password, account?.password_hash)
+  const claims = account && matches ? await claimsOf(connection, account) : undefined
+  if (!account || !claims) {
+    await failures.consume(key).catch(() => {})
+    throw new ApiError('INVALID_CREDENTIALS')
+  }
+  return { account, claims, refresh_token: await createRefreshToken(connection, account.id) }
+}
+
+/**
+ * What a new access token says, for a refresh token.
+ * @throws TOKEN_EXPIRED; INVALID_TOKEN when it is unknown, ended, or its account has no membership left
+ */
+export async function refresh(connection: Connection, refresh_token: string): Promise<Claims> {
+  const [row] = await connection.sql<{ id: string; email: string; expired: boolean }[]>`
+    select u.id, u.email, t.expires_at <= now() as expired
+    from refresh_tokens t join users u on u.id = t.user_id
+    where t.token_hash = ${hashToken(refresh_token)}`
+  if (!row) throw new ApiError('INVALID_TOKEN')
+  if (row.expired) throw new ApiError('TOKEN_EXPIRED')
+  const claims = await claimsOf(connection, row)
+  if (!claims) throw new ApiError('INVALID_TOKEN')
+  return claims
+}
+
+/** Ends a refresh token if it is the caller's own. */
+export async function signOut({ sql }: Connection, user_id: string, refresh_token: string): Promise<void> {
+  await sql`delete from refresh_tokens where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id}`
+}
+
+/**
+ * Changes the caller's name or password; a new password ends all refresh tokens.
+ * @throws VALIDATION_ERROR at /current_password when it is wrong or missing
+ */
+export async function updateMe(connection: Connection, user_id: string, changes: MeChanges): Promise<Me> {
+  const { name, current_password, new_password } = changes
+  if (new_password !== undefined) await requirePassword(connection, user_id, current_password)
+  const password_hash = new_password === undefined ? null : await hashPassword(new_password)
+  await transact(connection, async ({ sql }) => {
+    await sql`
+      update users
+      set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
+      where id = ${user_id}`
+    if (password_hash) await sql`delete from refresh_tokens where user_id = ${user_id}`
+  })
+  forgetMemberships(user_id)
+  return getMe(connection, user_id)
+}
+
+/** Refresh tokens that have expired, for the daily clean-up. Keeps them a day longer, to answer TOKEN_EXPIRED. */
+export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
+  await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
+}
+
+async function requirePassword({ sql }: Connection, user_id: string, password: string | undefined): Promise<void> {
+  const [account] = await sql<{ password_hash: string }[]>`select password_hash from users where id = ${user_id}`
+  if (password !== undefined && (await verifyPassword(password, account?.password_hash))) return
+  throw fieldError('VALIDATION_ERROR', '/current_password', password === undefined ? 'is required' : 'is not right')
+}
+
+/** The claims of an account in its first organization, undefined when no membership is left. */
+async function claimsOf(connection: Connection, account: { id: string; email: string }): Promise<Claims | undefined> {
+  const [first] = await listMemberships(connection, account.id)
+  return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }
+}
+
+async function createRefreshToken({ sql }: Connection, user_id: string): Promise<string> {
+  const token = newRefreshToken()
+  await sql`
+    insert into refresh_tokens (token_hash, user_id, expires_at)
+    values (${hashToken(token)}, ${user_id}, now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}))`
+  return token
+}

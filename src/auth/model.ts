@@ -1,0 +1,41 @@
+import { Type } from '@sinclair/typebox'
+import { ROLES } from '../db/schema'
+import { body, oneOf, optional, text, Uuid } from '../model'
+
+export const Credentials = body({
+  email: Type.String({ fault: 'must be text', examples: ['admin@example.com'] }),
+  password: Type.String({ fault: 'must be text' }),
+})
+
+export const Tokens = Type.Object({
+  access_token: Type.String({ description: 'JWT for the Authorization header' }),
+  refresh_token: Type.String({ description: 'For POST /auth/refresh, 7 days' }),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
+  user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
+})
+
+export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
+
+export const AccessToken = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer(),
+})
+
+export const Me = Type.Object({
+  id: Uuid,
+  email: Type.String(),
+  name: Type.String(),
+  organizations: Type.Array(Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES) })),
+})
+export type Me = typeof Me.static
+
+export const Password = text({ min: 8, max: 200, trim: false, description: '8 to 200 characters' })
+
+export const MeChanges = body({
+  name: optional(text({ min: 1, max: 255 })),
+  current_password: optional(Type.String({ fault: 'must be text' })),
+  new_password: optional(Password),
+})
+export type MeChanges = typeof MeChanges.static

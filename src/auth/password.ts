@@ -1,0 +1,18 @@
+/** Passwords (argon2id). */
+
+/** The hash to store. */
+export function hashPassword(password: string): Promise<string> {
+  return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 })
+}
+
+let nobody: Promise<string> | undefined
+
+/**
+ * Whether the password is right. Without a hash (unknown email) it takes the same time and answers false, so that
+ * the time of an answer does not tell who has an account.
+ */
+export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
+  nobody ??= hashPassword('nobody has this password')
+  const matches = await Bun.password.verify(password, hash ?? (await nobody)).catch(() => false)
+  return matches && hash !== undefined
+}

@@ -1,0 +1,67 @@
+/** Requests a minute for each user, or for each address without a valid token (decisions.md section 9). */
+import Redis from 'ioredis'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { config } from '../config'
+import { ApiError } from '../errors'
+import { log } from '../log'
+
+const WINDOW_S = 60
+
+type Limiter = RateLimiterMemory | RateLimiterRedis
+
+/**
+ * A counter of a fixed window. With REDIS_URL it is shared by all replicas; while Redis is away each counts for itself.
+ * @param points how much a key may consume in `duration_s`
+ */
+export function createLimiter(name: string, points: number, duration_s: number): Limiter {
+  const memory = new RateLimiterMemory({ keyPrefix: name, points, duration: duration_s })
+  const client = redis()
+  if (!client) return memory
+  return new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: name,
+    points,
+    duration: duration_s,
+    insuranceLimiter: memory,
+  })
+}
+
+let limiter: Limiter | undefined
+
+type Headers = Record<string, string | number>
+
+/**
+ * Counts a request and sets the X-RateLimit headers.
+ * @throws RATE_LIMITED with Retry-After when the window is used up; such a request does not count
+ */
+export async function countRequest(key: string, headers: Headers): Promise<void> {
+  const limit = config.RATE_LIMIT_PER_MINUTE
+  if (limit === 0) return
+  limiter ??= createLimiter('requests', limit, WINDOW_S)
+  const result = await limiter.consume(key).catch((refused) => {
+    if (refused instanceof RateLimiterRes) return refused
+    throw refused
+  })
+  headers['x-ratelimit-limit'] = String(limit)
+  headers['x-ratelimit-remaining'] = String(Math.max(0, result.remainingPoints))
+  headers['x-ratelimit-reset'] = String(Math.ceil((Date.now() + result.msBeforeNext) / 1000))
+  if (result.consumedPoints > limit) throw rateLimited(result.msBeforeNext, headers)
+}
+
+/** The 429 with its Retry-After header. */
+export function rateLimited(wait_ms: number, headers: Headers): ApiError {
+  headers['retry-after'] = String(Math.max(1, Math.ceil(wait_ms / 1000)))
+  return new ApiError('RATE_LIMITED')
+}
+
+let shared: Redis | undefined
+
+function redis(): Redis | undefined {
+  if (!config.REDIS_URL) return undefined
+  if (shared) return shared
+  shared = new Redis(config.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+  shared.on('error', (error: Error) =>
+    log.warn({ name: error.name }, 'Redis is not reachable, limits count per process'),
+  )
+  return shared
+}

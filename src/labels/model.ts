@@ -1,0 +1,45 @@
+import { Type } from '@sinclair/typebox'
+import { body, Instant, nullable, optional, orNull, text, Uuid } from '../model'
+
+const name = text({ min: 1, max: 64, description: 'Unique without regard to case' })
+const color = text({
+  max: 64,
+  rule: (value) => /^#[0-9A-Fa-f]{6}$/.test(value),
+  code: 'INVALID_COLOR',
+  trim: false,
+  description: 'Hex colour code #RRGGBB',
+})
+const description = text({ max: 500 })
+
+export const Label = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  color: Type.String(),
+  description: orNull(Type.String()),
+  ticket_count: Type.Integer(),
+  created_at: Instant,
+})
+export type Label = typeof Label.static
+
+export const LabelWithUsage = Type.Composite([
+  Label,
+  Type.Object({
+    usage: Type.Object({
+      open: Type.Integer(),
+      pending: Type.Integer(),
+      resolved: Type.Integer(),
+      closed: Type.Integer(),
+    }),
+  }),
+])
+export type LabelWithUsage = typeof LabelWithUsage.static
+
+export const NewLabel = body({ name, color, description: optional(description) })
+export type NewLabel = typeof NewLabel.static
+
+export const LabelChanges = body({
+  name: optional(name),
+  color: optional(color),
+  description: optional(nullable(description)),
+})
+export type LabelChanges = typeof LabelChanges.static

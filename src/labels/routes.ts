@@ -1,0 +1,40 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { listOrPage, NoContent, one, Paging, path, query } from '../model'
+import { createLabel, deleteLabel, updateLabel } from './commands'
+import { Label, LabelChanges, LabelWithUsage, NewLabel } from './model'
+import { getLabel, listLabels } from './queries'
+
+export const labelRoutes = new Elysia({ tags: ['Labels'] })
+  .use(inOrganization)
+
+  .get('/labels', ({ scope, query }) => listLabels(scope, query), {
+    query: query(Paging),
+    response: listOrPage(Label),
+  })
+
+  .post('/labels', async ({ scope, body, status }) => status(201, await data(createLabel(scope, body))), {
+    body: NewLabel,
+    response: { 201: one(LabelWithUsage) },
+  })
+
+  .get('/labels/:label_id', ({ scope, params }) => data(getLabel(scope, params.label_id)), {
+    params: path('label_id'),
+    response: one(LabelWithUsage),
+  })
+
+  .patch('/labels/:label_id', ({ scope, params, body }) => data(updateLabel(scope, params.label_id, body)), {
+    params: path('label_id'),
+    body: LabelChanges,
+    response: one(LabelWithUsage),
+  })
+
+  .delete(
+    '/labels/:label_id',
+    async ({ scope, params, status }) => {
+      await deleteLabel(scope, params.label_id)
+      return status(204, undefined)
+    },
+    { params: path('label_id'), response: { 204: NoContent } },
+  )

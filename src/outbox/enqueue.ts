@@ -1,0 +1,92 @@
+/** Puts work into the outbox, in the transaction of the change that causes it. */
+import { newId } from '../db/columns'
+import type { EVENTS } from '../db/schema'
+import { afterCommit, type Scope } from '../scope'
+import { type OutboxKind, wake } from './wake'
+
+export type EventType = (typeof EVENTS)[number]
+
+/** Something that happened; `data` is the resource as the API returns it, and what decisions.md section 8 adds. */
+export type NewEvent = { type: EventType; data: unknown }
+
+type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[] }
+
+/**
+ * Writes events and a delivery for each webhook that subscribed to them, in the order given. The bytes that receivers
+ * get are fixed here. Writes nothing when nobody listens.
+ * @param happened_at the time of the change
+ */
+export async function enqueueEvents(scope: Scope, events: NewEvent[], happened_at = new Date()): Promise<void> {
+  if (events.length === 0) return
+  const { sql, organization_id } = scope
+  const types = events.map((event) => event.type)
+  const subscribers = await sql<Subscriber[]>`
+    select id, status, events from webhooks
+    where organization_id = ${organization_id} and active and deleted_at is null and events && ${types}::text[]`
+  const deliveries = events.flatMap((event) => deliveriesOf(scope, event, subscribers, happened_at))
+  if (deliveries.length === 0) return
+  await insertDeliveries(scope, deliveries)
+  afterCommit(scope, () => wake('webhook'))
+}
+
+export type NewDelivery = {
+  id: string
+  event_id: string
+  webhook_id: string
+  event: EventType
+  body: string
+  /** A failed webhook's deliveries wait until it is enabled again. */
+  waits: boolean
+}
+
+/** The bytes of an event's body (interface: Delivery request). */
+export function eventBody({ organization_id }: Scope, { type, data }: NewEvent, happened_at: Date): string {
+  const timestamp = `${happened_at.toISOString().slice(0, 19)}Z`
+  return JSON.stringify({ event: type, timestamp, organization_id, data })
+}
+
+/** Events (once each), deliveries and their outbox rows, in one statement. */
+export async function insertDeliveries({ sql, organization_id }: Scope, rows: NewDelivery[]): Promise<void> {
+  await sql`
+    with given as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::json)
+        as x (id uuid, event_id uuid, webhook_id uuid, event text, body text, waits boolean)
+    ), new_events as (
+      insert into events (organization_id, id, type, body)
+      select distinct on (event_id) ${organization_id}::uuid, event_id, event, body from given
+    ), new_deliveries as (
+      insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
+      select ${organization_id}::uuid, id, webhook_id, event_id, event, case when not waits then now() end from given
+    )
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    select ${organization_id}::uuid, id, 'webhook', webhook_id, case when waits then 'infinity' else now() end from given`
+}
+
+/** An outbox row for an email to send (id of the message) or an inbound email to file (id of the ledger row). */
+export async function enqueueWork(
+  scope: Scope,
+  kind: Exclude<OutboxKind, 'webhook'>,
+  id: string,
+  lane_id: string,
+): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
+    insert into outbox (organization_id, id, kind, lane_id)
+    values (${organization_id}, ${id}, ${kind}, ${lane_id})`
+  afterCommit(scope, () => wake(kind))
+}
+
+function deliveriesOf(scope: Scope, event: NewEvent, subscribers: Subscriber[], happened_at: Date): NewDelivery[] {
+  const interested = subscribers.filter((webhook) => webhook.events.includes(event.type))
+  if (interested.length === 0) return []
+  const event_id = newId()
+  const body = eventBody(scope, event, happened_at)
+  return interested.map((webhook) => ({
+    id: newId(),
+    event_id,
+    webhook_id: webhook.id,
+    event: event.type,
+    body,
+    waits: webhook.status === 'failed',
+  }))
+}

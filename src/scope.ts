@@ -1,0 +1,38 @@
+/** In whose name and in which organization something happens: the first argument of every query and command. */
+import { type Connection, type Db, type Sql, transact } from './db/client'
+
+export type Actor =
+  | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }
+  | { type: 'contact'; id: string; name: string; email: string }
+  | { type: 'system'; id: null; name: 'Deskwire' }
+
+export type Scope = {
+  /** Drizzle's builder: writes and rare reads. */
+  db: Db
+  /** Tagged SQL on the same connection: hot reads, and what the builder cannot say. */
+  sql: Sql
+  organization_id: string
+  actor: Actor
+  /** Inside a transaction: what to do once it has committed (wake the outbox, answer a waiter). */
+  after_commit?: (() => void)[]
+}
+
+export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire' }
+
+/**
+ * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it is a savepoint, so commands
+ * compose. What `work` registers with `afterCommit` runs after the outermost commit.
+ */
+export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
+  const after_commit: (() => void)[] = []
+  const result = await transact(scope, (inner: Connection) => work({ ...scope, ...inner, after_commit }))
+  if (scope.after_commit) scope.after_commit.push(...after_commit)
+  else for (const run of after_commit) run()
+  return result
+}
+
+/** Runs `action` after the outermost commit; at once when there is no transaction. Never when it rolls back. */
+export function afterCommit(scope: Scope, action: () => void): void {
+  if (scope.after_commit) scope.after_commit.push(action)
+  else action()
+}

@@ -1,0 +1,44 @@
+/** The activity timeline of a ticket (decisions.md section 4): written by commands, in the transaction of the change. */
+import { newId } from '../db/columns'
+import { activities } from '../db/schema'
+import type { Scope } from '../scope'
+
+/** What may stand in the timeline, and what `data` holds. */
+export const ACTIVITY_TYPES = [
+  'created', // {}
+  'changed', // { field, from, to }: subject, status, priority, assignee, contact, company
+  'labels_added', // { labels: [{ id, name, color }] }
+  'labels_removed', // { labels: [{ id, name, color }] }
+  'message', // { message_id, direction }
+  'note', // { message_id }
+  'message_deleted', // { message_id, is_internal }
+  'time_logged', // { time_entry_id, duration_minutes, billable }
+  'time_changed', // { time_entry_id, changes: { field: { from, to } } }
+  'time_deleted', // { time_entry_id, duration_minutes }
+  'email_sent', // { message_id, recipients: [email] }
+  'email_failed', // { message_id, error }
+  'email_bounced', // { message_id, error }
+  'participant_added', // { participant_id, email }
+  'participant_removed', // { participant_id, email }
+] as const
+
+export type ActivityEntry = { type: (typeof ACTIVITY_TYPES)[number]; data?: Record<string, unknown> }
+
+/** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
+export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
+  if (entries.length > 0) await scope.db.insert(activities).values(activityRows(scope, ticket_id, entries))
+}
+
+/** The rows of `recordActivity`, for statements that write them together with others. */
+export function activityRows({ organization_id, actor }: Scope, ticket_id: string, entries: ActivityEntry[]) {
+  return entries.map(({ type, data = {} }) => ({
+    organization_id,
+    id: newId(),
+    ticket_id,
+    type,
+    actor_type: actor.type,
+    actor_id: actor.id,
+    actor_name: actor.name,
+    data,
+  }))
+}

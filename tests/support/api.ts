@@ -1,0 +1,123 @@
+/** The API as a client sees it, over `app.handle`: real validation, authentication and database, no socket. */
+import { createApp } from '../../src/app'
+import { hashPassword } from '../../src/auth/password'
+import { closeDatabase, connectDatabase, connection } from '../../src/db/client'
+import { newId } from '../../src/db/columns'
+import type { Scope } from '../../src/scope'
+import { useSecrets } from '../../src/secrets'
+import { createDatabase } from './database'
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+export type Answer = { status: number; headers: Headers; body: any; text: string }
+
+export type Client = {
+  get(path: string, headers?: Record<string, string>): Promise<Answer>
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  patch(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  delete(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** Any request; a string or bytes as body are sent as they are. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  user_id: string
+  email: string
+  token: string
+}
+
+export type Organization = {
+  id: string
+  admin: Client
+  agent: Client
+  /** For calling commands and queries directly, as the admin. */
+  scope: Scope
+  /** One more signed-in member. */
+  addMember(role: 'admin' | 'agent', name?: string): Promise<Client>
+}
+
+let app: ReturnType<typeof createApp>
+let drop: () => Promise<void>
+
+/** A fresh migrated database and the app on it. In `beforeAll`; `stopApi` in `afterAll`. */
+export async function startApi(pool_size = 5): Promise<void> {
+  const database = await createDatabase()
+  drop = database.drop
+  useSecrets('a secret key that only tests use')
+  connectDatabase(database.target, pool_size)
+  app = createApp(async () => true)
+}
+
+export async function stopApi(): Promise<void> {
+  await closeDatabase(1)
+  await drop()
+}
+
+/** What handles requests: for tests that need a real listener (`Bun.serve({ fetch: api().fetch })`). */
+export function api(): { handle(request: Request): Promise<Response> } {
+  return app
+}
+
+let password_hash: string | undefined
+export const PASSWORD = 'correct horse battery staple'
+
+/** An organization of its own, with an admin and an agent who are signed in: tenancy isolates tests. */
+export async function createOrganization(name = 'Acme'): Promise<Organization> {
+  const id = newId()
+  const { sql } = connection()
+  await sql`insert into organizations (id, name) values (${id}, ${name})`
+  await sql`insert into ticket_counters (organization_id) values (${id})`
+  const addMember = (role: 'admin' | 'agent', member = role === 'admin' ? 'Ada Admin' : 'Alan Agent') =>
+    createMember(id, role, member)
+  const admin = await addMember('admin')
+  const agent = await addMember('agent')
+  const actor = { type: 'user', id: admin.user_id, name: 'Ada Admin', email: admin.email, role: 'admin' } as const
+  return { id, admin, agent, scope: { ...connection(), organization_id: id, actor }, addMember }
+}
+
+/** A client without a token, for what strangers may do. */
+export function stranger(): Client {
+  return clientOf('', '', '')
+}
+
+/** Signs in over HTTP. */
+export async function signIn(email: string, password = PASSWORD): Promise<Client> {
+  const answer = await stranger().post('/auth/login', { email, password })
+  if (answer.status !== 200) throw new Error(`sign-in answered ${answer.status} ${answer.text}`)
+  return clientOf(answer.body.access_token, answer.body.user.id, email)
+}
+
+async function createMember(organization_id: string, role: 'admin' | 'agent', name: string): Promise<Client> {
+  const { sql } = connection()
+  password_hash ??= await hashPassword(PASSWORD)
+  const user_id = newId()
+  const email = `${role}.${user_id}@deskwire.example`
+  await sql`insert into users (id, email, name, password_hash) values (${user_id}, ${email}, ${name}, ${password_hash})`
+  await sql`insert into memberships (organization_id, user_id, role) values (${organization_id}, ${user_id}, ${role})`
+  return signIn(email)
+}
+
+function clientOf(token: string, user_id: string, email: string): Client {
+  const send: Client['send'] = async (method, path, body, headers = {}) => {
+    const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData
+    const request = new Request(`http://localhost/api/v1${path}`, {
+      method,
+      headers: {
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: body === undefined ? undefined : raw ? (body as string) : JSON.stringify(body),
+    })
+    const response = await app.handle(request)
+    const text = await response.text()
+    const is_json = response.headers.get('content-type')?.includes('application/json')
+    return { status: response.status, headers: response.headers, body: is_json ? JSON.parse(text) : undefined, text }
+  }
+  return {
+    send,
+    get: (path, headers) => send('GET', path, undefined, headers),
+    post: (path, body, headers) => send('POST', path, body, headers),
+    patch: (path, body, headers) => send('PATCH', path, body, headers),
+    delete: (path, body, headers) => send('DELETE', path, body, headers),
+    user_id,
+    email,
+    token,
+  }
+}
