@@ -1,0 +1,147 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { findCompanyOf } from '../companies/queries'
+import { newId } from '../db/columns'
+import { contacts } from '../db/schema'
+import { violates } from '../db/violations'
+import { ApiError, fieldError, unknownIds } from '../errors'
+import { codePoints, isUuid } from '../model'
+import { enqueueEvents } from '../outbox/enqueue'
+import { inTransaction, type Scope } from '../scope'
+import { fold } from '../text'
+import type { ContactChanges, ContactWithTickets, NewContact } from './model'
+import { findContact, getContact, getContacts, type KnownContact } from './queries'
+import { giveCompanyToTickets, takeFromTickets } from './tickets'
+
+/** Linked to a company by its email's domain unless `company_id` says otherwise. @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
+export function createContact(scope: Scope, contact: NewContact): Promise<ContactWithTickets> {
+  return inTransaction(scope, async (scope) => {
+    const id = await insertContact(scope, contact)
+    if (!id) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
+    return announceNew(scope, id)
+  })
+}
+
+/**
+ * The contact of a sender, made when there is none; two at once get the same one.
+ * @param sender `email` is compared without regard to case; a long name is cut, an empty one is the local part
+ */
+export function findOrCreateContact(
+  scope: Scope,
+  sender: { name: string; email: string },
+): Promise<KnownContact & { created: boolean }> {
+  return inTransaction(scope, async (scope) => {
+    // A second round is needed when another request made the contact meanwhile, a third when one removed it again.
+    for (let round = 0; round < 5; round++) {
+      const found = await findContact(scope, sender.email)
+      if (found) return { ...found, created: false }
+      const id = await insertContact(scope, { name: nameOf(sender), email: sender.email })
+      if (!id) continue
+      const { name, email, company } = await announceNew(scope, id)
+      return { id, name, email, company_id: company?.id ?? null, created: true }
+    }
+    throw new ApiError('SERVICE_UNAVAILABLE')
+  })
+}
+
+/** No change, no event. @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
+export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
+  return inTransaction(scope, async (scope) => {
+    const before = await lockContact(scope, id)
+    const after = {
+      ...before,
+      ...changes,
+      ...(changes.company_id !== undefined && { company_id: asKnownId(changes.company_id) }),
+    }
+    const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
+    if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
+    await scope.db
+      .update(contacts)
+      .set({ ...after, search: searchText(after), updated_at: sql`now()` })
+      .where(and(eq(contacts.organization_id, scope.organization_id), eq(contacts.id, id)))
+      .catch((error) => conflict(error, changes.company_id))
+    const contact = await getContact(scope, id)
+    const { company } = contact
+    if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
+    await enqueueEvents(scope, [{ type: 'contact.updated', data: contact }])
+    return contact
+  })
+}
+
+/** Tickets stay without a contact, messages keep their sender, the email is free again. @throws CONTACT_NOT_FOUND */
+export function deleteContact(scope: Scope, id: string): Promise<void> {
+  return inTransaction(scope, async (scope) => {
+    await lockContact(scope, id)
+    const contact = await getContact(scope, id)
+    await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
+    await scope.db.delete(contacts).where(and(eq(contacts.organization_id, scope.organization_id), eq(contacts.id, id)))
+    await enqueueEvents(scope, [{ type: 'contact.deleted', data: contact }])
+  })
+}
+
+/** Tells of contacts whose company changed with the company, in the transaction of that change. */
+export async function announceContacts(scope: Scope, ids: string[]): Promise<void> {
+  for (let start = 0; start < ids.length; start += ANNOUNCED_AT_ONCE) {
+    const changed = await getContacts(scope, ids.slice(start, start + ANNOUNCED_AT_ONCE))
+    await enqueueEvents(
+      scope,
+      changed.map((data) => ({ type: 'contact.updated', data })),
+    )
+  }
+}
+
+const ANNOUNCED_AT_ONCE = 500
+
+async function announceNew(scope: Scope, id: string): Promise<ContactWithTickets> {
+  const data = await getContact(scope, id)
+  await enqueueEvents(scope, [{ type: 'contact.created', data }])
+  return data
+}
+
+/** The new contact's id, undefined when its email is taken. @throws COMPANY_NOT_FOUND */
+async function insertContact(scope: Scope, contact: NewContact): Promise<string | undefined> {
+  const { db, organization_id } = scope
+  const company_id =
+    contact.company_id === undefined ? await findCompanyOf(scope, contact.email) : asKnownId(contact.company_id)
+  const [created] = await db
+    .insert(contacts)
+    .values({ ...contact, organization_id, id: newId(), company_id, search: searchText(contact) })
+    .onConflictDoNothing()
+    .returning({ id: contacts.id })
+    .catch((error) => conflict(error, contact.company_id))
+  return created?.id
+}
+
+type Row = { name: string; email: string; phone: string | null; company_id: string | null; notes: string | null }
+
+/** Locked against other changes, but not against tickets that are made for it. */
+async function lockContact({ sql, organization_id }: Scope, id: string): Promise<Row> {
+  const [contact] = await sql<Row[]>`
+    select name, email, phone, company_id, notes from contacts
+    where organization_id = ${organization_id} and id = ${id}
+    for no key update`
+  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  return contact
+}
+
+/** What is no UUID becomes an id that nothing has, so that the foreign key refuses it like an unknown one. */
+function asKnownId(id: string | null): string | null {
+  if (id === null) return null
+  return isUuid(id) ? id.toLowerCase() : newId()
+}
+
+function conflict(error: unknown, company_id?: string | null): never {
+  if (violates(error, 'contacts_email')) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
+  if (violates(error, 'contacts_company_fk')) throw unknownIds('COMPANY_NOT_FOUND', '/company_id', [company_id ?? ''])
+  throw error
+}
+
+function searchText({ name, email }: { name: string; email: string }): string {
+  return fold(`${name}\n${email}`)
+}
+
+const MAX_NAME = 255
+
+function nameOf({ name, email }: { name: string; email: string }): string {
+  const given = name.trim() || email.split('@')[0]!
+  return codePoints(given) > MAX_NAME ? [...given].slice(0, MAX_NAME).join('').trim() : given
+}

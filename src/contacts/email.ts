@@ -1,0 +1,24 @@
+/** What counts as an email address. Pure. */
+import { toDomain } from '../companies/domains'
+import { codePoints } from '../model'
+
+const MAX_LENGTH = 254
+const MAX_LOCAL_BYTES = 64
+/** A dot-atom of RFC 5321, with the letters of RFC 6531; quoted forms are left to museums. */
+const LOCAL = /^[\w!#$%&'*+/=?^`{|}~\u{a1}-\u{10ffff}-]+(?:\.[\w!#$%&'*+/=?^`{|}~\u{a1}-\u{10ffff}-]+)*$/u
+const INVISIBLE = /[\s\p{C}]/u
+
+/** True for `local@domain` as RFC 5321 and 6531 have it, the domain with a dot; domain literals are refused. */
+export function isEmailAddress(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  const local = text.slice(0, at)
+  return (
+    at > 0 &&
+    text.length <= MAX_LENGTH * 2 &&
+    codePoints(text) <= MAX_LENGTH &&
+    Buffer.byteLength(local) <= MAX_LOCAL_BYTES &&
+    LOCAL.test(local) &&
+    !INVISIBLE.test(local) &&
+    toDomain(text.slice(at + 1)) !== undefined
+  )
+}

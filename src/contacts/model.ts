@@ -1,0 +1,74 @@
+import { Type } from '@sinclair/typebox'
+import {
+  body,
+  IdInput,
+  Instant,
+  nullable,
+  optional,
+  orNull,
+  Paging,
+  query,
+  queryId,
+  queryText,
+  text,
+  Uuid,
+} from '../model'
+import { isEmailAddress } from './email'
+
+const name = text({ min: 1, max: 255 })
+const email = text({
+  max: 254,
+  rule: isEmailAddress,
+  code: 'INVALID_EMAIL',
+  description: 'Unique without regard to case',
+})
+const phone = text({ max: 64 })
+const notes = text({ max: 10_000, trim: false })
+
+export const Contact = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  email: Type.String(),
+  phone: orNull(Type.String()),
+  company: orNull(Type.Object({ id: Uuid, name: Type.String() })),
+  notes: orNull(Type.String()),
+  ticket_count: Type.Integer(),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Contact = typeof Contact.static
+
+export const RecentTicket = Type.Object({ id: Uuid, code: Type.String(), subject: Type.String() })
+
+/** The single contact's answer, and the `data` of its events. */
+export const ContactWithTickets = Type.Composite([
+  Contact,
+  Type.Object({ recent_tickets: Type.Array(RecentTicket), total_tickets: Type.Integer() }),
+])
+export type ContactWithTickets = typeof ContactWithTickets.static
+
+export const ContactFilter = query({
+  search: queryText({ description: 'Part of the name or email, without regard to case and accents' }),
+  company_id: queryId(),
+  email: queryText({ description: 'The exact email, without regard to case' }),
+  ...Paging,
+})
+export type ContactFilter = typeof ContactFilter.static
+
+export const NewContact = body({
+  name,
+  email,
+  phone: optional(phone),
+  company_id: optional(nullable(IdInput({ description: 'Absent: linked by the domain of the email; null: no link' }))),
+  notes: optional(notes),
+})
+export type NewContact = typeof NewContact.static
+
+export const ContactChanges = body({
+  name: optional(name),
+  email: optional(email),
+  phone: optional(nullable(phone)),
+  company_id: optional(nullable(IdInput())),
+  notes: optional(nullable(notes)),
+})
+export type ContactChanges = typeof ContactChanges.static

@@ -1,0 +1,89 @@
+import type { Sql } from '../db/client'
+import { ApiError } from '../errors'
+import { type PageMeta, pageOf } from '../model'
+import type { Scope } from '../scope'
+import { fold } from '../text'
+import type { Contact, ContactFilter, ContactWithTickets } from './model'
+
+/** Newest first. */
+export async function listContacts(scope: Scope, filter: ContactFilter): Promise<{ data: Contact[]; meta: PageMeta }> {
+  const { page, per_page, offset } = pageOf(filter)
+  const { sql } = scope
+  const [data, [count]] = await Promise.all([
+    sql<Contact[]>`
+      with page as materialized (
+        select c.organization_id, c.id from contacts c
+        where ${matches(scope, filter)}
+        order by c.id desc limit ${per_page} offset ${offset}
+      )
+      select ${fields(sql)} from page
+      join contacts c using (organization_id, id)
+      ${withCompany(sql)}
+      order by c.id desc`,
+    sql<{ total: number }[]>`select count(*) as total from contacts c where ${matches(scope, filter)}`,
+  ])
+  return { data, meta: { total: count!.total, page, per_page } }
+}
+
+/** @throws CONTACT_NOT_FOUND */
+export async function getContact(scope: Scope, id: string): Promise<ContactWithTickets> {
+  const [contact] = await getContacts(scope, [id])
+  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  return contact
+}
+
+/** Those of the given contacts that are there, as `getContact` returns them, oldest first. */
+export function getContacts({ sql, organization_id }: Scope, ids: string[]): Promise<ContactWithTickets[]> {
+  return sql<ContactWithTickets[]>`
+    select ${fields(sql)}, ${ticketCount(sql)} as total_tickets, coalesce((
+      select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
+      from (
+        select t.id, t.code, t.subject from tickets t
+        where t.organization_id = c.organization_id and t.contact_id = c.id and t.deleted_at is null
+        order by t.id desc limit 10
+      ) r
+    ), '[]') as recent_tickets
+    from contacts c
+    ${withCompany(sql)}
+    where c.organization_id = ${organization_id} and c.id = any(${ids}::uuid[])
+    order by c.id`
+}
+
+export type KnownContact = { id: string; name: string; email: string; company_id: string | null }
+
+/** The contact with an address, found without regard to case. */
+export async function findContact({ sql, organization_id }: Scope, email: string): Promise<KnownContact | undefined> {
+  const [contact] = await sql<KnownContact[]>`
+    select id, name, email, company_id from contacts
+    where organization_id = ${organization_id} and lower(email) = lower(${email})`
+  return contact
+}
+
+/** The select list is the response: its columns are the fields of `Contact`. */
+function fields(sql: Sql) {
+  return sql`
+    c.id, c.name, c.email, c.phone,
+    case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company,
+    c.notes, ${ticketCount(sql)} as ticket_count, c.created_at, c.updated_at`
+}
+
+function ticketCount(sql: Sql) {
+  return sql`(
+    select count(*) from tickets t
+    where t.organization_id = c.organization_id and t.contact_id = c.id and t.deleted_at is null)`
+}
+
+function withCompany(sql: Sql) {
+  return sql`left join companies co on co.organization_id = c.organization_id and co.id = c.company_id`
+}
+
+function matches({ sql, organization_id }: Scope, { search, company_id, email }: ContactFilter) {
+  return sql`c.organization_id = ${organization_id}
+    ${search ? sql`and c.search like ${`%${escapeLike(fold(search))}%`}` : sql``}
+    ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
+    ${email === undefined ? sql`` : sql`and lower(c.email) = lower(${email})`}`
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
+}

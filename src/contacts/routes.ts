@@ -1,0 +1,40 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { NoContent, one, page, path } from '../model'
+import { createContact, deleteContact, updateContact } from './commands'
+import { Contact, ContactChanges, ContactFilter, ContactWithTickets, NewContact } from './model'
+import { getContact, listContacts } from './queries'
+
+export const contactRoutes = new Elysia({ tags: ['Contacts'] })
+  .use(inOrganization)
+
+  .get('/contacts', ({ scope, query }) => listContacts(scope, query), {
+    query: ContactFilter,
+    response: page(Contact),
+  })
+
+  .post('/contacts', async ({ scope, body, status }) => status(201, await data(createContact(scope, body))), {
+    body: NewContact,
+    response: { 201: one(ContactWithTickets) },
+  })
+
+  .get('/contacts/:contact_id', ({ scope, params }) => data(getContact(scope, params.contact_id)), {
+    params: path('contact_id'),
+    response: one(ContactWithTickets),
+  })
+
+  .patch('/contacts/:contact_id', ({ scope, params, body }) => data(updateContact(scope, params.contact_id, body)), {
+    params: path('contact_id'),
+    body: ContactChanges,
+    response: one(ContactWithTickets),
+  })
+
+  .delete(
+    '/contacts/:contact_id',
+    async ({ scope, params, status }) => {
+      await deleteContact(scope, params.contact_id)
+      return status(204, undefined)
+    },
+    { params: path('contact_id'), response: { 204: NoContent } },
+  )

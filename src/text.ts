@@ -1,0 +1,29 @@
+/** Text as searches compare it. */
+
+/** Accents and points of alphabets; the vowel signs of other scripts are letters and stay. */
+const ACCENTS = /[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]/g
+
+/** Letters whose other form or accent is not a matter of decomposition. */
+const LETTERS: Record<string, string> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ı: 'i',
+  ς: 'σ',
+}
+const OTHER = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g')
+
+/** Lower case, compatibility forms unified (NFKC), without accents: what is equal here is found by a search. */
+export function fold(text: string): string {
+  return text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(ACCENTS, '')
+    .replace(OTHER, (letter) => LETTERS[letter]!)
+    .normalize('NFKC')
+}

@@ -1,0 +1,131 @@
+/** What tests need before they begin: small functions that return what they made. */
+import { newId } from '../../src/db/columns'
+import { EVENTS } from '../../src/db/schema'
+import type { Scope } from '../../src/scope'
+import type { Client } from './api'
+
+/** A contact and a ticket of it, straight into the database. `contact: null` makes a ticket without one. */
+export async function insertTicket(
+  { sql, organization_id }: Scope,
+  { contact = {}, subject = 'Printer on fire', mailbox_id = null }: TicketFields = {},
+) {
+  const id = newId()
+  const contact_id = contact && newId()
+  const { name = 'Carla Contact', email = `carla.${id}@customer.example` } = contact ?? {}
+  const [{ number } = { number: 0 }] = await sql<{ number: number }[]>`
+    update ticket_counters set next_number = next_number + 1
+    where organization_id = ${organization_id} returning next_number - 1 as number`
+  if (contact_id) {
+    await sql`
+      insert into contacts (organization_id, id, name, email, search)
+      values (${organization_id}, ${contact_id}, ${name}, ${email}, ${`${name} ${email}`.toLowerCase()})`
+  }
+  const code = `TKT-${number}`
+  await sql`
+    insert into tickets (organization_id, id, number, code, subject, contact_id, mailbox_id)
+    values (${organization_id}, ${id}, ${number}, ${code}, ${subject}, ${contact_id}, ${mailbox_id})`
+  return { id, code, subject, contact: { id: contact_id, name, email } }
+}
+
+export type TicketFields = {
+  contact?: { name?: string; email?: string } | null
+  subject?: string
+  mailbox_id?: string | null
+}
+
+/** A mailbox, straight into the database; it can send when it has SMTP settings. */
+export async function insertMailbox({ sql, organization_id }: Scope, fields: Partial<MailboxFields> = {}) {
+  const id = newId()
+  const { address = `support.${id}@acme.example`, active = true, is_default = true, smtp = true } = fields
+  await sql`
+    insert into mailboxes (organization_id, id, address, active, is_default, smtp_host, smtp_port, smtp_security)
+    values (${organization_id}, ${id}, ${address}, ${active}, ${is_default}, ${smtp ? '127.0.0.1' : null},
+      ${smtp ? 2500 : null}, ${smtp ? 'none' : null})`
+  return { id, address }
+}
+
+export type MailboxFields = { address: string; active: boolean; is_default: boolean; smtp: boolean }
+
+/** Posts a message; the fields of the body may be overridden. */
+export async function createMessage(client: Client, ticket_id: string, fields: Record<string, unknown> = {}) {
+  const answer = await client.post(`/tickets/${ticket_id}/messages`, { body: 'Have you tried water?', ...fields })
+  if (answer.status !== 201) throw new Error(`creating a message answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** Uploads a file. */
+export async function uploadFile(
+  client: Client,
+  content: string | Uint8Array<ArrayBuffer> = 'hello',
+  name = 'hello.txt',
+) {
+  const answer = await client.post('/attachments', formOf(content, name))
+  if (answer.status !== 201) throw new Error(`uploading a file answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** The form of an upload. */
+export function formOf(content: string | Uint8Array<ArrayBuffer>, name: string, type = 'text/plain'): FormData {
+  const form = new FormData()
+  form.set('file', new File([content], name, { type }))
+  return form
+}
+
+/** A contact, over HTTP. */
+export async function createContact(client: Client, fields: Record<string, unknown> = {}) {
+  const name = 'Carla Contact'
+  const answer = await client.post('/contacts', { name, email: `carla.${newId()}@customer.example`, ...fields })
+  if (answer.status !== 201) throw new Error(`creating a contact answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** A company, over HTTP. */
+export async function createCompany(client: Client, fields: Record<string, unknown> = {}) {
+  const answer = await client.post('/companies', { name: 'Customer Ltd', ...fields })
+  if (answer.status !== 201) throw new Error(`creating a company answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** Time on a ticket, over HTTP. */
+export async function logTime(client: Client, ticket_id: string, fields: Record<string, unknown> = {}) {
+  const answer = await client.post(`/tickets/${ticket_id}/time-entries`, { duration_minutes: 60, ...fields })
+  if (answer.status !== 201) throw new Error(`logging time answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** A ticket of a contact and company that are there already, straight into the database. */
+export async function insertTicketOf(
+  scope: Scope,
+  {
+    contact_id = null,
+    company_id = null,
+    subject,
+  }: { contact_id?: string | null; company_id?: string | null; subject?: string },
+) {
+  const ticket = await insertTicket(scope, { contact: null, ...(subject && { subject }) })
+  await scope.sql`
+    update tickets set contact_id = ${contact_id}, company_id = ${company_id}
+    where organization_id = ${scope.organization_id} and id = ${ticket.id}`
+  return { id: ticket.id, code: ticket.code, subject: ticket.subject }
+}
+
+/** Makes a webhook that hears of everything, straight into the database: without one no event is written. */
+export async function hearEvents({ sql, organization_id }: Scope): Promise<void> {
+  await sql`
+    insert into webhooks (organization_id, id, url, events)
+    values (${organization_id}, ${newId()}, 'https://receiver.example/', ${EVENTS as unknown as string[]}::text[])`
+}
+
+/** The events that were written, oldest first, as receivers get them. */
+export async function writtenEvents({ sql, organization_id }: Scope) {
+  const rows = await sql<{ body: string }[]>`
+    select body from events where organization_id = ${organization_id} order by id`
+  return rows.map(({ body }) => JSON.parse(body))
+}
+
+/** What the timeline of a ticket says, oldest first. */
+export function activityOf({ sql, organization_id }: Scope, ticket_id: string) {
+  return sql<{ type: string; data: Record<string, unknown> }[]>`
+    select type, data from activities
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} order by id`
+}
