@@ -1,8 +1,9 @@
 /** Tells the drains of all processes that there is work. A hint only: croner looks each second whatever happens. */
-import { shortConnection } from '../db/client'
+import { driverPool, shortConnection } from '../db/client'
+import { OUTBOX_KINDS } from '../db/schema'
 import { log, safeError } from '../log'
 
-export type OutboxKind = 'webhook' | 'email' | 'inbound'
+export type OutboxKind = (typeof OUTBOX_KINDS)[number]
 
 export const WAKE_CHANNEL = 'deskwire_outbox'
 
@@ -11,7 +12,6 @@ const NOTIFY_EVERY_MS = 100
 
 const listeners = new Set<(kind: OutboxKind) => void>()
 const waiting = new Set<OutboxKind>()
-let timer: ReturnType<typeof setTimeout> | undefined
 
 /** Calls `listener` when work of a kind was committed by this process. Returns what ends that. */
 export function onWake(listener: (kind: OutboxKind) => void): () => void {
@@ -19,15 +19,36 @@ export function onWake(listener: (kind: OutboxKind) => void): () => void {
   return () => listeners.delete(listener)
 }
 
+/** Calls `listener` for what other processes tell, and for every kind whenever a lost connection is back. */
+export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): Promise<void> } {
+  const tell = (kinds: readonly string[]) => {
+    for (const kind of OUTBOX_KINDS) if (kinds.includes(kind)) listener(kind)
+  }
+  const listening = driverPool()
+    .listen(
+      WAKE_CHANNEL,
+      (kinds) => tell(kinds.split(',')),
+      () => tell(OUTBOX_KINDS),
+    )
+    .catch((error) =>
+      log.warn({ error: safeError(error) }, 'LISTEN failed: work of other processes is found by looking'),
+    )
+  return {
+    async stop() {
+      const meta = await listening
+      await meta?.unlisten()
+    },
+  }
+}
+
 /** To be called after the commit that made the work visible. */
 export function wake(kind: OutboxKind): void {
   for (const listener of listeners) listener(kind)
+  if (waiting.size === 0) setTimeout(notify, NOTIFY_EVERY_MS)
   waiting.add(kind)
-  timer ??= setTimeout(notify, NOTIFY_EVERY_MS)
 }
 
 async function notify(): Promise<void> {
-  timer = undefined
   const kinds = [...waiting].join(',')
   waiting.clear()
   try {

@@ -1,0 +1,113 @@
+/**
+ * Leases: who works on which row of the outbox. A lease that ran out is free for the next claim, so nothing has to
+ * rescue the rows of a dead process. Only the database's clock counts.
+ */
+
+import type { Sql } from '../db/client'
+import { newId } from '../db/columns'
+import type { Scope } from '../scope'
+import type { Job } from './job'
+import type { OutboxKind } from './wake'
+
+/** How long a worker may be silent before others take its rows; renewed while an attempt takes longer. */
+export const LEASE_S = 60
+
+/** Due rows looked at before lanes are walked instead. */
+const HEAD_ROWS = 1000
+/** Lanes walked by one statement, so that it stays short: about 5 microseconds each. */
+const WALK_LANES = 2000
+const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
+
+/** A lane with due work; `failing` when its oldest due row has failed before. */
+export type DueLane = { lane_id: string; failing: boolean }
+
+/**
+ * The lanes that have due work. The oldest due rows tell them all, unless there is a backlog: then every lane of the
+ * outbox is visited once, which costs by the lane and not by the row, so nobody's backlog hides the others.
+ */
+export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
+  const head = await sql<(DueLane & { rows: number })[]>`
+    select lane_id, bool_or(attempts > 0) as failing, count(*) as rows from (
+      select lane_id, attempts from outbox
+      where kind = ${kind} and run_at <= now() and lease_until <= now() order by run_at limit ${HEAD_ROWS}
+    ) as head
+    group by lane_id`
+  const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
+  return seen < HEAD_ROWS ? head : walkLanes(sql, kind)
+}
+
+async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
+  const due: DueLane[] = []
+  for (let after = FIRST_LANE; ; ) {
+    const walked = await sql<{ lane_id: string; failing: boolean | null }[]>`
+      with recursive lane (lane_id, place) as (
+        (select lane_id, 1 from outbox where lane_id > ${after} order by lane_id limit 1)
+        union all
+        select (select o.lane_id from outbox o where o.lane_id > lane.lane_id order by o.lane_id limit 1), place + 1
+        from lane where lane.lane_id is not null and place < ${WALK_LANES}
+      )
+      select lane_id, (
+        select o.attempts > 0 from outbox o
+        where o.lane_id = lane.lane_id and o.kind = ${kind} and o.run_at <= now() and o.lease_until <= now()
+        order by o.run_at limit 1
+      ) as failing
+      from lane where lane_id is not null`
+    for (const { lane_id, failing } of walked) if (failing !== null) due.push({ lane_id, failing })
+    if (walked.length < WALK_LANES) return due
+    after = walked[walked.length - 1]!.lane_id
+  }
+}
+
+/** How many rows to take from a lane. */
+export type LaneRoom = { lane_id: string; room: number }
+
+/** Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped. */
+export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Promise<Job[]> {
+  return sql<Job[]>`
+    with lane as materialized (
+      select * from unnest(${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[])
+        as x (lane_id, room)
+    ), due as materialized (
+      select o.organization_id, o.id from lane cross join lateral (
+        select organization_id, id from outbox
+        where lane_id = lane.lane_id and kind = ${kind} and run_at <= now() and lease_until <= now()
+        order by run_at limit lane.room for update skip locked
+      ) as o
+    )
+    update outbox o
+    set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
+    from due where o.organization_id = due.organization_id and o.id = due.id
+    returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token`
+}
+
+/** Leases one row that nobody has leased, due or not; in the caller's transaction. */
+export async function takeLease({ sql, organization_id }: Scope, id: string): Promise<Job | undefined> {
+  const [job] = await sql<Job[]>`
+    update outbox
+    set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
+    where organization_id = ${organization_id} and id = ${id} and lease_until <= now()
+    returning organization_id, id, lane_id, attempts, claims, lease_token`
+  return job
+}
+
+/** Lengthens the leases that still hold. */
+export async function renew(sql: Sql, jobs: Job[]): Promise<void> {
+  await sql`
+    update outbox o set lease_until = now() + ${LEASE_S} * interval '1 second'
+    from ${given(sql, jobs)}
+    where o.organization_id = x.organization_id and o.id = x.id and o.lease_token = x.lease_token
+      and o.lease_until > now()`
+}
+
+/** Gives rows back at once, as if they had not been claimed. */
+export async function release(sql: Sql, jobs: Job[]): Promise<void> {
+  await sql`
+    update outbox o set lease_until = '-infinity', lease_token = null, claims = o.claims - 1
+    from ${given(sql, jobs)}
+    where o.organization_id = x.organization_id and o.id = x.id and o.lease_token = x.lease_token`
+}
+
+function given(sql: Sql, jobs: Job[]) {
+  return sql`
+    json_to_recordset(${JSON.stringify(jobs)}::text::json) as x (organization_id uuid, id uuid, lease_token uuid)`
+}

@@ -1,0 +1,191 @@
+/** Works off one kind of the outbox: finds lanes with due work, leases rows for the free slots, runs, settles. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Connection } from '../db/client'
+import { log, safeError } from '../log'
+import { claim, type DueLane, findDueLanes, LEASE_S, release, renew } from './claim'
+import type { Handler, Job, Outcome } from './job'
+import { KINDS } from './kinds'
+import { createLanes, type Slot } from './lanes'
+import { createSettler } from './settle'
+import type { OutboxKind } from './wake'
+
+export type WorkerOptions = {
+  /** After an outcome was written. */
+  on_settled?(kind: OutboxKind, id: string): void
+}
+
+/** Rows leased by one statement. */
+const CLAIM_MOST = 100
+/** Attempts running or waiting to be settled; beyond, the database is too slow for more. */
+const RUNNING_MOST = 2000
+/** Claims follow each other at this distance, so that they take many rows at a time. */
+const CLAIM_EVERY_MS = 5
+/** Looking for lanes takes at most a tenth of the time. */
+const LOOK_EVERY_MS = 20
+const LOOK_SHARE = 10
+/** Leases of a job that may be lost without an outcome. */
+const LOST_MOST = 10
+/** After this long an attempt is given up for lost: its slot is free again and its lease runs out. */
+const ATTEMPT_MOST_S = 600
+
+type Run = { slot: Slot; started_ms: number; ended: Promise<void> }
+
+export type Worker = ReturnType<typeof createWorker>
+
+export function createWorker(connection: Connection, kind: OutboxKind, handler: Handler, options: WorkerOptions) {
+  const { sql } = connection
+  const { attempt, giveUp } = typeof handler === 'function' ? { attempt: handler, giveUp: park } : handler
+  const { afterFault, ...limits } = KINDS[kind]
+  const lanes = createLanes(limits)
+  const settler = createSettler(connection, afterFault)
+  const running = new Map<Job, Run>()
+  /** Lanes that have due work; the one served last is the last. */
+  const due = new Map<string, DueLane>()
+  let is_stale = true
+  let look_at_ms = 0
+  let claimed_at_ms = 0
+  let begun = 0
+  let claim_timer: ReturnType<typeof setTimeout> | undefined
+  let look_timer: ReturnType<typeof setTimeout> | undefined
+  let claiming: Promise<void> | undefined
+  let stopped = false
+
+  return { wake, runDue, runUntilIdle, keepLeases, stop }
+
+  /** There may be new work. */
+  function wake(): void {
+    is_stale = true
+    soon()
+  }
+
+  /** Begins what is due and has a slot. Rejects when the database cannot be reached. */
+  function runDue(): Promise<void> {
+    is_stale = true
+    return claimWork()
+  }
+
+  /** Runs everything that is due until nothing is. */
+  async function runUntilIdle(): Promise<void> {
+    for (let before = -1; before < begun; ) {
+      before = begun
+      look_at_ms = 0
+      await runDue()
+      await Promise.all([...running.values()].map((run) => run.ended))
+    }
+  }
+
+  /** Lengthens the leases of attempts that take long. To be called several times within a lease. */
+  async function keepLeases(): Promise<void> {
+    const now_ms = performance.now()
+    for (const [job, run] of running) {
+      if (now_ms - run.started_ms < ATTEMPT_MOST_S * 1000) continue
+      log.error({ kind, outbox_id: job.id }, 'an outbox job does not end')
+      running.delete(job)
+      run.slot.leave(false)
+    }
+    const long = [...running].filter(([, run]) => now_ms - run.started_ms > (LEASE_S * 1000) / 4).map(([job]) => job)
+    if (long.length > 0) await renew(sql, long)
+  }
+
+  /** Claims nothing more, waits for what is in flight, and gives back what has not ended after `timeout_ms`. */
+  async function stop(timeout_ms: number): Promise<void> {
+    stopped = true
+    clearTimeout(claim_timer)
+    clearTimeout(look_timer)
+    await claiming?.catch(() => {})
+    const all = Promise.all([...running.values()].map((run) => run.ended))
+    await Promise.race([all, sleep(timeout_ms, undefined, { ref: false })])
+    const left = [...running.keys()]
+    if (left.length > 0) await release(sql, left)
+  }
+
+  function soon(): void {
+    if (stopped || claim_timer) return
+    const wait_ms = Math.max(0, claimed_at_ms + CLAIM_EVERY_MS - performance.now())
+    claim_timer = setTimeout(() => {
+      claim_timer = undefined
+      // The database cannot be reached: the next second tries again.
+      claimWork().catch((error) => log.debug({ kind, error: safeError(error) }, 'claiming outbox work failed'))
+    }, wait_ms)
+  }
+
+  /** One at a time: a claim that is asked for while another runs comes after it. */
+  function claimWork(): Promise<void> {
+    claiming = (claiming ?? Promise.resolve()).catch(() => {}).then(claimFreeSlots)
+    return claiming
+  }
+
+  async function claimFreeSlots(): Promise<void> {
+    while (!stopped) {
+      if (is_stale) await lookForLanes()
+      const rooms = lanes.share(due.values(), Math.min(CLAIM_MOST, RUNNING_MOST - running.size))
+      if (rooms.length === 0) return
+      claimed_at_ms = performance.now()
+      const jobs = await claim(sql, kind, rooms)
+      const found = Map.groupBy(jobs, (job) => job.lane_id)
+      for (const { lane_id, room } of rooms) {
+        const lane = due.get(lane_id)!
+        due.delete(lane_id)
+        if (found.get(lane_id)?.length === room) due.set(lane_id, lane)
+      }
+      if (stopped && jobs.length > 0) return release(sql, jobs)
+      for (const job of jobs) begin(job)
+    }
+  }
+
+  async function lookForLanes(): Promise<void> {
+    const started_ms = performance.now()
+    if (started_ms < look_at_ms) {
+      clearTimeout(look_timer)
+      look_timer = setTimeout(soon, look_at_ms - started_ms)
+      return
+    }
+    is_stale = false
+    try {
+      const found = new Map((await findDueLanes(sql, kind)).map((lane) => [lane.lane_id, lane]))
+      for (const lane_id of due.keys()) if (!found.has(lane_id)) due.delete(lane_id)
+      for (const [lane_id, lane] of found) if (!due.has(lane_id)) due.set(lane_id, lane)
+    } catch (error) {
+      is_stale = true
+      throw error
+    }
+    const ended_ms = performance.now()
+    look_at_ms = ended_ms + Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+  }
+
+  function begin(job: Job): void {
+    begun++
+    const slot = lanes.enter(job.lane_id)
+    running.set(job, { slot, started_ms: performance.now(), ended: run(job, slot) })
+  }
+
+  async function run(job: Job, slot: Slot): Promise<void> {
+    const outcome = await outcomeOf(job)
+    if (!running.has(job)) return
+    slot.leave(outcome.healthy ?? (outcome.type === 'done' ? true : outcome.counts ? false : undefined))
+    soon()
+    const written = await settler.settle(job, outcome)
+    running.delete(job)
+    soon()
+    if (written) options.on_settled?.(kind, job.id)
+    else log.warn({ kind, outbox_id: job.id }, 'an outbox outcome came too late and was dropped')
+  }
+
+  async function outcomeOf(job: Job): Promise<Outcome> {
+    // Not within `begin`, which has yet to note the job.
+    await Promise.resolve()
+    try {
+      if (job.claims - job.attempts <= LOST_MOST) return await attempt(job, connection)
+      log.error({ kind, outbox_id: job.id, claims: job.claims }, 'an outbox job seems to kill its workers')
+      return giveUp(job)
+    } catch (error) {
+      log.error({ kind, outbox_id: job.id, error: safeError(error) }, 'an outbox job failed by a fault of our own')
+      return afterFault(job)
+    }
+  }
+}
+
+/** Until an operator sets it free (`outbox retry`). */
+function park(): Outcome {
+  return { type: 'retry', delay_s: null, counts: false }
+}

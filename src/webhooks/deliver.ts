@@ -1,0 +1,133 @@
+/** The outbox handler of kind webhook: reads the webhook as it is now, signs, sends, tells the outbox what follows. */
+import { readFile } from 'node:fs/promises'
+import { config } from '../config'
+import type { Connection } from '../db/client'
+import type { EVENTS } from '../db/schema'
+import { log } from '../log'
+import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
+import { nextDelay_s } from '../outbox/retry'
+import { decrypt } from '../secrets'
+import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries } from './record'
+import { postWebhook } from './request'
+import { signatureHeaders } from './signature'
+
+/** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
+const OWN_FAULT_DELAY_S = 60
+
+type Delivery = {
+  id: string
+  webhook_id: string
+  event: (typeof EVENTS)[number]
+  body: string
+  url: string
+  /** Encrypted. */
+  secret: string | null
+  /** Neither deleted nor switched off. */
+  is_on: boolean
+  status: 'active' | 'failed'
+  failure_count: number
+}
+
+/** One attempt of a delivery (interface: Events; decisions.md section 8). */
+export async function attemptDelivery(job: Job, connection: Connection): Promise<Outcome> {
+  const delivery = await read(job, connection)
+  // The retention has removed it.
+  if (!delivery) return { type: 'done' }
+  const { organization_id, id } = job
+  if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, { organization_id, id }) }
+  if (delivery.status === 'failed') return reschedule(job, null)
+  return send(job, delivery)
+}
+
+export const deliverWebhook: Handler = {
+  attempt: attemptDelivery,
+  giveUp: ({ organization_id, id }) => ({ type: 'done', ...inBatch(failDeliveries, { organization_id, id }) }),
+}
+
+async function send(job: Job, delivery: Delivery): Promise<Outcome> {
+  const { id, webhook_id, event, body, url } = delivery
+  const { timestamp } = JSON.parse(body) as { timestamp: string }
+  const secret = delivery.secret && decrypt(delivery.secret)
+  const answer = await postWebhook({
+    url,
+    headers: signatureHeaders({ secret, delivery_id: id, event, timestamp, body, now: new Date() }),
+    body,
+    allowed: config.WEBHOOK_ALLOWED_NETWORKS,
+    ca: await trustedAuthority(),
+  })
+  // A test is sent once, whatever comes of it.
+  const is_test = event === 'test.ping'
+  if (!answer.ok && answer.blame === 'own' && !is_test) {
+    log.warn({ delivery_id: id, error: answer.error }, 'a webhook delivery failed by a fault of our own')
+    return reschedule(job, OWN_FAULT_DELAY_S)
+  }
+  const { response_code, response_time_ms, error, response_head } = answer
+  const schedule = config.RETRY_SCHEDULE_SECONDS
+  const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule, Math.random())
+  const status = answer.ok ? 'success' : delay_s === null ? 'failed' : 'retrying'
+  const settle = inBatch(recordAttempts, {
+    organization_id: job.organization_id,
+    id,
+    webhook_id,
+    status,
+    response_code,
+    response_time_ms,
+    error,
+    response_head: response_head ? clean(response_head) : null,
+    delay_s,
+    heals: answer.ok && !is_test && delivery.failure_count > 0,
+    // Sent again by hand after the last attempt, it says nothing new.
+    exhausts: status === 'failed' && !is_test && job.attempts < schedule.length,
+  })
+  if (delay_s === null) return { type: 'done', healthy: answer.ok, ...settle }
+  return { type: 'retry', delay_s, counts: true, ...settle }
+}
+
+/** Without counting; `healthy`, because the receiver was not asked. @param delay_s null until somebody sets it free */
+function reschedule({ organization_id, id }: Job, delay_s: number | null): Outcome {
+  const settle = inBatch(rescheduleDeliveries, { organization_id, id, delay_s })
+  return { type: 'retry', delay_s, counts: false, healthy: true, ...settle }
+}
+
+let authority: Promise<string> | undefined
+
+/** The extra CA of the settings, read once. */
+function trustedAuthority(): Promise<string> | undefined {
+  if (config.WEBHOOK_CA_FILE) authority ??= readFile(config.WEBHOOK_CA_FILE, 'utf8')
+  return authority
+}
+
+/** A receiver's answer may hold what PostgreSQL cannot. */
+function clean(text: string): string {
+  return text.toWellFormed().replaceAll('\u0000', '\uFFFD')
+}
+
+type Reading = { connection: Connection; jobs: Job[]; deliveries: Promise<Map<string, Delivery>> }
+
+let reading: Reading | undefined
+
+/** Jobs that were leased together are read together. */
+async function read(job: Job, connection: Connection): Promise<Delivery | undefined> {
+  if (reading?.connection !== connection) {
+    const jobs: Job[] = []
+    const deliveries = Promise.resolve().then(() => {
+      if (reading?.jobs === jobs) reading = undefined
+      return readDeliveries(connection, jobs)
+    })
+    reading = { connection, jobs, deliveries }
+  }
+  reading.jobs.push(job)
+  return (await reading.deliveries).get(job.id)
+}
+
+async function readDeliveries({ sql }: Connection, jobs: Job[]): Promise<Map<string, Delivery>> {
+  const deliveries = await sql<Delivery[]>`
+    select d.id, d.webhook_id, d.event, e.body, w.url, w.secret, w.active and w.deleted_at is null as is_on, w.status,
+      w.failure_count
+    from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
+      as job (organization_id, id)
+    join deliveries d on d.organization_id = job.organization_id and d.id = job.id
+    join events e on e.organization_id = d.organization_id and e.id = d.event_id
+    join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id`
+  return new Map(deliveries.map((delivery) => [delivery.id, delivery]))
+}

@@ -1,0 +1,83 @@
+import { Type } from '@sinclair/typebox'
+import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../db/schema'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, Paging, query, queryWord, text, Uuid } from '../model'
+import { checkUrl } from './destination'
+
+const url = text({
+  max: 2048,
+  trim: false,
+  rule: (value) => checkUrl(value) === undefined,
+  code: 'INVALID_URL',
+  fault: 'must be an https URL without credentials',
+  description: 'https only; redirects are not followed',
+})
+const events = Type.Array(oneOf(EVENTS, { code: 'INVALID_EVENTS' }), {
+  minItems: 1,
+  code: 'INVALID_EVENTS',
+  fault: 'must be a list of at least one event',
+})
+const secret = text({ min: 1, max: 255, trim: false, description: 'Signs the deliveries; it is never shown again' })
+const active = flag({ description: 'Default true. Setting it enables a failed webhook again' })
+
+export const Webhook = Type.Object({
+  id: Uuid,
+  url: Type.String(),
+  events: Type.Array(oneOf(EVENTS)),
+  active: Type.Boolean(),
+  status: oneOf(WEBHOOK_STATUSES, { description: 'failed: a delivery used up its attempts; deliveries wait' }),
+  has_secret: Type.Boolean(),
+  failure_count: Type.Integer({ description: 'Deliveries that used up their attempts since the last success' }),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Webhook = typeof Webhook.static
+
+export const NewWebhook = body({ url, events, secret: optional(secret), active: optional(active) })
+export type NewWebhook = typeof NewWebhook.static
+
+export const WebhookChanges = body({
+  url: optional(url),
+  events: optional(events),
+  secret: optional(nullable(secret)),
+  active: optional(active),
+})
+export type WebhookChanges = typeof WebhookChanges.static
+
+export const Delivery = Type.Object({
+  id: Uuid,
+  event: oneOf(EVENTS),
+  status: oneOf(DELIVERY_STATUSES),
+  response_code: orNull(Type.Integer({ description: 'Of the last attempt' })),
+  response_time_ms: orNull(Type.Integer()),
+  attempts: Type.Integer(),
+  next_attempt_at: orNull(Instant),
+  error: orNull(Type.String({ description: 'Why the last attempt failed' })),
+  created_at: Instant,
+})
+export type Delivery = typeof Delivery.static
+
+export const DeliveryAttempt = Type.Object({
+  attempt: Type.Integer(),
+  started_at: Instant,
+  response_code: orNull(Type.Integer()),
+  response_time_ms: Type.Integer(),
+  error: orNull(Type.String()),
+  response_head: orNull(Type.String()),
+})
+
+export const DeliveryDetail = Type.Composite([
+  Delivery,
+  Type.Object({
+    request_body: Type.String({ description: 'The exact body of the request' }),
+    response_head: orNull(Type.String({ description: 'The first 4 KiB of the last answer' })),
+    attempt_log: Type.Array(DeliveryAttempt, { description: 'Every attempt, the first one first' }),
+  }),
+])
+export type DeliveryDetail = typeof DeliveryDetail.static
+
+export const DeliveryFilter = query({
+  ...Paging,
+  status: queryWord(DELIVERY_STATUSES),
+  event: queryWord(EVENTS),
+})
+export type DeliveryFilter = typeof DeliveryFilter.static

@@ -1,0 +1,112 @@
+/** What becomes of deliveries, written in the transaction that ends or reschedules their outbox rows; many at a time. */
+import type { Connection, Sql } from '../db/client'
+
+export type DeliveryKey = { organization_id: string; id: string }
+
+export type AttemptRecord = DeliveryKey & {
+  webhook_id: string
+  status: 'success' | 'retrying' | 'failed'
+  response_code: number | null
+  response_time_ms: number
+  error: string | null
+  response_head: string | null
+  /** Seconds until the next attempt; null when there is none. */
+  delay_s: number | null
+  /** A success after failures. */
+  heals: boolean
+  /** The last attempt failed: so has the webhook. */
+  exhausts: boolean
+}
+
+/** Outbox rows of a failed webhook that are parked at once; the others are when they come due. */
+const PARK_MOST = 1000
+
+export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[]): Promise<void> {
+  await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (
+        organization_id uuid, id uuid, status text, response_code integer, response_time_ms integer, error text,
+        response_head text, delay_s float8
+      )
+    ), updated as (
+      update deliveries d
+      set status = given.status, attempts = d.attempts + 1, response_code = given.response_code,
+        response_time_ms = given.response_time_ms, error = given.error,
+        next_attempt_at = now() + given.delay_s * interval '1 second'
+      from given where d.organization_id = given.organization_id and d.id = given.id
+      returning d.organization_id, d.id, d.attempts
+    )
+    insert into delivery_attempts
+      (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms, error, response_head)
+    select organization_id, id, updated.attempts, now() - given.response_time_ms * interval '1 millisecond',
+      given.response_code, given.response_time_ms, given.error, given.response_head
+    from updated join given using (organization_id, id)`
+  const telling = rows.filter((row) => row.heals || row.exhausts)
+  if (telling.length > 0) await updateWebhooks(sql, telling)
+}
+
+/** Locked in the order of their ids, so that settles of several processes wait for each other in one direction only. */
+async function updateWebhooks(sql: Sql, rows: AttemptRecord[]): Promise<void> {
+  const ids = rows.map(({ organization_id, webhook_id, heals }) => ({ organization_id, id: webhook_id, heals }))
+  const failed = await sql<DeliveryKey[]>`
+    with given as materialized (
+      select organization_id, id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures
+      from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (organization_id uuid, id uuid, heals boolean)
+      group by organization_id, id
+    ), locked as materialized (
+      select w.organization_id, w.id from webhooks w join given using (organization_id, id)
+      order by w.organization_id, w.id for no key update of w
+    )
+    update webhooks w
+    set failure_count = case when heals then 0 else failure_count end + failures,
+      status = case when failures > 0 then 'failed' else status end,
+      updated_at = case when failures > 0 then now() else updated_at end
+    from given join locked using (organization_id, id)
+    where w.organization_id = given.organization_id and w.id = given.id
+    returning w.organization_id, case when failures > 0 then w.id end as id`
+  const ids_failed = failed.filter((webhook) => webhook.id !== null)
+  if (ids_failed.length > 0) await parkLanes(sql, ids_failed)
+}
+
+/** Rows that are leased or locked are left: whoever has them sees that the webhook has failed. */
+async function parkLanes(sql: Sql, webhooks: DeliveryKey[]): Promise<void> {
+  await sql`
+    with waiting as materialized (
+      select organization_id, id from outbox
+      where lane_id = any(${webhooks.map((webhook) => webhook.id)}::uuid[]) and kind = 'webhook'
+        and run_at < 'infinity' and lease_until <= now()
+      limit ${PARK_MOST} for update skip locked
+    ), parked as (
+      update outbox o set run_at = 'infinity' from waiting
+      where o.organization_id = waiting.organization_id and o.id = waiting.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set next_attempt_at = null from parked
+    where d.organization_id = parked.organization_id and d.id = parked.id`
+}
+
+export async function rescheduleDeliveries(
+  { sql }: Connection,
+  rows: (DeliveryKey & { delay_s: number | null })[],
+): Promise<void> {
+  await sql`
+    update deliveries d set next_attempt_at = now() + x.delay_s * interval '1 second'
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (organization_id uuid, id uuid, delay_s float8)
+    where d.organization_id = x.organization_id and d.id = x.id`
+}
+
+export async function cancelDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
+  await finish(sql, rows, 'cancelled', null)
+}
+
+/** Deliveries that the service cannot send, by a fault of its own. */
+export async function failDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
+  await finish(sql, rows, 'failed', 'internal')
+}
+
+async function finish(sql: Sql, rows: DeliveryKey[], status: string, error: string | null): Promise<void> {
+  await sql`
+    update deliveries d set status = ${status}, error = coalesce(${error}, d.error), next_attempt_at = null
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (organization_id uuid, id uuid)
+    where d.organization_id = x.organization_id and d.id = x.id`
+}

@@ -1,0 +1,59 @@
+/** Sending at once, while the caller waits: the test of a webhook, and a delivery once more. */
+
+import { config } from '../config'
+import { newId } from '../db/columns'
+import { ApiError } from '../errors'
+import { takeLease } from '../outbox/claim'
+import { eventBody, insertDeliveries } from '../outbox/enqueue'
+import type { Job } from '../outbox/job'
+import { settleOne } from '../outbox/settle'
+import { inTransaction, type Scope } from '../scope'
+import { attemptDelivery } from './deliver'
+import type { Delivery } from './model'
+import { getDelivery, lockWebhook } from './queries'
+
+/** Sends `test.ping`, once, whatever the outcome. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED */
+export async function testWebhook(scope: Scope, webhook_id: string): Promise<Delivery> {
+  const id = newId()
+  const job = await inTransaction(scope, async (scope) => {
+    await requireEnabled(scope, webhook_id)
+    const body = eventBody(scope, { type: 'test.ping', data: { webhook_id } }, new Date())
+    await insertDeliveries(scope, [{ id, event_id: newId(), webhook_id, event: 'test.ping', body, waits: false }])
+    return takeLease(scope, id)
+  })
+  return sendNow(scope, webhook_id, id, job)
+}
+
+/**
+ * Sends a delivery again, with the same id and bytes. One that waits goes on with its schedule afterwards; one that is
+ * finished gets this attempt only. One that is being sent just now is left to that.
+ * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
+ */
+export async function retryDelivery(scope: Scope, webhook_id: string, id: string): Promise<Delivery> {
+  const { status } = await getDelivery(scope, webhook_id, id)
+  const job = await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await requireEnabled(scope, webhook_id)
+    if (status !== 'pending' && status !== 'retrying') {
+      await sql`
+        insert into outbox (organization_id, id, kind, lane_id, attempts)
+        values (${organization_id}, ${id}, 'webhook', ${webhook_id}, ${config.RETRY_SCHEDULE_SECONDS.length})
+        on conflict do nothing`
+      await sql`
+        update deliveries set status = 'retrying', next_attempt_at = now()
+        where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')`
+    }
+    return takeLease(scope, id)
+  })
+  return sendNow(scope, webhook_id, id, job)
+}
+
+async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {
+  const { active, status } = await lockWebhook(scope, webhook_id)
+  if (!active || status === 'failed') throw new ApiError('WEBHOOK_DISABLED')
+}
+
+async function sendNow(scope: Scope, webhook_id: string, id: string, job: Job | undefined): Promise<Delivery> {
+  if (job) await settleOne(scope, job, await attemptDelivery(job, scope))
+  return getDelivery(scope, webhook_id, id)
+}

@@ -1,0 +1,123 @@
+/** What a timer does for deliveries: repairs what no attempt will come to, and ends what waited or was kept long enough. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Connection, Sql } from '../db/client'
+import { log } from '../log'
+
+/** How long deliveries wait for a failed webhook to be enabled again. */
+const WAIT_DAYS = 7
+/** Rows of one statement. */
+const BATCH = 1000
+/** Between statements, so that deleting much does not keep others from the disk. */
+const PAUSE_MS = 50
+
+/**
+ * To be called each minute, by any number of processes. Sets rows free that wait although their webhook is active (an
+ * event that was being written while the webhook was enabled again), cancels those of webhooks that were switched off
+ * or deleted during an attempt, and those that waited for a failed webhook too long.
+ */
+export async function sweepDeliveries({ sql }: Connection): Promise<void> {
+  const released = await inBatches(() => releaseForgotten(sql))
+  const cancelled = await inBatches(() => cancelOff(sql))
+  const expired = await inBatches(() => cancelExpired(sql))
+  if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
+  if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
+}
+
+/**
+ * Removes events that are older than `days` with their deliveries and attempts, unless one is still to be sent, and
+ * deleted webhooks that have no deliveries left.
+ */
+export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
+  await inBatches(() => removeEvents(sql, days))
+  await sql`
+    delete from webhooks w
+    where deleted_at < now() - ${days} * interval '1 day' and not exists (
+      select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
+    )`
+}
+
+async function releaseForgotten(sql: Sql): Promise<number> {
+  const rows = await sql`
+    with forgotten as materialized (
+      select o.organization_id, o.id
+      from outbox o join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
+      where o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
+        and w.active and w.status = 'active' and w.deleted_at is null
+      limit ${BATCH} for update of o skip locked
+    ), released as (
+      update outbox o set run_at = now() from forgotten f
+      where o.organization_id = f.organization_id and o.id = f.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set next_attempt_at = now() from released r
+    where d.organization_id = r.organization_id and d.id = r.id
+    returning d.id`
+  return rows.length
+}
+
+async function cancelOff(sql: Sql): Promise<number> {
+  const rows = await sql`
+    with off as materialized (
+      select o.organization_id, o.id
+      from webhooks w join outbox o on o.organization_id = w.organization_id and o.lane_id = w.id
+      where (not w.active or w.deleted_at is not null) and o.kind = 'webhook' and o.lease_until <= now()
+      limit ${BATCH} for update of o skip locked
+    ), removed as (
+      delete from outbox o using off
+      where o.organization_id = off.organization_id and o.id = off.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set status = 'cancelled', next_attempt_at = null from removed r
+    where d.organization_id = r.organization_id and d.id = r.id
+    returning d.id`
+  return rows.length
+}
+
+async function cancelExpired(sql: Sql): Promise<number> {
+  const rows = await sql`
+    with expired as materialized (
+      select organization_id, id from outbox
+      where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, WAIT_DAYS)} and lease_until <= now()
+      limit ${BATCH} for update skip locked
+    ), removed as (
+      delete from outbox o using expired e
+      where o.organization_id = e.organization_id and o.id = e.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set status = 'cancelled', next_attempt_at = null from removed r
+    where d.organization_id = r.organization_id and d.id = r.id
+    returning d.id`
+  return rows.length
+}
+
+async function removeEvents(sql: Sql, days: number): Promise<number> {
+  const rows = await sql`
+    with old as materialized (
+      select organization_id, id from events e
+      where id < ${oldestId(sql, days)} and not exists (
+        select from deliveries d
+        where d.organization_id = e.organization_id and d.event_id = e.id and d.status in ('pending', 'retrying')
+      )
+      order by id limit ${BATCH} for update skip locked
+    )
+    delete from events e using old where e.organization_id = old.organization_id and e.id = old.id
+    returning e.id`
+  return rows.length
+}
+
+/** The lowest id that a row can have that is at most so many days old: ids begin with their time (UUIDv7). */
+function oldestId(sql: Sql, days: number) {
+  return sql`(
+    rpad(lpad(to_hex((extract(epoch from now() - ${days} * interval '1 day') * 1000)::bigint), 12, '0'), 32, '0')
+  )::uuid`
+}
+
+async function inBatches(work: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (;;) {
+    const count = await work()
+    total += count
+    if (count < BATCH) return total
+    await sleep(PAUSE_MS)
+  }
+}
