@@ -1,6 +1,7 @@
 /** Table of contents: what every request passes, then one line for each section of the interface. */
 import Elysia from 'elysia'
 import { authRoutes } from './auth/routes'
+import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
 import { envelope } from './http/envelope'
 import { errorHandler } from './http/errors'
@@ -9,6 +10,10 @@ import { labelRoutes } from './labels/routes'
 
 /** @param isReady whether the service can do its work, for `/readyz` */
 export function createApp(isReady: () => Promise<boolean>) {
-  const api = new Elysia({ prefix: '/api/v1', normalize: false }).use(authRoutes()).use(contactRoutes).use(labelRoutes)
+  const api = new Elysia({ prefix: '/api/v1', normalize: false })
+    .use(authRoutes())
+    .use(contactRoutes)
+    .use(companyRoutes)
+    .use(labelRoutes)
   return new Elysia({ normalize: false }).use(errorHandler).use(envelope).use(healthRoutes(isReady)).use(api)
 }

@@ -1,5 +1,61 @@
+import type { Sql } from '../db/client'
+import { ApiError } from '../errors'
+import { type PageMeta, type Paging, pageOf } from '../model'
 import type { Scope } from '../scope'
 import { domainsOf, ownersOf } from './domains'
+import type { Company, CompanyWithDetails } from './model'
+
+/** Newest first. */
+export async function listCompanies(scope: Scope, query: Paging): Promise<{ data: Company[]; meta: PageMeta }> {
+  const { page, per_page, offset } = pageOf(query)
+  const { sql, organization_id } = scope
+  const [data, [count]] = await Promise.all([
+    sql<Company[]>`
+      with page as materialized (
+        select organization_id, id from companies
+        where organization_id = ${organization_id}
+        order by id desc limit ${per_page} offset ${offset}
+      )
+      select ${fields(sql)} from page
+      join companies c using (organization_id, id)
+      join organizations o on o.id = c.organization_id
+      order by c.id desc`,
+    sql<{ total: number }[]>`select count(*) as total from companies where organization_id = ${organization_id}`,
+  ])
+  return { data, meta: { total: count!.total, page, per_page } }
+}
+
+/** @throws COMPANY_NOT_FOUND */
+export async function getCompany({ sql, organization_id }: Scope, id: string): Promise<CompanyWithDetails> {
+  const [company] = await sql<CompanyWithDetails[]>`
+    select ${fields(sql)}, ${ticketCount(sql)} as total_tickets,
+      coalesce((
+        select json_agg(json_build_object('id', r.id, 'name', r.name, 'email', r.email) order by r.id desc)
+        from (
+          select p.id, p.name, p.email from contacts p
+          where p.organization_id = c.organization_id and p.company_id = c.id
+          order by p.id desc limit 1000
+        ) r
+      ), '[]') as contacts,
+      coalesce((
+        select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
+        from (
+          select t.id, t.code, t.subject from tickets t
+          where t.organization_id = c.organization_id and t.company_id = c.id and t.deleted_at is null
+          order by t.id desc limit 10
+        ) r
+      ), '[]') as recent_tickets,
+      coalesce((
+        select sum(e.duration_minutes) from time_entries e
+        join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
+        where t.organization_id = c.organization_id and t.company_id = c.id
+      ), 0) as total_time_minutes
+    from companies c
+    join organizations o on o.id = c.organization_id
+    where c.organization_id = ${organization_id} and c.id = ${id}`
+  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+  return company
+}
 
 /** The id of the company that an address belongs to, kept from being deleted until the caller's transaction ends. */
 export async function findCompanyOf({ sql, organization_id }: Scope, email: string): Promise<string | undefined> {
@@ -8,4 +64,20 @@ export async function findCompanyOf({ sql, organization_id }: Scope, email: stri
     where organization_id = ${organization_id} and domains && ${domainsOf(email)}::text[]
     order by id for key share`
   return ownersOf(candidates)(email)
+}
+
+/** The select list is the response: its columns are the fields of `Company`. */
+function fields(sql: Sql) {
+  return sql`
+    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes,
+    (
+      select count(*) from contacts p where p.organization_id = c.organization_id and p.company_id = c.id
+    ) as contact_count,
+    ${ticketCount(sql)} as ticket_count, c.created_at, c.updated_at`
+}
+
+function ticketCount(sql: Sql) {
+  return sql`(
+    select count(*) from tickets t
+    where t.organization_id = c.organization_id and t.company_id = c.id and t.deleted_at is null)`
 }

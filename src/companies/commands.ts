@@ -1,0 +1,55 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { announceContacts } from '../contacts/commands'
+import { takeFromTickets } from '../contacts/tickets'
+import { newId } from '../db/columns'
+import { companies, contacts } from '../db/schema'
+import { ApiError } from '../errors'
+import { inTransaction, type Scope } from '../scope'
+import { toDomain } from './domains'
+import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
+import { getCompany } from './queries'
+
+export async function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
+  const { db, organization_id } = scope
+  const id = newId()
+  await db.insert(companies).values({ ...stored(company), organization_id, id })
+  return getCompany(scope, id)
+}
+
+/** Existing contacts and tickets keep their links. @throws COMPANY_NOT_FOUND */
+export async function updateCompany(scope: Scope, id: string, changes: CompanyChanges): Promise<CompanyWithDetails> {
+  const { db, organization_id } = scope
+  const updated = await db
+    .update(companies)
+    .set({ ...stored(changes), updated_at: sql`now()` })
+    .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
+    .returning({ id: companies.id })
+  if (!updated[0]) throw new ApiError('COMPANY_NOT_FOUND')
+  return getCompany(scope, id)
+}
+
+/** Its contacts and tickets stay, unlinked; the contacts' change is told, there are no ticket events. @throws COMPANY_NOT_FOUND */
+export function deleteCompany(scope: Scope, id: string): Promise<void> {
+  return inTransaction(scope, async (scope) => {
+    const { db, organization_id } = scope
+    const [company] = await scope.sql<{ id: string; name: string }[]>`
+      select id, name from companies where organization_id = ${organization_id} and id = ${id} for no key update`
+    if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+    await takeFromTickets(scope, 'company', { id: company.id, name: company.name })
+    const unlinked = await db
+      .update(contacts)
+      .set({ company_id: null, updated_at: sql`now()` })
+      .where(and(eq(contacts.organization_id, organization_id), eq(contacts.company_id, id)))
+      .returning({ id: contacts.id })
+    await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
+    await announceContacts(
+      scope,
+      unlinked.map((contact) => contact.id),
+    )
+  })
+}
+
+/** Domains as they are stored: in the order given, each once. */
+function stored<T extends { domains?: string[] }>(fields: T): T {
+  return fields.domains ? { ...fields, domains: [...new Set(fields.domains.map((text) => toDomain(text)!))] } : fields
+}

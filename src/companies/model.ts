@@ -1,0 +1,75 @@
+import { Type } from '@sinclair/typebox'
+import { RecentTicket } from '../contacts/model'
+import { body, Instant, nullable, optional, orNull, Paging, query, text, Uuid } from '../model'
+import { currencyInput, rateInput, ticketPrefixInput } from '../money'
+import { toDomain } from './domains'
+
+const name = text({ min: 1, max: 255 })
+const domain = text({
+  max: 10_000,
+  rule: (value) => toDomain(value.trim()) !== undefined,
+  code: 'INVALID_DOMAIN',
+  fault: 'must be a domain such as example.com',
+})
+const domains = Type.Array(domain, {
+  maxItems: 20,
+  code: 'INVALID_DOMAIN',
+  fault: 'must be a list of at most 20 domains',
+  description: 'Contacts with an email at one of them, or below, are linked when they are created',
+})
+const currency = currencyInput({ description: "Default: the organization's" })
+const ticket_prefix = ticketPrefixInput({ description: "Overrides the organization's" })
+const notes = text({ max: 10_000, trim: false })
+
+export const Company = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  domains: Type.Array(Type.String()),
+  hourly_rate: orNull(Type.Number()),
+  currency: Type.String(),
+  ticket_prefix: orNull(Type.String()),
+  notes: orNull(Type.String()),
+  contact_count: Type.Integer(),
+  ticket_count: Type.Integer(),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Company = typeof Company.static
+
+/** The single company's answer. */
+export const CompanyWithDetails = Type.Composite([
+  Company,
+  Type.Object({
+    contacts: Type.Array(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() }), {
+      description: 'Newest first, at most 1,000; `GET /contacts?company_id=` has them all',
+    }),
+    recent_tickets: Type.Array(RecentTicket),
+    total_tickets: Type.Integer(),
+    total_time_minutes: Type.Integer({ description: 'With the time that was logged on deleted tickets' }),
+  }),
+])
+export type CompanyWithDetails = typeof CompanyWithDetails.static
+
+export const CompanyPage = query(Paging)
+
+export const NewCompany = body({
+  name,
+  domains: optional(domains),
+  hourly_rate: optional(rateInput()),
+  currency: optional(currency),
+  ticket_prefix: optional(ticket_prefix),
+  notes: optional(notes),
+})
+export type NewCompany = typeof NewCompany.static
+
+export const CompanyChanges = body({
+  name: optional(name),
+  domains: optional(domains),
+  hourly_rate: optional(nullable(rateInput())),
+  currency: optional(nullable(currency)),
+  ticket_prefix: optional(nullable(ticket_prefix)),
+  notes: optional(nullable(notes)),
+})
+export type CompanyChanges = typeof CompanyChanges.static
+
+export const Linked = Type.Object({ linked: Type.Integer({ description: 'How many contacts were linked' }) })

@@ -1,0 +1,46 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { NoContent, one, page, path } from '../model'
+import { createCompany, deleteCompany, updateCompany } from './commands'
+import { linkContacts } from './link'
+import { Company, CompanyChanges, CompanyPage, CompanyWithDetails, Linked, NewCompany } from './model'
+import { getCompany, listCompanies } from './queries'
+
+export const companyRoutes = new Elysia({ tags: ['Companies'] })
+  .use(inOrganization)
+
+  .get('/companies', ({ scope, query }) => listCompanies(scope, query), {
+    query: CompanyPage,
+    response: page(Company),
+  })
+
+  .post('/companies', async ({ scope, body, status }) => status(201, await data(createCompany(scope, body))), {
+    body: NewCompany,
+    response: { 201: one(CompanyWithDetails) },
+  })
+
+  .get('/companies/:company_id', ({ scope, params }) => data(getCompany(scope, params.company_id)), {
+    params: path('company_id'),
+    response: one(CompanyWithDetails),
+  })
+
+  .patch('/companies/:company_id', ({ scope, params, body }) => data(updateCompany(scope, params.company_id, body)), {
+    params: path('company_id'),
+    body: CompanyChanges,
+    response: one(CompanyWithDetails),
+  })
+
+  .delete(
+    '/companies/:company_id',
+    async ({ scope, params, status }) => {
+      await deleteCompany(scope, params.company_id)
+      return status(204, undefined)
+    },
+    { params: path('company_id'), response: { 204: NoContent } },
+  )
+
+  .post('/companies/:company_id/link-contacts', ({ scope, params }) => data(linkContacts(scope, params.company_id)), {
+    params: path('company_id'),
+    response: one(Linked),
+  })
