@@ -1,0 +1,103 @@
+/** Texts and queries as words of the search index. Pure. */
+import { fold } from '../text'
+
+/** More of a text is not looked at; an API message is at most half of it. */
+const MAX_TEXT = 2_000_000
+/** A longer run is no word that anyone types; its beginning finds it. */
+const MAX_WORD = 64
+/** PostgreSQL: positions end at 16383, and a word has at most 255 of them. Beyond, words are found, phrases are not. */
+const MAX_POSITION = 16_383
+const MAX_POSITIONS = 255
+
+const RUN = /[\p{L}\p{N}\p{M}]+/gu
+/** Scripts that put no spaces between words: each character is a word, and a search for several is a phrase. */
+const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}'
+const IS_UNSPACED = new RegExp(`[${UNSPACED}]`, 'u')
+const PIECE = new RegExp(`[${UNSPACED}]|[^${UNSPACED}]+`, 'gu')
+
+/** A ticket code, as it stands in subjects (`[ACME-12]`) and in sentences (`ACME-12,`). */
+const CODE = /^[^\p{L}\p{N}]*([a-z][a-z0-9]{0,9}-\d{1,10})[^\p{L}\p{N}]*$/iu
+
+/** The words of a text, folded (`text.ts`), in order. */
+export function wordsOf(text: string): string[] {
+  const runs = fold(text.slice(0, MAX_TEXT).toWellFormed()).match(RUN) ?? []
+  return runs.flatMap((run) => (IS_UNSPACED.test(run) ? run.match(PIECE)! : run)).map(cut)
+}
+
+export type SearchVector = { vector: string; size: number }
+
+/**
+ * A text as a literal of a tsvector whose words carry the organization's number: `'17:printer':2,5 '17:fire':3`.
+ * @param limit bytes; the rest of the text is left out
+ * @returns `size`: an upper bound of the bytes that the words take in a document
+ */
+export function searchVector(organization_number: number, text: string, limit: number): SearchVector {
+  const builder = startVector(organization_number, limit)
+  builder.addText(text)
+  return builder.finish()
+}
+
+/** As `searchVector`, for several texts. No phrase runs from the end of one text into the next. */
+export function startVector(organization_number: number, limit: number) {
+  const positions = new Map<string, Set<number>>()
+  let size = 0
+  let position = 0
+  /** False when the word does not fit any more. */
+  const add = (word: string) => {
+    const at = Math.min(position, MAX_POSITION)
+    const known = positions.get(word)
+    if (known && (known.size >= MAX_POSITIONS || known.has(at))) return true
+    const bytes = known ? 2 : Buffer.byteLength(`${organization_number}:${word}`) + 5
+    if (size + bytes > limit) return false
+    size += bytes
+    positions.set(word, (known ?? new Set()).add(at))
+    return true
+  }
+  return {
+    /** The code is one word of its own, which no word of a text can be. */
+    addCode(code: string) {
+      position += 1
+      add(code.toLowerCase())
+    },
+    /** False when the document is full. */
+    addText(text: string) {
+      position += 1
+      return wordsOf(text).every((word) => {
+        position += 1
+        return add(word)
+      })
+    },
+    finish(): SearchVector {
+      const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${[...at].join(',')}`)
+      return { vector: entries.join(' '), size }
+    },
+  }
+}
+
+/**
+ * A search as a literal of a tsquery: all terms must match. A term in quotes, and one of several words such as an email
+ * address, matches as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * @returns undefined when the search holds no word: it matches nothing
+ */
+export function toTsquery(organization_number: number, search: string): string | undefined {
+  const terms = [...search.replace(/[“”„]/g, '"').matchAll(/"([^"]*)"|[^\s"]+/g)]
+    .map(([all, quoted]) => ({ text: quoted ?? all, words: wordsOf(quoted ?? all), is_quoted: quoted !== undefined }))
+    .filter(({ words }) => words.length > 0)
+  if (terms.length === 0) return undefined
+  return terms
+    .map(({ text, words, is_quoted }, index) => {
+      const phrase = words.map((word) => lexeme(organization_number, word)).join(' <-> ')
+      const prefix = index === terms.length - 1 && !is_quoted ? ':*' : ''
+      const code = text.match(CODE)?.[1]?.toLowerCase()
+      return code ? `(${lexeme(organization_number, code)} | ${phrase}${prefix})` : `(${phrase}${prefix})`
+    })
+    .join(' & ')
+}
+
+function lexeme(organization_number: number, word: string): string {
+  return `'${`${organization_number}:${word}`.replace(/['\\]/g, '$&$&')}'`
+}
+
+function cut(word: string): string {
+  return word.length > MAX_WORD ? [...word].slice(0, MAX_WORD).join('') : word
+}
