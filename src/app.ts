@@ -7,6 +7,9 @@ import { envelope } from './http/envelope'
 import { errorHandler } from './http/errors'
 import { healthRoutes } from './http/health'
 import { labelRoutes } from './labels/routes'
+import { mailboxRoutes } from './mailboxes/routes'
+import { organizationRoutes } from './organizations/routes'
+import { userRoutes } from './users/routes'
 
 /** @param isReady whether the service can do its work, for `/readyz` */
 export function createApp(isReady: () => Promise<boolean>) {
@@ -15,5 +18,8 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(contactRoutes)
     .use(companyRoutes)
     .use(labelRoutes)
+    .use(organizationRoutes)
+    .use(userRoutes)
+    .use(mailboxRoutes)
   return new Elysia({ normalize: false }).use(errorHandler).use(envelope).use(healthRoutes(isReady)).use(api)
 }

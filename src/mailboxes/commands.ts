@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { and, eq, sql } from 'drizzle-orm'
+import { config } from '../config'
+import { newId } from '../db/columns'
+import { mailboxes } from '../db/schema'
+import { violates } from '../db/violations'
+import { ApiError, fieldError } from '../errors'
+import { type SendOptions, testMailbox as tryConnection } from '../mail/transport'
+import { inTransaction, type Scope } from '../scope'
+import { encrypt } from '../secrets'
+import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
+import { getMailbox, getMailboxSmtp } from './queries'
+
+/** The first mailbox of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
+export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
+  const { smtp, is_default = false, name, ...fields } = input
+  return inTransaction(scope, async (scope) => {
+    await lockMailboxes(scope)
+    const { db, organization_id } = scope
+    const id = newId()
+    await db
+      .insert(mailboxes)
+      .values({ ...fields, name: name || null, organization_id, id, ...smtpColumns(smtp) })
+      .catch(addressExists)
+    await settleDefault(scope, is_default ? id : null)
+    return getMailbox(scope, id)
+  })
+}
+
+/** `is_default: true` moves the default here. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
+export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
+  const { smtp, is_default, ...fields } = changes
+  return inTransaction(scope, async (scope) => {
+    await lockMailboxes(scope)
+    const { db, organization_id } = scope
+    const updated = await db
+      .update(mailboxes)
+      .set({ ...fields, ...(smtp !== undefined && smtpColumns(smtp)), updated_at: sql`now()` })
+      .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
+      .returning({ id: mailboxes.id })
+      .catch(addressExists)
+    if (updated.length === 0) throw new ApiError('MAILBOX_NOT_FOUND')
+    await settleDefault(scope, is_default ? id : null)
+    return getMailbox(scope, id)
+  })
+}
+
+/** Tickets and the ledger forget it; when it was the default, the oldest active one follows. @throws MAILBOX_NOT_FOUND */
+export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    await lockMailboxes(scope)
+    const { db, organization_id } = scope
+    const deleted = await db
+      .delete(mailboxes)
+      .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
+      .returning({ id: mailboxes.id })
+    if (deleted.length === 0) throw new ApiError('MAILBOX_NOT_FOUND')
+    await settleDefault(scope, null)
+  })
+}
+
+/** Connects and signs in; sends nothing. @throws MAILBOX_NOT_FOUND */
+export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest> {
+  const smtp = await getMailboxSmtp(scope, id)
+  if (!smtp) return { ok: false, error: 'The mailbox has no SMTP settings: it only receives', response_time_ms: 0 }
+  return tryConnection(smtp, smtpOptions())
+}
+
+let mail_ca: string | undefined
+
+/** What holds for every connection to a mailbox's server. */
+export function smtpOptions(): SendOptions {
+  if (config.MAIL_CA_FILE) mail_ca ??= readFileSync(config.MAIL_CA_FILE, 'utf8')
+  return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: mail_ca, hostname: config.SMTP_HOSTNAME }
+}
+
+type SmtpInput = NonNullable<NewMailbox['smtp']>
+
+/** Without a password in the input the stored one stays. */
+function smtpColumns(smtp: SmtpInput | null | undefined) {
+  if (!smtp) return { smtp_host: null, smtp_port: null, smtp_security: null, smtp_username: null, smtp_password: null }
+  const { host, port, security, username, password } = smtp
+  return {
+    smtp_host: host.trim(),
+    smtp_port: port,
+    smtp_security: security,
+    smtp_username: username ?? null,
+    ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password) }),
+  }
+}
+
+/** One change of an organization's mailboxes at a time, since they share the default. */
+async function lockMailboxes({ sql, organization_id }: Scope): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('mailboxes ' || ${organization_id}, 0))`
+}
+
+/** Makes `wanted` the default; else keeps the default that is active, else takes the oldest active mailbox. */
+async function settleDefault({ sql, organization_id }: Scope, wanted: string | null): Promise<void> {
+  const [chosen] = await sql<{ id: string }[]>`
+    select id from mailboxes where organization_id = ${organization_id}
+    order by coalesce(id = ${wanted}::uuid, false) desc, active desc, is_default desc, id limit 1`
+  if (!chosen) return
+  await sql`
+    update mailboxes set is_default = false
+    where organization_id = ${organization_id} and is_default and id <> ${chosen.id}`
+  await sql`
+    update mailboxes set is_default = true
+    where organization_id = ${organization_id} and id = ${chosen.id} and not is_default`
+}
+
+function addressExists(error: unknown): never {
+  throw violates(error, 'mailboxes_address') ? fieldError('EMAIL_ALREADY_EXISTS', '/address') : error
+}

@@ -1,0 +1,59 @@
+import type { PendingQuery, Row } from 'postgres'
+import type { Connection } from '../db/client'
+import { ApiError } from '../errors'
+import type { MailboxSmtp } from '../mail/transport'
+import { type PageMeta, type Paging, pageOf } from '../model'
+import type { Scope } from '../scope'
+import { decrypt } from '../secrets'
+import type { Mailbox } from './model'
+
+/** Newest first. */
+export async function listMailboxes(scope: Scope, query: Paging): Promise<{ data: Mailbox[]; meta: PageMeta }> {
+  const { sql, organization_id } = scope
+  const { page, per_page, offset } = pageOf(query)
+  const [data, [count]] = await Promise.all([
+    selectMailboxes(scope, sql`order by id desc limit ${per_page} offset ${offset}`),
+    sql<{ total: number }[]>`select count(*) as total from mailboxes where organization_id = ${organization_id}`,
+  ])
+  return { data, meta: { total: count!.total, page, per_page } }
+}
+
+/** @throws MAILBOX_NOT_FOUND */
+export async function getMailbox(scope: Scope, id: string): Promise<Mailbox> {
+  const [mailbox] = await selectMailboxes(scope, scope.sql`and id = ${id}`)
+  if (!mailbox) throw new ApiError('MAILBOX_NOT_FOUND')
+  return mailbox
+}
+
+/** How a mailbox sends, with its password; null when it only receives. @throws MAILBOX_NOT_FOUND */
+export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string): Promise<MailboxSmtp | null> {
+  const [row] = await sql<(MailboxSmtp & { host: string | null })[]>`
+    select smtp_host as host, smtp_port as port, smtp_security as security, smtp_username as username,
+      smtp_password as password
+    from mailboxes where organization_id = ${organization_id} and id = ${id}`
+  if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
+  if (row.host === null) return null
+  return { ...row, password: row.password ? decrypt(row.password) : null }
+}
+
+export type MailboxAtAddress = { organization_id: string; id: string; address: string }
+
+/** The active mailbox of an address in any organization, without regard to case, with or without a `+tag`. */
+export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
+  const given = address.trim().toLowerCase()
+  const [mailbox] = await sql<MailboxAtAddress[]>`
+    select organization_id, id, address from mailboxes
+    where lower(address) in (${given}, ${given.replace(/\+[^@]*@/, '@')}) and active`
+  return mailbox ?? null
+}
+
+function selectMailboxes({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
+  return sql<Mailbox[]>`
+    select id, address, name, active, is_default, plus_addressing,
+      case when smtp_host is not null then json_build_object(
+        'host', smtp_host, 'port', smtp_port, 'security', smtp_security, 'username', smtp_username
+      ) end as smtp,
+      created_at, updated_at
+    from mailboxes
+    where organization_id = ${organization_id} ${rest}`
+}

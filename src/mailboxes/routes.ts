@@ -1,0 +1,50 @@
+import Elysia from 'elysia'
+import { asAdmin, inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { NoContent, one, Paging, page, path, query } from '../model'
+import { createMailbox, deleteMailbox, testMailbox, updateMailbox } from './commands'
+import { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
+import { getMailbox, listMailboxes } from './queries'
+
+const reads = new Elysia({ tags: ['Mailboxes'] })
+  .use(inOrganization)
+
+  .get('/mailboxes', ({ scope, query }) => listMailboxes(scope, query), {
+    query: query(Paging),
+    response: page(Mailbox),
+  })
+
+  .get('/mailboxes/:mailbox_id', ({ scope, params }) => data(getMailbox(scope, params.mailbox_id)), {
+    params: path('mailbox_id'),
+    response: one(Mailbox),
+  })
+
+const writes = new Elysia({ tags: ['Mailboxes'] })
+  .use(asAdmin)
+
+  .post('/mailboxes', async ({ scope, body, status }) => status(201, await data(createMailbox(scope, body))), {
+    body: NewMailbox,
+    response: { 201: one(Mailbox) },
+  })
+
+  .patch('/mailboxes/:mailbox_id', ({ scope, params, body }) => data(updateMailbox(scope, params.mailbox_id, body)), {
+    params: path('mailbox_id'),
+    body: MailboxChanges,
+    response: one(Mailbox),
+  })
+
+  .delete(
+    '/mailboxes/:mailbox_id',
+    async ({ scope, params, status }) => {
+      await deleteMailbox(scope, params.mailbox_id)
+      return status(204, undefined)
+    },
+    { params: path('mailbox_id'), response: { 204: NoContent } },
+  )
+
+  .post('/mailboxes/:mailbox_id/test', ({ scope, params }) => data(testMailbox(scope, params.mailbox_id)), {
+    params: path('mailbox_id'),
+    response: one(MailboxTest),
+  })
+
+export const mailboxRoutes = new Elysia().use(reads).use(writes)

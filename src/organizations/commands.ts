@@ -1,0 +1,54 @@
+import { eq, sql } from 'drizzle-orm'
+import { hashPassword } from '../auth/password'
+import { findAccount } from '../auth/queries'
+import { type Connection, transact } from '../db/client'
+import { newId } from '../db/columns'
+import { memberships, organizations, ticket_counters, users } from '../db/schema'
+import type { Scope } from '../scope'
+import type { Organization, OrganizationChanges } from './model'
+import { getOrganization } from './queries'
+
+/** Changes the settings; null puts prefix and currency back to their defaults. */
+export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
+  const { ticket_prefix, currency, ...others } = changes
+  await scope.db
+    .update(organizations)
+    .set({
+      ...others,
+      ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
+      ...(currency !== undefined && { currency: currency ?? 'USD' }),
+      updated_at: sql`now()`,
+    })
+    .where(eq(organizations.id, scope.organization_id))
+  return getOrganization(scope)
+}
+
+export type NewOrganization = {
+  name: string
+  admin: { email: string; name: string; password: string }
+}
+
+/**
+ * Creates an organization with its first admin. An account that exists already becomes a member and keeps its password.
+ * @returns `is_new_account` tells whether `password` is the account's
+ */
+export async function createOrganization(
+  connection: Connection,
+  { name, admin }: NewOrganization,
+): Promise<{ id: string; admin: { id: string; email: string }; is_new_account: boolean }> {
+  const password_hash = await hashPassword(admin.password)
+  return transact(connection, async (inner) => {
+    const { db } = inner
+    const id = newId()
+    await db.insert(organizations).values({ id, name })
+    await db.insert(ticket_counters).values({ organization_id: id })
+    const created = await db
+      .insert(users)
+      .values({ id: newId(), email: admin.email, name: admin.name, password_hash })
+      .onConflictDoNothing()
+      .returning({ id: users.id, email: users.email })
+    const account = created[0] ?? (await findAccount(inner, admin.email))!
+    await db.insert(memberships).values({ organization_id: id, user_id: account.id, role: 'admin' })
+    return { id, admin: { id: account.id, email: account.email }, is_new_account: created.length > 0 }
+  })
+}

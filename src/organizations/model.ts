@@ -1,0 +1,22 @@
+import { Type } from '@sinclair/typebox'
+import { body, flag, nullable, optional, orNull, text, Uuid } from '../model'
+import { currencyInput, rateInput, ticketPrefixInput } from '../money'
+
+export const Organization = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  ticket_prefix: Type.String({ description: 'Of the codes of tickets whose company has none of its own' }),
+  hourly_rate: orNull(Type.Number()),
+  currency: Type.String(),
+  reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
+})
+export type Organization = typeof Organization.static
+
+export const OrganizationChanges = body({
+  name: optional(text({ min: 1, max: 255 })),
+  ticket_prefix: optional(nullable(ticketPrefixInput({ description: 'Null: TKT' }))),
+  hourly_rate: optional(nullable(rateInput())),
+  currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
+  reopen_on_reply: optional(flag()),
+})
+export type OrganizationChanges = typeof OrganizationChanges.static

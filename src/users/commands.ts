@@ -1,0 +1,135 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { forgetMemberships } from '../auth/membership'
+import { hashPassword } from '../auth/password'
+import { findAccount } from '../auth/queries'
+import { newId } from '../db/columns'
+import { memberships, refresh_tokens, users } from '../db/schema'
+import { violates } from '../db/violations'
+import { ApiError, fieldError } from '../errors'
+import { inTransaction, type Scope } from '../scope'
+import type { NewUser, User, UserChanges } from './model'
+import { getUser } from './queries'
+
+/**
+ * A new member. An account that exists already gets a membership and keeps its name and password.
+ * @throws EMAIL_ALREADY_EXISTS when the email is a member's; VALIDATION_ERROR at /password for a new account without one
+ */
+export async function createUser(scope: Scope, input: NewUser): Promise<User> {
+  const { email, name, password, ...membership } = input
+  const password_hash = password === undefined ? undefined : await hashPassword(password)
+  const id = await inTransaction(scope, async (scope) => {
+    const id = (await findAccount(scope, email))?.id ?? (await createAccount(scope, { email, name, password_hash }))
+    await addMembership(scope, id, membership)
+    return id
+  })
+  forgetMemberships(id)
+  return getUser(scope, id)
+}
+
+/**
+ * Changes a member. `email, name, password` are the account's: they can be changed only while it has no membership in
+ * another organization.
+ * @throws USER_NOT_FOUND, FORBIDDEN, EMAIL_ALREADY_EXISTS, VALIDATION_ERROR when no admin would be left
+ */
+export async function updateUser(scope: Scope, id: string, changes: UserChanges): Promise<User> {
+  const { email, name, password, ...membership } = changes
+  const password_hash = password === undefined ? undefined : await hashPassword(password)
+  await inTransaction(scope, async (scope) => {
+    await lockAdmins(scope)
+    const user = await getUser(scope, id)
+    if (email !== undefined || name !== undefined || password_hash !== undefined) {
+      await updateAccount(scope, id, { email, name, password_hash })
+    }
+    const { db, organization_id } = scope
+    await db
+      .update(memberships)
+      .set({ ...membership, updated_at: sql`now()` })
+      .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
+    const goes = isActiveAdmin(user) && !isActiveAdmin({ ...user, ...membership })
+    if (goes) await requireAdmin(scope, membership.role === 'agent' ? '/role' : '/active')
+  })
+  forgetMemberships(id)
+  return getUser(scope, id)
+}
+
+/**
+ * Takes a member out of the organization; tickets and time entries keep the name.
+ * @throws USER_NOT_FOUND, VALIDATION_ERROR for the last admin
+ */
+export async function deleteUser(scope: Scope, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    await lockAdmins(scope)
+    const user = await getUser(scope, id)
+    const { db, organization_id } = scope
+    await db
+      .update(memberships)
+      .set({ removed_at: sql`now()`, updated_at: sql`now()` })
+      .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
+    if (isActiveAdmin(user)) await requireAdmin(scope, '')
+  })
+  forgetMemberships(id)
+}
+
+type Account = { email: string; name: string; password_hash: string | undefined }
+
+async function createAccount({ db }: Scope, { email, name, password_hash }: Account): Promise<string> {
+  if (password_hash === undefined) throw fieldError('VALIDATION_ERROR', '/password', 'is required for a new account')
+  const id = newId()
+  await db.insert(users).values({ id, email, name, password_hash }).catch(emailExists)
+  return id
+}
+
+type MembershipFields = Pick<NewUser, 'role' | 'hourly_rate' | 'currency' | 'active'>
+
+/** Someone who was removed comes back with a fresh membership. */
+async function addMembership({ db, organization_id }: Scope, user_id: string, fields: MembershipFields): Promise<void> {
+  const { role = 'agent', hourly_rate = null, currency = null, active = true } = fields
+  const values = { role, hourly_rate, currency, active }
+  const added = await db
+    .insert(memberships)
+    .values({ organization_id, user_id, ...values })
+    .onConflictDoUpdate({
+      target: [memberships.organization_id, memberships.user_id],
+      set: { ...values, removed_at: null, created_at: sql`clock_timestamp()`, updated_at: sql`now()` },
+      setWhere: sql`${memberships.removed_at} is not null`,
+    })
+    .returning({ user_id: memberships.user_id })
+  if (added.length === 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
+}
+
+async function updateAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
+  const { db, sql: query, organization_id } = scope
+  const elsewhere = await query`
+    select from memberships
+    where organization_id <> ${organization_id} and user_id = ${id} and removed_at is null limit 1`
+  if (elsewhere.length > 0) throw new ApiError('FORBIDDEN')
+  await db
+    .update(users)
+    .set({ ...account, updated_at: sql`now()` })
+    .where(eq(users.id, id))
+    .catch(emailExists)
+  if (account.password_hash) await db.delete(refresh_tokens).where(eq(refresh_tokens.user_id, id))
+}
+
+/** Locked in one order, so that two admins who remove each other at once wait instead of both succeeding. */
+async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
+  await sql`
+    select from memberships
+    where organization_id = ${organization_id} and role = 'admin' and removed_at is null
+    order by user_id for update`
+}
+
+async function requireAdmin({ sql, organization_id }: Scope, path: string): Promise<void> {
+  const left = await sql`
+    select from memberships
+    where organization_id = ${organization_id} and role = 'admin' and active and removed_at is null limit 1`
+  if (left.length === 0) throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
+}
+
+function isActiveAdmin({ role, active }: Pick<User, 'role' | 'active'>): boolean {
+  return role === 'admin' && active
+}
+
+function emailExists(error: unknown): never {
+  throw violates(error, 'users_email') ? fieldError('EMAIL_ALREADY_EXISTS', '/email') : error
+}

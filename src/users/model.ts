@@ -1,0 +1,44 @@
+import { Type } from '@sinclair/typebox'
+import { Password } from '../auth/model'
+import { isEmailAddress } from '../contacts/email'
+import { ROLES } from '../db/schema'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
+import { currencyInput, rateInput } from '../money'
+
+const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' })
+const name = text({ min: 1, max: 255 })
+const role = oneOf(ROLES)
+
+export const User = Type.Object({
+  id: Uuid,
+  email: Type.String(),
+  name: Type.String(),
+  role: oneOf(ROLES),
+  hourly_rate: orNull(Type.Number()),
+  currency: orNull(Type.String({ description: "Null: the organization's" })),
+  active: Type.Boolean(),
+  created_at: Instant,
+})
+export type User = typeof User.static
+
+export const NewUser = body({
+  email,
+  name,
+  password: optional(Password),
+  role: optional(role),
+  hourly_rate: optional(rateInput()),
+  currency: optional(currencyInput()),
+  active: optional(flag()),
+})
+export type NewUser = typeof NewUser.static
+
+export const UserChanges = body({
+  email: optional(email),
+  name: optional(name),
+  password: optional(Password),
+  role: optional(role),
+  hourly_rate: optional(nullable(rateInput())),
+  currency: optional(nullable(currencyInput())),
+  active: optional(flag()),
+})
+export type UserChanges = typeof UserChanges.static
