@@ -9,6 +9,7 @@ import { healthRoutes } from './http/health'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { organizationRoutes } from './organizations/routes'
+import { timeEntryRoutes } from './time-entries/routes'
 import { userRoutes } from './users/routes'
 
 /** @param isReady whether the service can do its work, for `/readyz` */
@@ -18,6 +19,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(contactRoutes)
     .use(companyRoutes)
     .use(labelRoutes)
+    .use(timeEntryRoutes)
     .use(organizationRoutes)
     .use(userRoutes)
     .use(mailboxRoutes)

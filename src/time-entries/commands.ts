@@ -1,0 +1,112 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { newId } from '../db/columns'
+import { time_entries } from '../db/schema'
+import { ApiError } from '../errors'
+import { isUuid } from '../model'
+import { enqueueEvents } from '../outbox/enqueue'
+import { inTransaction, type Scope } from '../scope'
+import { recordActivity } from '../tickets/activity'
+import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
+import { getRateSources, getTimeEntry } from './queries'
+import { resolveRate } from './rate'
+
+/** In the name of the caller; the rate is fixed now. @throws TICKET_NOT_FOUND */
+export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
+  return inTransaction(scope, async (scope) => {
+    const { db, organization_id, actor } = scope
+    if (actor.type !== 'user') throw new Error('Only users log time')
+    await requireTicket(scope, ticket_id)
+    const sources = await getRateSources(scope, ticket_id, actor.id)
+    const { rate, currency } = resolveRate(entry.rate, sources!)
+    const { duration_minutes, description, billable = true, date = today() } = entry
+    const id = newId()
+    const given = { duration_minutes, description, billable, date, rate, currency }
+    await db.insert(time_entries).values({ ...given, organization_id, id, ticket_id, user_id: actor.id })
+    await recordActivity(scope, ticket_id, [
+      { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
+    ])
+    const data = await getTimeEntry(scope, id)
+    await enqueueEvents(scope, [{ type: 'time_entry.created', data }])
+    return data
+  })
+}
+
+/**
+ * A changed rate is an explicit one: its currency is the company's, else the organization's. No change, no event.
+ * @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED
+ */
+export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChanges): Promise<TimeEntry> {
+  return inTransaction(scope, async (scope) => {
+    const before = await lockTimeEntry(scope, id)
+    const after = { ...before, ...changes }
+    if (changes.rate !== undefined && changes.rate !== before.rate) {
+      const sources = await getRateSources(scope, before.ticket.id, before.user.id)
+      after.currency = resolveRate(changes.rate, sources!).currency
+    }
+    const fields = CHANGEABLE.filter((field) => after[field] !== before[field])
+    if (fields.length === 0) return before
+    const { duration_minutes, description, billable, date, rate, currency } = after
+    await scope.db
+      .update(time_entries)
+      .set({ duration_minutes, description, billable, date, rate, currency, updated_at: sql`now()` })
+      .where(and(eq(time_entries.organization_id, scope.organization_id), eq(time_entries.id, id)))
+    const told = Object.fromEntries(fields.map((field) => [field, { from: before[field], to: after[field] }]))
+    await recordActivity(scope, before.ticket.id, [
+      { type: 'time_changed', data: { time_entry_id: id, changes: told } },
+    ])
+    const data = await getTimeEntry(scope, id)
+    await enqueueEvents(scope, [{ type: 'time_entry.updated', data }])
+    return data
+  })
+}
+
+/** @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
+export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
+  return inTransaction(scope, async (scope) => {
+    const data = await lockTimeEntry(scope, id)
+    await scope.db
+      .delete(time_entries)
+      .where(and(eq(time_entries.organization_id, scope.organization_id), eq(time_entries.id, id)))
+    await recordActivity(scope, data.ticket.id, [
+      { type: 'time_deleted', data: { time_entry_id: id, duration_minutes: data.duration_minutes } },
+    ])
+    await enqueueEvents(scope, [{ type: 'time_entry.deleted', data }])
+  })
+}
+
+/**
+ * Members change their own entries, admins all of them.
+ * @param id as it stands in the path
+ * @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED
+ */
+export async function requireMayChange(scope: Scope, id: string): Promise<void> {
+  if (!isUuid(id)) throw new ApiError('TIME_ENTRY_NOT_FOUND')
+  mayChange(scope, await getTimeEntry(scope, id))
+}
+
+const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
+
+async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
+  const { sql, organization_id } = scope
+  await sql`select from time_entries where organization_id = ${organization_id} and id = ${id} for update`
+  const entry = await getTimeEntry(scope, id)
+  mayChange(scope, entry)
+  return entry
+}
+
+function mayChange({ actor }: Scope, entry: TimeEntry): void {
+  if (actor.type === 'user' && actor.role !== 'admin' && actor.id !== entry.user.id) throw new ApiError('UNAUTHORIZED')
+}
+
+/** A visible ticket, kept from being deleted until the transaction ends. */
+async function requireTicket({ sql, organization_id }: Scope, id: string): Promise<void> {
+  const found = await sql`
+    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
+    for key share`
+  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+}
+
+/** In UTC. */
+function today(): string {
+  return new Date().toISOString().slice(0, 10)
+}

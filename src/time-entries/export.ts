@@ -1,0 +1,131 @@
+/**
+ * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It needs a connection of
+ * its own for as long as it takes, so that only some run at a time and a reader who stops reading is cut off.
+ */
+import { driverPool } from '../db/client'
+import type { Scope } from '../scope'
+import { CSV_HEADER, type CsvRow, csvRows } from './csv'
+import type { Period } from './model'
+import { matches } from './queries'
+
+/** How long the reader may read nothing. */
+const STALL_MS = 60_000
+const ROWS_AT_ONCE = 500
+
+/**
+ * Rows between two days, in the order of the list. What fails before the first row is thrown; a later failure breaks
+ * the stream, so that no one takes a part for the whole.
+ */
+export async function exportTimeEntries(
+  scope: Scope,
+  period: Period,
+  stall_ms = STALL_MS,
+): Promise<ReadableStream<Uint8Array>> {
+  const cursor = await openCursor(scope, period)
+  const encoder = new TextEncoder()
+  let stalled: Timer | undefined
+  const end = () => {
+    clearTimeout(stalled)
+    return cursor.end()
+  }
+  const watch = () => {
+    stalled = setTimeout(() => void end(), stall_ms)
+    stalled.unref()
+  }
+  watch()
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(encoder.encode(CSV_HEADER)),
+      async pull(controller) {
+        clearTimeout(stalled)
+        try {
+          const rows = await cursor.next()
+          if (rows.length > 0) {
+            controller.enqueue(encoder.encode(csvRows(rows)))
+            watch()
+          } else {
+            await end()
+            controller.close()
+          }
+        } catch (error) {
+          await end()
+          throw error
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** `time-entries_<from>_<to>.csv` */
+export function exportName({ date_from = 'all', date_to = 'all' }: Period): string {
+  return `time-entries_${date_from}_${date_to}.csv`
+}
+
+type Cursor = { next(): Promise<CsvRow[]>; end(): Promise<void> }
+
+/**
+ * The driver's own cursors get stuck when they are left early: this one is plain SQL on a reserved connection, and it
+ * has one end, whatever happens.
+ */
+async function openCursor({ organization_id }: Scope, period: Period): Promise<Cursor> {
+  const leave = await takeTurn()
+  const sql = await driverPool()
+    .reserve()
+    .catch((error) => {
+      leave()
+      throw error
+    })
+  let pending: Promise<unknown> = Promise.resolve()
+  let ended: Promise<void> | undefined
+  const end = () => {
+    ended ??= pending
+      .catch(() => {})
+      .then(() => sql`rollback`)
+      .catch(() => {})
+      .then(() => {
+        sql.release()
+        leave()
+      })
+    return ended
+  }
+  const next = () => {
+    if (ended) throw new Error('The export was ended because nobody read it')
+    const rows = sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`).then((rows) => [...rows])
+    pending = rows
+    return rows
+  }
+  try {
+    await sql`begin isolation level repeatable read read only`
+    await sql`
+      declare time_entries_export no scroll cursor for
+      select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
+        e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
+      from time_entries e
+      join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
+      left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
+      join users u on u.id = e.user_id
+      where ${matches({ sql, organization_id }, period)}
+      order by e.date desc, e.id desc`
+  } catch (error) {
+    await end()
+    throw error
+  }
+  return { next, end }
+}
+
+let running = 0
+const waiting: (() => void)[] = []
+
+/** Exports take at most a third of the connections; the next one waits. Answers with what gives the turn back. */
+async function takeTurn(): Promise<() => void> {
+  const most = Math.max(1, Math.floor(driverPool().options.max / 3))
+  if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running++
+  return () => {
+    const next = waiting.shift()
+    if (next) next()
+    else running--
+  }
+}

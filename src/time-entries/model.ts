@@ -1,0 +1,125 @@
+import { Type } from '@sinclair/typebox'
+import {
+  body,
+  Day,
+  flag,
+  Instant,
+  nullable,
+  optional,
+  orNull,
+  PageMeta,
+  Paging,
+  query,
+  queryDay,
+  queryFlag,
+  queryId,
+  queryWord,
+  text,
+  Uuid,
+  unchecked,
+} from '../model'
+import { rateInput } from '../money'
+
+const duration_minutes = Type.Integer({
+  minimum: 1,
+  maximum: 525_600,
+  code: 'INVALID_DURATION',
+  fault: 'must be a whole number of minutes from 1 to 525600',
+})
+const description = text({ max: 10_000, trim: false })
+const date = Type.String({ format: 'date', fault: 'must be a date, such as 2026-01-31' })
+
+const TicketRef = Type.Object({ id: Uuid, code: Type.String(), subject: Type.String() })
+const NameRef = Type.Object({ id: Uuid, name: Type.String() })
+
+export const TimeEntry = Type.Object({
+  id: Uuid,
+  ticket: TicketRef,
+  user: NameRef,
+  duration_minutes: Type.Integer(),
+  description: orNull(Type.String()),
+  billable: Type.Boolean(),
+  rate: orNull(Type.Number()),
+  currency: Type.String(),
+  amount: orNull(Type.Number({ description: '(duration_minutes / 60) * rate, rounded half-up to 2 places' })),
+  date: Day,
+  created_at: Instant,
+})
+export type TimeEntry = typeof TimeEntry.static
+
+/** As the single ticket shows its time. */
+export const TicketTimeEntry = Type.Omit(TimeEntry, ['ticket'])
+export type TicketTimeEntry = typeof TicketTimeEntry.static
+
+export const NewTimeEntry = body({
+  duration_minutes,
+  description: optional(description),
+  billable: optional(flag()),
+  date: optional(date),
+  rate: optional(rateInput()),
+})
+export type NewTimeEntry = typeof NewTimeEntry.static
+
+export const TimeEntryChanges = body({
+  duration_minutes: optional(duration_minutes),
+  description: optional(nullable(description)),
+  billable: optional(flag()),
+  date: optional(date),
+  rate: optional(rateInput()),
+})
+export type TimeEntryChanges = typeof TimeEntryChanges.static
+
+const Period = {
+  date_from: queryDay({ description: 'Entries on or after this day' }),
+  date_to: queryDay({ description: 'Entries on or before this day' }),
+}
+export type Period = { date_from?: string; date_to?: string }
+
+export const TimeEntryFilter = query({
+  ticket_id: queryId(),
+  user_id: queryId(),
+  company_id: queryId(),
+  billable: queryFlag(),
+  ...Period,
+  ...Paging,
+})
+export type TimeEntryFilter = typeof TimeEntryFilter.static
+
+const Totals = Type.Object({
+  duration_minutes: Type.Integer(),
+  billable_amount: orNull(Type.Number({ description: 'Null when the billable amounts have several currencies' })),
+  by_currency: Type.Array(Type.Object({ currency: Type.String(), billable_amount: Type.Number() })),
+})
+export type Totals = typeof Totals.static
+
+export const TimeEntryPage = unchecked(
+  Type.Object({
+    data: Type.Array(TimeEntry),
+    meta: Type.Composite([PageMeta, Type.Object({ totals: Totals })]),
+  }),
+)
+export type TimeEntryPage = typeof TimeEntryPage.static
+
+export const SUMMARY_GROUPS = ['company', 'user', 'ticket', 'day'] as const
+export type SummaryGroup = (typeof SUMMARY_GROUPS)[number]
+
+export const SummaryQuery = query({
+  group_by: queryWord(SUMMARY_GROUPS, { description: 'Default company' }),
+  ...Period,
+})
+export type SummaryQuery = typeof SummaryQuery.static
+
+/** One group and currency; of the first four keys it has the one that it is grouped by. */
+export const SummaryItem = Type.Object({
+  company: optional(orNull(NameRef)),
+  user: optional(NameRef),
+  ticket: optional(TicketRef),
+  day: optional(Day),
+  total_minutes: Type.Integer(),
+  billable_minutes: Type.Integer(),
+  total_amount: Type.Number({ description: 'Of the billable entries' }),
+  currency: Type.String(),
+})
+export type SummaryItem = typeof SummaryItem.static
+
+export const ExportQuery = query({ format: queryWord(['csv'], { description: 'Default csv' }), ...Period })

@@ -1,0 +1,123 @@
+import type { Sql } from '../db/client'
+import { ApiError } from '../errors'
+import { pageOf } from '../model'
+import type { Scope } from '../scope'
+import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
+import type { RateSources } from './rate'
+
+/** By date, newest first, then newest created; with totals over the whole filtered list. */
+export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
+  const { page, per_page, offset } = pageOf(filter)
+  const { sql } = scope
+  const [data, { total, totals }] = await Promise.all([
+    sql<TimeEntry[]>`
+      with page as materialized (
+        select e.organization_id, e.id from time_entries e
+        where ${matches(scope, filter)}
+        order by e.date desc, e.id desc limit ${per_page} offset ${offset}
+      )
+      select ${ticketRef(sql)}, ${fields(sql)} from page
+      join time_entries e using (organization_id, id)
+      ${withTicketAndUser(sql)}
+      order by e.date desc, e.id desc`,
+    totalsOf(scope, filter),
+  ])
+  return { data, meta: { total, page, per_page, totals } }
+}
+
+/** Also of a ticket that was deleted. @throws TIME_ENTRY_NOT_FOUND */
+export async function getTimeEntry({ sql, organization_id }: Scope, id: string): Promise<TimeEntry> {
+  const [entry] = await sql<TimeEntry[]>`
+    select ${ticketRef(sql)}, ${fields(sql)} from time_entries e
+    ${withTicketAndUser(sql)}
+    where e.organization_id = ${organization_id} and e.id = ${id}`
+  if (!entry) throw new ApiError('TIME_ENTRY_NOT_FOUND')
+  return entry
+}
+
+/** For the single ticket's answer, in the order of the list. */
+export function timeEntriesOfTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<TicketTimeEntry[]> {
+  return sql<TicketTimeEntry[]>`
+    select ${fields(sql)} from time_entries e
+    join users u on u.id = e.user_id
+    where e.organization_id = ${organization_id} and e.ticket_id = ${ticket_id}
+    order by e.date desc, e.id desc`
+}
+
+/** What the rate of an entry is decided by; undefined when there is no such ticket. */
+export async function getRateSources(
+  { sql, organization_id }: Scope,
+  ticket_id: string,
+  user_id: string,
+): Promise<RateSources | undefined> {
+  const [sources] = await sql<RateSources[]>`
+    select json_build_object('rate', c.hourly_rate, 'currency', c.currency) as company,
+      json_build_object('rate', m.hourly_rate, 'currency', m.currency) as user,
+      json_build_object('rate', o.hourly_rate, 'currency', o.currency) as organization
+    from tickets t
+    join organizations o on o.id = t.organization_id
+    left join companies c on c.organization_id = t.organization_id and c.id = t.company_id
+    left join memberships m on m.organization_id = t.organization_id and m.user_id = ${user_id}
+    where t.organization_id = ${organization_id} and t.id = ${ticket_id}`
+  return sources
+}
+
+/** The condition of a list, summary or export; needs `time_entries e`. */
+export function matches({ sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>, filter: Filter) {
+  const { ticket_id, user_id, company_id, billable, date_from, date_to } = filter
+  return sql`e.organization_id = ${organization_id}
+    ${ticket_id ? sql`and e.ticket_id = ${ticket_id}` : sql``}
+    ${user_id ? sql`and e.user_id = ${user_id}` : sql``}
+    ${company_id ? sql`and exists (${ticketOfCompany(sql, company_id)})` : sql``}
+    ${billable === undefined ? sql`` : sql`and e.billable = ${billable}`}
+    ${date_from ? sql`and e.date >= ${date_from}::date` : sql``}
+    ${date_to ? sql`and e.date <= ${date_to}::date` : sql``}`
+}
+
+type Filter = Period & { ticket_id?: string; user_id?: string; company_id?: string; billable?: boolean }
+
+function ticketOfCompany(sql: Sql, company_id: string) {
+  return sql`
+    select from tickets t
+    where t.organization_id = e.organization_id and t.id = e.ticket_id and t.company_id = ${company_id}`
+}
+
+/** Money is added up by the database, each currency for itself. */
+async function totalsOf(scope: Scope, filter: Filter): Promise<{ total: number; totals: Totals }> {
+  type Row = { currency: string; total: number; minutes: number; amounts: number; billable_amount: number }
+  const rows = await scope.sql<Row[]>`
+    select e.currency, count(*) as total, sum(e.duration_minutes) as minutes,
+      count(e.amount) filter (where e.billable) as amounts,
+      sum(e.amount) filter (where e.billable) as billable_amount
+    from time_entries e
+    where ${matches(scope, filter)}
+    group by e.currency order by e.currency`
+  const by_currency = rows
+    .filter((row) => row.amounts > 0)
+    .map(({ currency, billable_amount }) => ({ currency, billable_amount }))
+  return {
+    total: rows.reduce((sum, row) => sum + row.total, 0),
+    totals: {
+      duration_minutes: rows.reduce((sum, row) => sum + row.minutes, 0),
+      billable_amount: by_currency.length > 1 ? null : (by_currency[0]?.billable_amount ?? 0),
+      by_currency,
+    },
+  }
+}
+
+/** The select list is the response: with `ticketRef` its columns are the fields of `TimeEntry`. */
+function fields(sql: Sql) {
+  return sql`
+    e.id, json_build_object('id', u.id, 'name', u.name) as user, e.duration_minutes, e.description, e.billable, e.rate,
+    e.currency, e.amount, e.date, e.created_at`
+}
+
+function ticketRef(sql: Sql) {
+  return sql`json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket`
+}
+
+function withTicketAndUser(sql: Sql) {
+  return sql`
+    join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
+    join users u on u.id = e.user_id`
+}

@@ -1,0 +1,78 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { list, NoContent, one, path } from '../model'
+import type { Scope } from '../scope'
+import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
+import { exportName, exportTimeEntries } from './export'
+import {
+  ExportQuery,
+  NewTimeEntry,
+  type Period,
+  SummaryItem,
+  SummaryQuery,
+  TimeEntry,
+  TimeEntryChanges,
+  TimeEntryFilter,
+  TimeEntryPage,
+} from './model'
+import { getTimeEntry, listTimeEntries } from './queries'
+import { summarizeTime } from './summary'
+
+export const timeEntryRoutes = new Elysia({ tags: ['Time entries'] })
+  .use(inOrganization)
+
+  .get('/time-entries', ({ scope, query }) => listTimeEntries(scope, query), {
+    query: TimeEntryFilter,
+    response: TimeEntryPage,
+  })
+
+  .post(
+    '/tickets/:ticket_id/time-entries',
+    async ({ scope, params, body, status }) => status(201, await data(logTime(scope, params.ticket_id, body))),
+    { params: path('ticket_id'), body: NewTimeEntry, response: { 201: one(TimeEntry) } },
+  )
+
+  .get('/time-entries/:time_entry_id', ({ scope, params }) => data(getTimeEntry(scope, params.time_entry_id)), {
+    params: path('time_entry_id'),
+    response: one(TimeEntry),
+  })
+
+  .patch(
+    '/time-entries/:time_entry_id',
+    ({ scope, params, body }) => data(updateTimeEntry(scope, params.time_entry_id, body)),
+    {
+      params: path('time_entry_id'),
+      // Whose entry it is comes before what is wrong with the body (decisions.md section 2).
+      transform: ({ scope, params }) => requireMayChange(scope, params.time_entry_id),
+      body: TimeEntryChanges,
+      response: one(TimeEntry),
+    },
+  )
+
+  .delete(
+    '/time-entries/:time_entry_id',
+    async ({ scope, params, status }) => {
+      await deleteTimeEntry(scope, params.time_entry_id)
+      return status(204, undefined)
+    },
+    { params: path('time_entry_id'), response: { 204: NoContent } },
+  )
+
+  .get('/time-entries/summary', ({ scope, query }) => data(summarizeTime(scope, query)), {
+    query: SummaryQuery,
+    response: list(SummaryItem),
+  })
+
+  .get('/time-entries/export', ({ scope, query, request }) => exportResponse(scope, query, request.method), {
+    query: ExportQuery,
+    detail: { responses: { 200: { description: 'CSV, UTF-8', content: { 'text/csv': {} } } } },
+  })
+
+async function exportResponse(scope: Scope, period: Period, method: string): Promise<Response> {
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${exportName(period)}"`,
+  }
+  return new Response(method === 'HEAD' ? null : await exportTimeEntries(scope, period), { headers })
+}
