@@ -333,7 +333,7 @@ describe('encryption', () => {
 
 describe('abuse', () => {
   test('a sender of single bytes is cut off by the session deadline', async () => {
-    const server = await start({ session_deadline_ms: 300, socket_timeout_ms: 60_000 })
+    const server = await start({ session_deadline_ms: 1000, socket_timeout_ms: 60_000 })
     using dialog = await startData(server.port)
     const drip = setInterval(() => dialog.write('x'), 10)
     expect(await dialog.read()).toStartWith('421 4.4.2')
@@ -346,7 +346,7 @@ describe('abuse', () => {
   test('the deadline leaves a complete message its answer', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const server = await start({
-      session_deadline_ms: 250,
+      session_deadline_ms: 1000,
       store: async (_envelope, raw) => {
         await readAll(raw)
         await promise
@@ -355,7 +355,7 @@ describe('abuse', () => {
     })
     using dialog = await startData(server.port)
     dialog.write(dotStuffed(MESSAGE))
-    setTimeout(resolve, 500)
+    setTimeout(resolve, 1200)
     expect(await dialog.read()).toStartWith('250 2.0.0')
     await dialog.closed
   })

@@ -234,7 +234,9 @@ function sendError(error: unknown, smtp: MailboxSmtp): SendError {
   const text = withoutSecrets(error.response ?? error.message, smtp)
   const message = withoutSecrets(error.message, smtp)
   const blame = OWN_FAILURES.includes(error.code ?? '') ? 'own' : 'server'
-  return new SendError(message, code, text, code !== null && code >= 500, blame)
+  // A refused STARTTLS is no answer to the message: somebody between may have refused it.
+  const permanent = code !== null && code >= 500 && error.code !== 'ETLS'
+  return new SendError(message, code, text, permanent, blame)
 }
 
 const DESTINATION_TEXTS = {

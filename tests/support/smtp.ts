@@ -191,7 +191,8 @@ export type SinkOptions = {
   /** Names of the certificate; localhost and loopback unless told. */
   names?: string[]
   certificate?: { key: string; cert: string; ca: string }
-  auth?: { user: string; pass: string }
+  /** Without it nobody has to sign in. `refusal` is the reply to anything else. */
+  auth?: { user: string; pass: string; refusal?: string }
   /** Announced with SIZE. */
   max_bytes?: number
   answer?: SinkAnswer
@@ -224,7 +225,7 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
     },
     onAuth({ username, password }, _session, callback) {
       if (username === auth?.user && password === auth?.pass) callback(null, { user: username })
-      else callback(refusal('535 5.7.8 Authentication failed'))
+      else callback(refusal(auth?.refusal ?? '535 5.7.8 Authentication failed'))
     },
     onMailFrom: ({ address }, _session, callback) => void decide({ stage: 'mail', address }).then(callback),
     onRcptTo: ({ address }, _session, callback) => void decide({ stage: 'rcpt', address }).then(callback),
