@@ -82,8 +82,8 @@ export function composeReply(reply: Reply): OutgoingMail {
     inReplyTo: isMessageId(reply.in_reply_to) ? `<${reply.in_reply_to}>` : undefined,
     references: references.length > 0 ? references.map((id) => `<${id}>`).join(' ') : undefined,
     date: reply.date ?? new Date(),
-    text: unixLines(reply.text),
-    html: unixLines(reply.html),
+    text: reply.text,
+    html: reply.html,
     attachments: (reply.attachments ?? []).map(attachmentOf),
     headers: reply.auto_submitted ? { 'Auto-Submitted': reply.auto_submitted } : undefined,
     envelope: {
@@ -174,9 +174,4 @@ function estimateSize({ text, html, attachments = [] }: Reply): number | undefin
 /** Without control characters and lone surrogates, which have no place in a header, and with single spaces. */
 function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}\p{Cs}]+/gu, ' ').trim()
-}
-
-/** Nodemailer makes CRLF of every line feed, but leaves a lone carriage return. */
-function unixLines(text: string): string {
-  return text.replace(/\r\n?/g, '\n')
 }
