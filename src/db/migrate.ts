@@ -1,0 +1,62 @@
+/** Brings the database to the schema that this release needs. */
+import path from 'node:path'
+import { drizzle } from 'drizzle-orm/postgres-js'
+import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import postgres from 'postgres'
+import type { ConnectionOptions } from './client'
+
+/** A reason why this release cannot use the database. Its message is one line for the operator. */
+export class MigrationError extends Error {}
+
+const OLDEST_MAJOR = 15
+
+/** Any number, the same in every release: processes that start together migrate one after the other. */
+const MIGRATION_LOCK = 5_710_313
+
+/**
+ * Applies the migrations that the database does not have yet, in one transaction. Any number of processes may do so
+ * at once.
+ * @param target a connection URL, or options of postgres.js
+ * @param folder the migrations, with drizzle-kit's journal
+ * @throws MigrationError when the server is too old or the database belongs to a newer release
+ */
+export async function migrateDatabase(
+  target: string | ConnectionOptions,
+  folder = path.join(import.meta.dir, '../../drizzle'),
+): Promise<void> {
+  const options: ConnectionOptions = { max: 1, onnotice: () => {}, connect_timeout: 10 }
+  const client = typeof target === 'string' ? postgres(target, options) : postgres({ ...target, ...options })
+  try {
+    await refuseOldServer(client)
+    // A session lock, which the server frees when our connection ends.
+    await client`select pg_advisory_lock(${MIGRATION_LOCK})`
+    await refuseNewerDatabase(client, folder)
+    await migrate(drizzle(client), { migrationsFolder: folder })
+  } finally {
+    await client.end()
+  }
+}
+
+async function refuseOldServer(client: postgres.Sql) {
+  const [server] = await client<{ number: number; name: string }[]>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as name`
+  if (server && server.number < OLDEST_MAJOR * 10_000) {
+    throw new MigrationError(`the database server is PostgreSQL ${server.name}: ${OLDEST_MAJOR} or later is needed`)
+  }
+}
+
+/** An older release would write what the newer schema does not expect. */
+async function refuseNewerDatabase(client: postgres.Sql, folder: string) {
+  const [table] = await client`select to_regclass('drizzle.__drizzle_migrations') as name`
+  if (!table?.name) return
+  const applied = await client<{ created_at: number }[]>`
+    select created_at::float8 as created_at from drizzle.__drizzle_migrations order by id`
+  const journal: { entries: { when: number }[] } = await Bun.file(path.join(folder, 'meta/_journal.json')).json()
+  const known = new Set(journal.entries.map((entry) => entry.when))
+  const unknown = applied.filter((migration) => !known.has(migration.created_at)).length
+  if (unknown > 0) {
+    throw new MigrationError(
+      `the database was migrated by a newer release (${unknown} of its migrations are not in this one): use that release`,
+    )
+  }
+}

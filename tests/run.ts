@@ -1,0 +1,114 @@
+/**
+ * What `bun run test [file] [options of bun test]` runs: one PostgreSQL for all files, with one migrated template.
+ * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one.
+ */
+import { spawn } from 'node:child_process'
+import fs from 'node:fs'
+import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
+import { runOnServer, TEMPLATE_URL, withDatabase } from './support/database'
+
+/** What an operator's or developer's shell may hold and tests must not act on. */
+const FOREIGN_SETTINGS = [
+  ...['DATABASE_URL', 'DATABASE_POOL', 'DATA_DIR', 'SECRET_KEY', 'SECRET_KEY_PREVIOUS', 'PORT', 'HOST', 'BASE_URL'],
+  ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TRUSTED_PROXIES', 'SMTP_PORT', 'ATTACHMENT_STORE', 'REDIS_URL'],
+  ...['RATE_LIMIT_PER_MINUTE', 'RETRY_SCHEDULE_SECONDS', 'WEBHOOK_CA_FILE', 'MAIL_CA_FILE', 'METRICS_PORT'],
+]
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Everything that makes a commit durable is off: this data is thrown away. */
+const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
+
+const TEMPLATE = `deskwire_template_${process.pid}`
+
+run(process.argv.slice(2)).then(
+  (code) => process.exit(code),
+  (error) => {
+    console.error(error)
+    process.exit(1)
+  },
+)
+
+async function run(args: string[]): Promise<number> {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'deskwire-tests-'))
+  // As root the server runs as another user, who has to get in.
+  fs.chmodSync(dir, 0o711)
+  for (const name of FOREIGN_SETTINGS) delete process.env[name]
+  Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
+
+  const stopped = new AbortController()
+  for (const signal of SIGNALS) process.on(signal, () => stopped.abort(signal))
+  try {
+    const server = await startServer(dir)
+    try {
+      const template = await createTemplate(server.url)
+      return stopped.signal.aborted ? 1 : await runTests(args, template, stopped.signal)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    fs.rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+async function startServer(dir: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const given = process.env.DESKWIRE_TEST_DATABASE_URL
+  if (given) return { url: given, stop: () => dropTemplate(given) }
+  const { startEmbedded } = await import('../src/db/embedded')
+  const port = await freePort()
+  const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
+  const server = await startEmbedded(path.join(dir, 'data'), { settings })
+  return { url: `postgres://${server.connection.username}@127.0.0.1:${port}/postgres`, stop: server.stop }
+}
+
+async function createTemplate(server_url: string): Promise<string> {
+  const { migrateDatabase } = await import('../src/db/migrate')
+  await runOnServer(server_url, (server) => server`create database ${server(TEMPLATE)}`)
+  const template = withDatabase(server_url, TEMPLATE)
+  await migrateDatabase(template)
+  return template
+}
+
+async function dropTemplate(server_url: string) {
+  await runOnServer(server_url, (server) => server`drop database if exists ${server(TEMPLATE)} with (force)`)
+}
+
+/** Runs `bun test`, shows its output and adds the line with the counts. */
+async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
+  const parallel = args.some((arg) => arg.startsWith('--parallel')) ? [] : ['--parallel=2']
+  const tests = spawn(process.execPath, ['test', '--no-orphans', ...parallel, ...args], {
+    env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
+    stdio: ['inherit', 'inherit', 'pipe'],
+  })
+  stopped.addEventListener('abort', () => tests.kill(stopped.reason))
+  const counts = { pass: 0, fail: 0 }
+  let rest = ''
+  tests.stderr.on('data', (chunk: Buffer) => {
+    process.stderr.write(chunk)
+    const lines = (rest + chunk.toString()).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const [, count, outcome] = /^ *(\d+) (pass|fail)$/.exec(Bun.stripANSI(line)) ?? []
+      if (outcome === 'pass' || outcome === 'fail') counts[outcome] = Number(count)
+    }
+  })
+  const code = await new Promise<number>((resolve) => {
+    tests.on('close', (status, signal) => resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)))
+  })
+  // An error outside of a test fails the run without being counted by Bun.
+  const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
+  console.log(`${counts.pass} passed, ${failed} failed`)
+  return code
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer().once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
