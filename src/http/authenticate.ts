@@ -4,7 +4,7 @@ import { getMembership, type Membership } from '../auth/membership'
 import { connection } from '../db/client'
 import { ApiError, fieldError } from '../errors'
 import { isUuid } from '../model'
-import type { Scope } from '../scope'
+import { type Scope, SYSTEM } from '../scope'
 import { type Caller, stateOf } from './request'
 
 /** Gives handlers `user`, the caller of a valid access token. @throws INVALID_TOKEN, TOKEN_EXPIRED */
@@ -23,6 +23,20 @@ export const asAdmin = new Elysia({ name: 'as-admin' }).derive({ as: 'scoped' },
   if (scope.actor.type !== 'user' || scope.actor.role !== 'admin') throw new ApiError('FORBIDDEN')
   return { scope }
 })
+
+/**
+ * As `inOrganization`; without a token a signed link will do, which only reads what it names.
+ * @param organizationOf the organization that the link's signature vouches for, if it is good
+ */
+export function byTokenOrLink(organizationOf: (url: string) => string | undefined) {
+  return new Elysia({ name: 'by-token-or-link' }).derive({ as: 'scoped' }, async ({ request }) => {
+    const organization_id = organizationOf(request.url)
+    if (!organization_id) return { scope: await scopeOf(request) }
+    stateOf(request).organization_id = organization_id
+    const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
+    return { scope }
+  })
+}
 
 function callerOf(request: Request): Caller {
   const { caller, token_error } = stateOf(request)

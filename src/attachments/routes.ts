@@ -1,0 +1,64 @@
+import Elysia from 'elysia'
+import { byTokenOrLink, inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { one, path } from '../model'
+import { uploadAttachment } from './commands'
+import { contentResponse } from './content'
+import { Attachment } from './model'
+import { getAttachment } from './queries'
+import { organizationOfUrl } from './url'
+
+const tags = ['Attachments']
+
+const attachments = new Elysia({ tags })
+  .use(inOrganization)
+
+  .post(
+    '/attachments',
+    async ({ scope, request, status }) => status(201, await data(uploadAttachment(scope, request))),
+    {
+      parse: 'none',
+      response: { 201: one(Attachment) },
+      detail: {
+        requestBody: {
+          required: true,
+          content: {
+            'multipart/form-data': {
+              schema: {
+                type: 'object',
+                required: ['file'],
+                properties: { file: { type: 'string', format: 'binary' } },
+              },
+            },
+          },
+        },
+      },
+    },
+  )
+
+  .get('/attachments/:attachment_id', ({ scope, params }) => data(getAttachment(scope, params.attachment_id)), {
+    params: path('attachment_id'),
+    response: one(Attachment),
+  })
+
+const content = new Elysia({ tags })
+  .use(byTokenOrLink(organizationOfUrl))
+
+  .get(
+    '/attachments/:attachment_id/content',
+    ({ scope, params, request }) => contentResponse(scope, params.attachment_id, request),
+    {
+      params: path('attachment_id'),
+      detail: {
+        description: 'The bytes. Needs a bearer token or the signature that the `url` of an attachment carries.',
+        responses: {
+          200: { description: 'The bytes', content: { 'application/octet-stream': {} } },
+          206: { description: 'The range that was asked for' },
+          304: { description: 'Unchanged' },
+          416: { description: 'The range cannot be satisfied' },
+        },
+      },
+    },
+  )
+
+export const attachmentRoutes = new Elysia({ tags }).use(attachments).use(content)

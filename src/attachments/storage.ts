@@ -1,0 +1,173 @@
+/**
+ * Bytes in and out: files under DATA_DIR, or objects of an S3 bucket (ATTACHMENT_STORE). Keys are `attachments/<id>`
+ * and `inbound/<id>` (originals of inbound email). Nothing is ever overwritten, and nothing is held in memory whole.
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { file, S3Client } from 'bun'
+import { config } from '../config'
+
+export type Bytes = Uint8Array | AsyncIterable<Uint8Array>
+
+/** What was stored: its size in bytes and its SHA-256 in lower case hex. */
+export type Stored = { size: number; digest: string }
+
+/** Positions of the first and the last byte. */
+export type ByteRange = { start: number; end: number }
+
+export type Store = {
+  /** Durable when it resolves; when it rejects nothing is left behind. */
+  put(key: string, bytes: Bytes): Promise<Stored>
+  /** Rejects when there is nothing under the key. */
+  open(key: string, range?: ByteRange): Promise<ReadableStream<Uint8Array>>
+  /** Nothing under the key is no error. */
+  remove(key: string): Promise<void>
+}
+
+/** Large enough for S3's least size of a part, small enough for many uploads at once. */
+const PART_BYTES = 5 * 1024 * 1024
+
+let current: Store | undefined
+
+/** The store that the settings name. */
+export function storage(): Store {
+  current ??= config.ATTACHMENT_STORE === 'file' ? fileStore(path.join(config.DATA_DIR, 'attachments')) : bucketStore()
+  return current
+}
+
+/** Files under `root`. A file appears under its name only when it is whole and on disk. */
+export function fileStore(root: string): Store {
+  return {
+    async put(key, bytes) {
+      const target = path.join(root, key)
+      const folder = path.dirname(target)
+      const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+      if (made) await Promise.all([folder, root].map((inner) => flushFolder(path.dirname(inner))))
+      const partial = `${target}.partial`
+      try {
+        const stored = await writeFile(partial, bytes)
+        await rename(partial, target)
+        await flushFolder(folder)
+        return stored
+      } catch (error) {
+        await Promise.all([rm(partial, { force: true }), rm(target, { force: true })])
+        throw error
+      }
+    },
+
+    async open(key, range) {
+      const name = path.join(root, key)
+      await stat(name)
+      return rangeOf(file(name), range).stream()
+    },
+
+    async remove(key) {
+      await Promise.all([
+        rm(path.join(root, key), { force: true }),
+        rm(path.join(root, `${key}.partial`), { force: true }),
+      ])
+    },
+  }
+}
+
+/** Objects of a bucket. @param client its bucket is set */
+export function s3Store(client: S3Client, prefix: string): Store {
+  const nameOf = (key: string) => (prefix ? `${prefix}/${key}` : key)
+  return {
+    async put(key, bytes) {
+      const writer = client.file(nameOf(key)).writer({ partSize: PART_BYTES, queueSize: 1, retry: 3 })
+      const counter = startCount()
+      try {
+        for await (const chunk of chunksOf(bytes)) {
+          counter.add(chunk)
+          writer.write(chunk)
+          await writer.flush()
+        }
+        await writer.end()
+        return counter.result()
+      } catch (error) {
+        // There is no way to abandon an upload in parts: it is completed, so that it can be removed.
+        await Promise.resolve(writer.end()).catch(() => {})
+        await client.delete(nameOf(key)).catch(() => {})
+        throw error
+      }
+    },
+
+    async open(key, range) {
+      const object = client.file(nameOf(key))
+      await object.stat()
+      return rangeOf(object, range).stream()
+    },
+
+    async remove(key) {
+      await client.delete(nameOf(key))
+    },
+  }
+}
+
+function rangeOf(blob: Blob, range: ByteRange | undefined): Blob {
+  return range ? blob.slice(range.start, range.end + 1) : blob
+}
+
+function bucketStore(): Store {
+  const { hostname, pathname } = new URL(config.ATTACHMENT_STORE)
+  const client = new S3Client({
+    bucket: hostname,
+    endpoint: config.S3_ENDPOINT,
+    region: config.S3_REGION,
+    accessKeyId: config.S3_ACCESS_KEY_ID,
+    secretAccessKey: config.S3_SECRET_ACCESS_KEY,
+  })
+  return s3Store(client, pathname.replace(/^\/+|\/+$/g, ''))
+}
+
+async function writeFile(name: string, bytes: Bytes): Promise<Stored> {
+  const handle = await open(name, 'w', 0o600)
+  try {
+    const counter = startCount()
+    for await (const chunk of chunksOf(bytes)) {
+      counter.add(chunk)
+      await writeAll(handle, chunk)
+    }
+    await handle.sync()
+    return counter.result()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A write may take less than it was given when the disk is nearly full. */
+async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let position = 0; position < chunk.length; ) {
+    const { bytesWritten } = await handle.write(chunk, position, chunk.length - position)
+    position += bytesWritten
+  }
+}
+
+/** Makes the new name durable; without it a power cut may lose the file although its bytes were flushed. */
+async function flushFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function* chunksOf(bytes: Bytes): AsyncGenerator<Uint8Array> {
+  if (bytes instanceof Uint8Array) yield bytes
+  else yield* bytes
+}
+
+function startCount() {
+  const hash = createHash('sha256')
+  let size = 0
+  return {
+    add(chunk: Uint8Array) {
+      hash.update(chunk)
+      size += chunk.length
+    },
+    result: (): Stored => ({ size, digest: hash.digest('hex') }),
+  }
+}

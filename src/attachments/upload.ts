@@ -1,0 +1,78 @@
+/** Reads an upload (`multipart/form-data` with a `file` part, RFC 7578) while it arrives, in constant memory. */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
+import { Busboy, type BusboyFileStream } from '@fastify/busboy'
+import { config } from '../config'
+import { ApiError, fieldError } from '../errors'
+
+/** A file as the client named it; `bytes` must be read to its end or to its error. */
+export type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }
+
+/** What an upload may have besides the file: boundaries, headers and other parts. */
+const OVERHEAD_BYTES = 1024 * 1024
+
+/**
+ * Hands the upload's file to `store` while it is still being read, and returns what that returns. Other parts are
+ * skipped. When the upload breaks off or grows too large, reading `bytes` fails and nothing more is read.
+ * @throws BAD_REQUEST (no multipart, malformed or incomplete), VALIDATION_ERROR (no file), PAYLOAD_TOO_LARGE
+ */
+export async function readUpload<T>(request: Request, store: (file: UploadedFile) => Promise<T>): Promise<T> {
+  const limit_bytes = config.ATTACHMENT_MAX_BYTES
+  const tooLarge = () => new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+  if (Number(request.headers.get('content-length') ?? 0) > limit_bytes + OVERHEAD_BYTES) throw tooLarge()
+  const { body, parser } = openUpload(request, limit_bytes)
+  let file: BusboyFileStream | undefined
+  let result: Promise<T> | undefined
+  let failure: unknown
+  parser.on('file', (field, bytes, filename: string | undefined, _encoding, content_type) => {
+    bytes.on('error', () => {})
+    // Browsers send an empty name when no file was chosen.
+    if (field !== 'file' || filename === '' || file) return void bytes.resume()
+    file = bytes
+    result = store({ filename: unescapeName(filename ?? ''), content_type, bytes })
+    const fail = (error: Error) => {
+      failure ??= error
+      parser.destroy(error)
+    }
+    bytes.once('limit', () => fail(tooLarge()))
+    result.catch(fail)
+  })
+  try {
+    await pipeline(Readable.fromWeb(body), parser)
+  } catch (error) {
+    failure ??= new ApiError('BAD_REQUEST', { reason: 'The multipart body is malformed or incomplete' })
+    file?.destroy(error as Error)
+    await result?.catch(() => {})
+    throw failure
+  }
+  if (!result) throw fieldError('VALIDATION_ERROR', '/file', 'is required: a part with a file name')
+  return result
+}
+
+/** Browsers write a quote and a line break of a name like this (HTML standard, multipart/form-data). */
+function unescapeName(name: string): string {
+  return name.replaceAll('%22', '"').replace(/%0[ad]/gi, ' ')
+}
+
+function openUpload(request: Request, fileSize: number) {
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^multipart\/form-data\s*;/i.test(type) || !request.body) {
+    throw new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be multipart/form-data' })
+  }
+  try {
+    const limits = {
+      fileSize,
+      files: 10,
+      fields: 100,
+      parts: 110,
+      fieldSize: 65_536,
+      headerPairs: 50,
+      headerSize: 16_384,
+    }
+    const parser = new Busboy({ headers: { 'content-type': type }, limits, preservePath: true })
+    return { body: request.body as unknown as NodeReadableStream<Uint8Array>, parser }
+  } catch {
+    throw new ApiError('BAD_REQUEST', { reason: 'The multipart body has no boundary' })
+  }
+}

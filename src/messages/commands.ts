@@ -1,0 +1,147 @@
+import { claimAttachments } from '../attachments/commands'
+import { config } from '../config'
+import { newId } from '../db/columns'
+import { ApiError, fieldError } from '../errors'
+import { newMessageId } from '../mail/message-id'
+import { enqueueEvents, enqueueWork } from '../outbox/enqueue'
+import { waitForOutcome } from '../outbox/outcome'
+import { inTransaction, type Scope } from '../scope'
+import { recordActivity } from '../tickets/activity'
+import { addToSearch, rebuildSearch } from '../tickets/search'
+import { renderBody } from './body'
+import { type Conversation, lockConversation } from './conversation'
+import type { MessageDraft, OutgoingEmail } from './draft'
+import type { Message, NewMessage } from './model'
+import { planEmail } from './outgoing'
+import { getMessage } from './queries'
+
+type TicketOfMessage = { id: string; code: string; subject: string }
+
+/**
+ * A note or a public reply of the caller. When it goes out by email, waits a while for the outcome of the first attempt.
+ * @throws TICKET_NOT_FOUND, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ */
+export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
+  const message = await inTransaction(scope, async (scope) => {
+    const conversation = await lockConversation(scope, ticket_id)
+    return addMessage(scope, conversation, await draftReply(scope, conversation, input))
+  })
+  if (message.email_status !== 'queued') return message
+  await waitForOutcome(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
+  // The message is stored whatever happens now: an error here would make the client write it twice.
+  return getMessage(scope, ticket_id, message.id).catch(() => message)
+}
+
+/**
+ * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
+ * activity, search words and event.
+ * @throws ATTACHMENT_NOT_FOUND
+ */
+export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
+  const id = draft.id ?? newId()
+  await insertMessage(scope, ticket.id, id, draft)
+  await claimAttachments(scope, id, draft.attachment_ids ?? [])
+  if (draft.email) await enqueueEmail(scope, id, draft.email)
+  if (draft.email_message_id) await addAnchor(scope, ticket.id, id, draft.email_message_id)
+  await recordActivity(scope, ticket.id, [
+    draft.is_internal
+      ? { type: 'note', data: { message_id: id } }
+      : { type: 'message', data: { message_id: id, direction: draft.direction } },
+  ])
+  await addToSearch(scope, ticket.id, draft.text)
+  const message = await getMessage(scope, ticket.id, id)
+  await enqueueEvents(scope, [{ type: 'message.created', data: eventData(message, ticket) }])
+  return message
+}
+
+/**
+ * Removes a message and its attachments. An email of it that has not gone out yet does not go out any more.
+ * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND
+ */
+export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    const ticket = await lockConversation(scope, ticket_id)
+    const message = await getMessage(scope, ticket_id, id)
+    await sql`
+      insert into storage_removals (storage_key)
+      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}
+      on conflict (storage_key) do update set due_at = now()`
+    await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
+    await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
+    await rebuildSearch(scope, ticket_id)
+    await recordActivity(scope, ticket_id, [
+      { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
+    ])
+    await enqueueEvents(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
+  })
+}
+
+async function draftReply(scope: Scope, conversation: Conversation, input: NewMessage): Promise<MessageDraft> {
+  const { body, is_internal = false, send_email, attachment_ids, cc } = input
+  const { name, email } = authorOf(scope)
+  const id = newId()
+  const { body_html, text } = renderBody(body)
+  const draft = { id, body, body_html, text, is_internal, attachment_ids, sender_name: name, sender_email: email }
+  if (is_internal) return { ...draft, direction: null }
+  const plan = send_email === false ? undefined : await planEmail(scope, conversation, cc)
+  if (!plan) {
+    if (send_email) throw fieldError('EMAIL_SEND_FAILED', '/send_email', whyImpossible(conversation))
+    return { ...draft, direction: 'outbound', cc }
+  }
+  const { domain, ...outgoing } = plan
+  return {
+    ...draft,
+    direction: 'outbound',
+    cc: outgoing.recipients.filter(({ kind }) => kind === 'cc').map(({ email }) => email),
+    email_message_id: newMessageId(id, domain),
+    email: outgoing,
+  }
+}
+
+function whyImpossible({ contact_email }: Conversation): string {
+  return contact_email === null ? 'The ticket has no contact' : 'There is no active mailbox that can send'
+}
+
+function authorOf({ actor }: Scope): { name: string; email: string } {
+  if (actor.type === 'system') throw new ApiError('FORBIDDEN')
+  return actor
+}
+
+async function insertMessage(scope: Scope, ticket_id: string, id: string, draft: MessageDraft): Promise<void> {
+  const { sql, organization_id } = scope
+  const { body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
+  const { auto_reply = false, cc = [], email_message_id = null, email } = draft
+  await sql`
+    with message as (
+      insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
+        sender_name, sender_email, auto_reply, cc, email_message_id, email_status)
+      values (${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
+        ${sender_name}, ${sender_email}, ${auto_reply}, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'})
+    )
+    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
+}
+
+async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: OutgoingEmail): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
+    insert into message_recipients (organization_id, message_id, position, kind, name, email)
+    select ${organization_id}, ${id}, r.position, r.kind, r.name, r.email
+    from json_to_recordset(${JSON.stringify(recipients.map((one, position) => ({ ...one, position })))}::json)
+      as r (position integer, kind text, name text, email text)`
+  await enqueueWork(scope, 'email', id, mailbox_id)
+}
+
+/** The Message-ID leads to the ticket from now on; it may be known already, as one that another message referred to. */
+async function addAnchor(scope: Scope, ticket_id: string, id: string, email_message_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
+    insert into email_anchors (organization_id, email_message_id, ticket_id, message_id)
+    values (${organization_id}, ${email_message_id}, ${ticket_id}, ${id})
+    on conflict (organization_id, email_message_id, ticket_id) do update set message_id = excluded.message_id
+    where email_anchors.message_id is null`
+}
+
+function eventData(message: Message, { id, code, subject }: TicketOfMessage) {
+  return { ...message, ticket: { id, code, subject } }
+}

@@ -1,0 +1,35 @@
+/** A ticket as those who write into its conversation see it. */
+import { ApiError } from '../errors'
+import type { Scope } from '../scope'
+
+export type Conversation = {
+  id: string
+  code: string
+  subject: string
+  mailbox_id: string | null
+  contact_name: string | null
+  contact_email: string | null
+}
+
+/** Locks the ticket until the transaction ends; logging time on it goes on meanwhile. @throws TICKET_NOT_FOUND */
+export async function lockConversation({ sql, organization_id }: Scope, ticket_id: string): Promise<Conversation> {
+  const [conversation] = await sql<Conversation[]>`
+    select t.id, t.code, t.subject, t.mailbox_id, c.name as contact_name, c.email as contact_email
+    from tickets t
+    left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
+    where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.deleted_at is null
+    for no key update of t`
+  if (!conversation) throw new ApiError('TICKET_NOT_FOUND')
+  return conversation
+}
+
+/** Those of the addresses, in lower case, that belong to mailboxes of the organization, with or without a `+tag`. */
+export async function ownAddresses({ sql, organization_id }: Scope, addresses: string[]): Promise<Set<string>> {
+  if (addresses.length === 0) return new Set()
+  const rows = await sql<{ address: string }[]>`
+    select given.address
+    from unnest(${addresses.map((address) => address.toLowerCase())}::text[]) as given (address)
+    join mailboxes m on m.organization_id = ${organization_id}
+      and lower(m.address) in (given.address, regexp_replace(given.address, '\\+[^@]*@', '@'))`
+  return new Set(rows.map(({ address }) => address))
+}

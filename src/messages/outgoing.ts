@@ -1,0 +1,53 @@
+/** From which mailbox and to whom a public message goes (decisions.md sections 5 and 7). */
+import type { Scope } from '../scope'
+import { type Conversation, ownAddresses } from './conversation'
+import type { OutgoingEmail, Recipient } from './draft'
+
+/** An email as planned: `domain` is the mailbox's, for the Message-ID. */
+export type EmailPlan = OutgoingEmail & { domain: string }
+
+/**
+ * Plans the email of a public message; undefined when it cannot be sent: no contact, no active mailbox with SMTP.
+ * @param cc instead of the confirmed participants
+ */
+export async function planEmail(
+  scope: Scope,
+  conversation: Conversation,
+  cc: string[] | undefined,
+): Promise<EmailPlan | undefined> {
+  const { contact_name, contact_email } = conversation
+  if (contact_email === null) return undefined
+  const mailbox = await findMailbox(scope, conversation.mailbox_id)
+  if (!mailbox) return undefined
+  const others = cc?.map((email) => ({ name: null, email })) ?? (await confirmedParticipants(scope, conversation.id))
+  const excluded = await ownAddresses(
+    scope,
+    others.map(({ email }) => email),
+  )
+  const recipients: Recipient[] = [{ kind: 'to', name: contact_name, email: contact_email }]
+  excluded.add(contact_email.toLowerCase())
+  for (const { name, email } of others) {
+    if (excluded.has(email.toLowerCase())) continue
+    excluded.add(email.toLowerCase())
+    recipients.push({ kind: 'cc', name, email })
+  }
+  return { mailbox_id: mailbox.id, domain: mailbox.address.slice(mailbox.address.lastIndexOf('@') + 1), recipients }
+}
+
+/** The mailbox that received the conversation when it can send, else the default one when that can. */
+async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: string | null) {
+  const [mailbox] = await sql<{ id: string; address: string }[]>`
+    select id, address from mailboxes
+    where organization_id = ${organization_id} and active and smtp_host is not null
+      and (is_default or id = ${ticket_mailbox_id})
+    order by coalesce(id = ${ticket_mailbox_id}, false) desc
+    limit 1`
+  return mailbox
+}
+
+async function confirmedParticipants({ sql, organization_id }: Scope, ticket_id: string) {
+  return sql<{ name: string | null; email: string }[]>`
+    select name, email from participants
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and confirmed
+    order by id`
+}

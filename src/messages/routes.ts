@@ -1,0 +1,37 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { listOrPage, NoContent, one, path } from '../model'
+import { createMessage, deleteMessage } from './commands'
+import { Message, MessageFilter, NewMessage } from './model'
+import { getMessage, listMessages } from './queries'
+
+export const messageRoutes = new Elysia({ tags: ['Messages'] })
+  .use(inOrganization)
+
+  .get('/tickets/:ticket_id/messages', ({ scope, params, query }) => listMessages(scope, params.ticket_id, query), {
+    params: path('ticket_id'),
+    query: MessageFilter,
+    response: listOrPage(Message),
+  })
+
+  .post(
+    '/tickets/:ticket_id/messages',
+    async ({ scope, params, body, status }) => status(201, await data(createMessage(scope, params.ticket_id, body))),
+    { params: path('ticket_id'), body: NewMessage, response: { 201: one(Message) } },
+  )
+
+  .get(
+    '/tickets/:ticket_id/messages/:message_id',
+    ({ scope, params }) => data(getMessage(scope, params.ticket_id, params.message_id)),
+    { params: path('ticket_id', 'message_id'), response: one(Message) },
+  )
+
+  .delete(
+    '/tickets/:ticket_id/messages/:message_id',
+    async ({ scope, params, status }) => {
+      await deleteMessage(scope, params.ticket_id, params.message_id)
+      return status(204, undefined)
+    },
+    { params: path('ticket_id', 'message_id'), response: { 204: NoContent } },
+  )

@@ -1,0 +1,37 @@
+/** Lets a request wait for the first attempt of the email that it caused (decisions.md section 5). */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Scope } from '../scope'
+
+/** How often the row is looked at, in case another process sends the email. */
+const POLL_MS = 250
+
+const waiters = new Map<string, () => void>()
+
+/** To be called by the drain once an attempt is settled. @param id of the outbox row, which is the message's */
+export function announceOutcome(id: string): void {
+  waiters.get(id)?.()
+}
+
+/** Resolves when the first attempt of an outbox row is settled, and after `timeout_ms` in any case. Never rejects. */
+export async function waitForOutcome(scope: Scope, id: string, timeout_ms: number): Promise<void> {
+  const deadline = performance.now() + timeout_ms
+  const announced = new Promise<true>((resolve) => waiters.set(id, () => resolve(true)))
+  try {
+    for (let left = timeout_ms; left > 0; left = deadline - performance.now()) {
+      if (await Promise.race([announced, sleep(Math.min(POLL_MS, left), false)])) return
+      if (await isTried(scope, id)) return
+    }
+  } finally {
+    waiters.delete(id)
+  }
+}
+
+/** Trouble while waiting is no answer: what was asked for is done, only its outcome is not known yet. */
+async function isTried({ sql, organization_id }: Scope, id: string): Promise<boolean> {
+  const untried = sql`
+    select from outbox where organization_id = ${organization_id} and id = ${id} and attempts = 0`
+  return untried.then(
+    (rows) => rows.length === 0,
+    () => false,
+  )
+}

@@ -1,0 +1,92 @@
+import { newId } from '../db/columns'
+import { ApiError, fieldError } from '../errors'
+import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
+import { inTransaction, type Scope } from '../scope'
+import { recordActivity } from '../tickets/activity'
+import type { NewParticipant, Participant } from './model'
+import { findParticipant } from './queries'
+
+/** Someone who may take part; `name` is empty or null when it is not known. */
+export type Candidate = { name: string | null; email: string }
+
+/** An email may name thousands of recipients; no more than these become participants at a time. */
+const MAX_CANDIDATES = 100
+
+/**
+ * An agent adds someone, who is confirmed thereby. One who takes part already is only confirmed.
+ * @throws TICKET_NOT_FOUND, VALIDATION_ERROR for the ticket's contact and for mailboxes of the organization
+ */
+export async function createParticipant(scope: Scope, ticket_id: string, input: NewParticipant): Promise<Participant> {
+  return inTransaction(scope, async (scope) => {
+    await addParticipants(scope, ticket_id, [{ name: input.name ?? null, email: input.email }], true)
+    const participant = await findParticipant(scope, ticket_id, input.email)
+    if (!participant) throw fieldError('VALIDATION_ERROR', '/email', "is the contact's or one of your own mailboxes")
+    return participant
+  })
+}
+
+/**
+ * Adds participants to a ticket; its contact and mailboxes of the organization are left out. Those who take part
+ * already stay as they are, but for becoming confirmed.
+ * @throws TICKET_NOT_FOUND
+ */
+export async function addParticipants(
+  scope: Scope,
+  ticket_id: string,
+  candidates: Candidate[],
+  confirmed: boolean,
+): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const conversation = await lockConversation(scope, ticket_id)
+    const rows = await rowsOf(scope, conversation, candidates)
+    if (rows.length === 0) return
+    const { sql, organization_id } = scope
+    const changed = await sql<{ id: string; email: string }[]>`
+      insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
+      select ${organization_id}, r.id, ${ticket_id}, coalesce(r.name, c.name), r.email, c.id, ${confirmed}
+      from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text)
+      left join contacts c on c.organization_id = ${organization_id} and lower(c.email) = lower(r.email)
+      on conflict (organization_id, ticket_id, lower(email)) do update
+        set confirmed = true, name = coalesce(p.name, excluded.name)
+        where excluded.confirmed and not p.confirmed
+      returning p.id, p.email`
+    await recordActivity(
+      scope,
+      ticket_id,
+      changed.map(({ id, email }) => ({ type: 'participant_added', data: { participant_id: id, email } })),
+    )
+  })
+}
+
+/** @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
+export async function deleteParticipant(scope: Scope, ticket_id: string, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await lockConversation(scope, ticket_id)
+    const [removed] = await sql<{ email: string }[]>`
+      delete from participants
+      where organization_id = ${organization_id} and ticket_id = ${ticket_id} and id = ${id}
+      returning email`
+    if (!removed) throw new ApiError('PARTICIPANT_NOT_FOUND')
+    await recordActivity(scope, ticket_id, [
+      { type: 'participant_removed', data: { participant_id: id, email: removed.email } },
+    ])
+  })
+}
+
+/** Each address once, with what it takes to insert it. */
+async function rowsOf(scope: Scope, { contact_email }: Conversation, candidates: Candidate[]) {
+  const given = candidates.slice(0, MAX_CANDIDATES)
+  const seen = await ownAddresses(
+    scope,
+    given.map(({ email }) => email),
+  )
+  if (contact_email) seen.add(contact_email.toLowerCase())
+  const rows: { id: string; name: string | null; email: string }[] = []
+  for (const { name, email } of given) {
+    if (seen.has(email.toLowerCase())) continue
+    seen.add(email.toLowerCase())
+    rows.push({ id: newId(), name: name || null, email })
+  }
+  return rows
+}

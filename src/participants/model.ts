@@ -1,0 +1,18 @@
+import { Type } from '@sinclair/typebox'
+import { isEmailAddress } from '../contacts/email'
+import { body, optional, orNull, text, Uuid } from '../model'
+
+export const Participant = Type.Object({
+  id: Uuid,
+  name: orNull(Type.String()),
+  email: Type.String(),
+  contact_id: orNull(Uuid),
+  confirmed: Type.Boolean({ description: 'Only confirmed participants get public replies' }),
+})
+export type Participant = typeof Participant.static
+
+export const NewParticipant = body({
+  email: text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', fault: 'must be an email address' }),
+  name: optional(text({ min: 1, max: 255 })),
+})
+export type NewParticipant = typeof NewParticipant.static

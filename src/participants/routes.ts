@@ -1,0 +1,32 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { NoContent, one, Paging, page, path, query } from '../model'
+import { createParticipant, deleteParticipant } from './commands'
+import { NewParticipant, Participant } from './model'
+import { listParticipants } from './queries'
+
+export const participantRoutes = new Elysia({ tags: ['Participants'] })
+  .use(inOrganization)
+
+  .get(
+    '/tickets/:ticket_id/participants',
+    ({ scope, params, query }) => listParticipants(scope, params.ticket_id, query),
+    { params: path('ticket_id'), query: query(Paging), response: page(Participant) },
+  )
+
+  .post(
+    '/tickets/:ticket_id/participants',
+    async ({ scope, params, body, status }) =>
+      status(201, await data(createParticipant(scope, params.ticket_id, body))),
+    { params: path('ticket_id'), body: NewParticipant, response: { 201: one(Participant) } },
+  )
+
+  .delete(
+    '/tickets/:ticket_id/participants/:participant_id',
+    async ({ scope, params, status }) => {
+      await deleteParticipant(scope, params.ticket_id, params.participant_id)
+      return status(204, undefined)
+    },
+    { params: path('ticket_id', 'participant_id'), response: { 204: NoContent } },
+  )
