@@ -51,16 +51,17 @@ export function checkUrl(url: string): string | undefined {
  * Whether an address may be connected to: public unicast, not this host, or in a network the operator allows.
  * Mapped IPv4 is judged as IPv4; other forms that carry an IPv4 address (NAT64, 6to4, Teredo) are refused.
  * @param address any spelling that `ipaddr.js` reads
+ * @param own the addresses of this host
  */
-export function isAllowedAddress(address: string, allowed: Network[]): boolean {
+export function isAllowedAddress(address: string, allowed: Network[], own = ownAddresses): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)
-  if (allowed.some(([network, prefix]) => network.kind() === parsed.kind() && parsed.match(network, prefix)))
-    return true
+  const covers = ([network, prefix]: Network) => network.kind() === parsed.kind() && parsed.match(network, prefix)
+  if (allowed.some(covers)) return true
   if (parsed.range() !== 'unicast') return false
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(PUBLIC_IPV6)) return false
   const text = parsed.toString()
-  return !DENIED_ADDRESSES.includes(text) && !ownAddresses().includes(text)
+  return !DENIED_ADDRESSES.includes(text) && !own().includes(text)
 }
 
 /**
