@@ -9,6 +9,7 @@ import { healthRoutes } from './http/health'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { organizationRoutes } from './organizations/routes'
+import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
 import { userRoutes } from './users/routes'
 
@@ -16,6 +17,7 @@ import { userRoutes } from './users/routes'
 export function createApp(isReady: () => Promise<boolean>) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes())
+    .use(ticketRoutes)
     .use(contactRoutes)
     .use(companyRoutes)
     .use(labelRoutes)

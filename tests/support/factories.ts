@@ -6,9 +6,10 @@ import type { Client } from './api'
 
 /** A contact and a ticket of it, straight into the database. `contact: null` makes a ticket without one. */
 export async function insertTicket(
-  { sql, organization_id }: Scope,
+  scope: Scope,
   { contact = {}, subject = 'Printer on fire', mailbox_id = null }: TicketFields = {},
 ) {
+  const { sql, organization_id } = scope
   const id = newId()
   const contact_id = contact && newId()
   const { name = 'Carla Contact', email = `carla.${id}@customer.example` } = contact ?? {}
@@ -24,6 +25,7 @@ export async function insertTicket(
   await sql`
     insert into tickets (organization_id, id, number, code, subject, contact_id, mailbox_id)
     values (${organization_id}, ${id}, ${number}, ${code}, ${subject}, ${contact_id}, ${mailbox_id})`
+  await rebuildSearch(scope, id)
   return { id, code, subject, contact: { id: contact_id, name, email } }
 }
 
@@ -128,4 +130,19 @@ export function activityOf({ sql, organization_id }: Scope, ticket_id: string) {
   return sql<{ type: string; data: Record<string, unknown> }[]>`
     select type, data from activities
     where organization_id = ${organization_id} and ticket_id = ${ticket_id} order by id`
+}
+
+/** A ticket, over HTTP; of a new contact unless `contact_id` is given. */
+export async function createTicket(client: Client, fields: Record<string, unknown> = {}) {
+  const contact_id = fields.contact_id ?? (await createContact(client)).id
+  const answer = await client.post('/tickets', { subject: 'Printer on fire', ...fields, contact_id })
+  if (answer.status !== 201) throw new Error(`creating a ticket answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** A label, over HTTP. */
+export async function createLabel(client: Client, fields: Record<string, unknown> = {}) {
+  const answer = await client.post('/labels', { name: `Label ${newId()}`, color: '#EF4444', ...fields })
+  if (answer.status !== 201) throw new Error(`creating a label answered ${answer.status} ${answer.text}`)
+  return answer.body.data
 }

@@ -1,0 +1,184 @@
+import { newId } from '../db/columns'
+import { unknownIds } from '../errors'
+import { isBlank, renderBody } from '../messages/body'
+import { addMessage } from '../messages/commands'
+import type { MessageDraft } from '../messages/draft'
+import { enqueueEvents, type NewEvent } from '../outbox/enqueue'
+import { inTransaction, type Scope } from '../scope'
+import { type ActivityEntry, recordActivity } from './activity'
+import { takeNumber } from './code'
+import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
+import type { NewTicket, Ticket } from './model'
+import { fields, lockTicket, withNames } from './queries'
+import { newDocument, rebuildSearch } from './search'
+
+/**
+ * @param input.mailbox_id the mailbox that received the conversation
+ * @param first the first message when it came by email; else the description becomes it
+ * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
+ */
+export async function createTicket(
+  scope: Scope,
+  input: NewTicket & { mailbox_id?: string | null },
+  first?: MessageDraft,
+): Promise<Ticket> {
+  const known = await findForNew(scope, input)
+  const message = first ?? draftOf(input.description, known.contact)
+  const number = await takeNumber(scope)
+  // Made before the transaction begins, so that the time of creation is not after that of the last change.
+  const id = newId()
+  return inTransaction(scope, async (scope) => {
+    const ticket = await insertTicket(scope, id, number, input, known)
+    const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
+    if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
+    await enqueueEvents(scope, events)
+    if (message) await addMessage(scope, ticket, message)
+    return ticket
+  })
+}
+
+/**
+ * The one way in which a ticket changes: PATCH, assign, unassign, labels and reopening by email. All of it or nothing;
+ * no change, no event.
+ * @throws TICKET_NOT_FOUND, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ */
+export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
+  return inTransaction(scope, async (scope) => {
+    const before = await lockTicket(scope, id)
+    const wanted = { ...before, ...(await findForChanges(scope, before, update)) }
+    const changes = changesOf(before, wanted)
+    if (Object.keys(changes).length === 0) return before
+    const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted) }
+    if (changes.subject) await rebuildSearch(scope, id)
+    await recordActivity(scope, id, activityOf(before, after, changes))
+    await enqueueEvents(scope, eventsOf(before, after, changes))
+    return after
+  })
+}
+
+/** Hides the ticket with all that hangs on it, but for the time that was logged. @throws TICKET_NOT_FOUND */
+export async function deleteTicket(scope: Scope, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    const ticket = await lockTicket(scope, id)
+    await sql`update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
+    await enqueueEvents(scope, [{ type: 'ticket.deleted', data: ticket }])
+  })
+}
+
+/** The description as a message of the contact; no email is sent for it. */
+function draftOf(description: string | undefined, contact: KnownForNew['contact']): MessageDraft | undefined {
+  if (!description || isBlank(description)) return undefined
+  return {
+    body: description,
+    ...renderBody(description),
+    is_internal: false,
+    direction: 'inbound',
+    sender_name: contact.name,
+    sender_email: contact.email,
+  }
+}
+
+/**
+ * Ticket, labels, search document and timeline in one statement. The contact's row is locked, so that a company that
+ * it gets meanwhile reaches this ticket too.
+ */
+async function insertTicket(
+  scope: Scope,
+  id: string,
+  number: number,
+  { subject, priority = 'normal', mailbox_id = null }: Parameters<typeof createTicket>[1],
+  { contact, assignee_id, labels, prefix, organization_number }: KnownForNew,
+): Promise<Ticket> {
+  const { sql, organization_id, actor } = scope
+  const code = `${prefix}-${number}`
+  const { vector, size } = newDocument(organization_number, { code, subject })
+  const [ticket] = await sql<Ticket[]>`
+    with contact as materialized (
+      select id, company_id from contacts where organization_id = ${organization_id} and id = ${contact.id} for share
+    ), t as (
+      insert into tickets (organization_id, id, number, code, subject, priority,
+        contact_id, company_id, assignee_id, mailbox_id, updated_at)
+      select ${organization_id}, ${id}, ${number}, ${code}, ${subject}, ${priority},
+        contact.id, contact.company_id, ${assignee_id}, ${mailbox_id}, greatest(now(), uuid_time(${id}))
+      from contact
+      returning *
+    ), labelled as (
+      insert into ticket_labels (organization_id, ticket_id, label_id)
+      select t.organization_id, t.id, unnest(${labels.map((label) => label.id)}::uuid[]) from t
+    ), searchable as (
+      insert into ticket_search (organization_id, ticket_id, document, size)
+      select t.organization_id, t.id, ${vector}::tsvector, ${size} from t
+    ), timeline as (
+      insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name)
+      select t.organization_id, ${newId()}, t.id, 'created', ${actor.type}, ${actor.id}, ${actor.name} from t
+    )
+    select ${fields(sql)} from t ${withNames(sql)}`
+  if (!ticket) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [contact.id])
+  return { ...ticket, labels }
+}
+
+/** @returns the time of the change: that of the clock, because `now()` is from before the wait for the lock */
+async function writeTicket(scope: Scope, before: Ticket, after: Ticket): Promise<string> {
+  const { sql, organization_id } = scope
+  const { id, subject, status, priority, assignee } = after
+  const [row] = await sql<{ updated_at: string }[]>`
+    with removed as (
+      delete from ticket_labels
+      where organization_id = ${organization_id} and ticket_id = ${id}
+        and label_id = any(${idsOf(without(before.labels, after.labels))}::uuid[])
+    ), added as (
+      insert into ticket_labels (organization_id, ticket_id, label_id)
+      select ${organization_id}, ${id}, unnest(${idsOf(without(after.labels, before.labels))}::uuid[])
+    )
+    update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
+      assignee_id = ${assignee?.id ?? null}, updated_at = clock_timestamp()
+    where organization_id = ${organization_id} and id = ${id}
+    returning updated_at`
+  return row!.updated_at
+}
+
+const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels'] as const
+type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
+
+/** What differs, with the names and values of the response (decisions.md section 8). */
+function changesOf(before: Ticket, after: Ticket): Changes {
+  const changed = CHANGEABLE.filter((field) => identityOf(before[field]) !== identityOf(after[field]))
+  return Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }]))
+}
+
+/** Assignee and labels are told apart by id: their names may change meanwhile. */
+function identityOf(value: Ticket[(typeof CHANGEABLE)[number]]): string | null {
+  if (Array.isArray(value)) return idsOf(value).sort().join()
+  return typeof value === 'object' ? (value?.id ?? null) : value
+}
+
+function activityOf(before: Ticket, after: Ticket, { labels: _, ...changes }: Changes): ActivityEntry[] {
+  const added = without(after.labels, before.labels)
+  const removed = without(before.labels, after.labels)
+  const entries = Object.entries(changes).map(
+    ([field, change]): ActivityEntry => ({ type: 'changed', data: { field, ...change } }),
+  )
+  if (added.length > 0) entries.push({ type: 'labels_added', data: { labels: added } })
+  if (removed.length > 0) entries.push({ type: 'labels_removed', data: { labels: removed } })
+  return entries
+}
+
+function eventsOf(before: Ticket, after: Ticket, changes: Changes): NewEvent[] {
+  const events: NewEvent[] = [{ type: 'ticket.updated', data: { ...after, changes } }]
+  if (changes.assignee && after.assignee) events.push({ type: 'ticket.assigned', data: after })
+  if (changes.status) {
+    events.push({ type: 'ticket.status_changed', data: { ...after, previous_status: before.status } })
+  }
+  return events
+}
+
+type Label = Ticket['labels'][number]
+
+function without(labels: Label[], others: Label[]): Label[] {
+  return labels.filter(({ id }) => !others.some((other) => other.id === id))
+}
+
+function idsOf(labels: Label[]): string[] {
+  return labels.map(({ id }) => id)
+}

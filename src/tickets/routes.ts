@@ -1,0 +1,80 @@
+import Elysia from 'elysia'
+import { inOrganization } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { NoContent, one, page, path } from '../model'
+import { createTicket, deleteTicket, updateTicket } from './commands'
+import {
+  Activity,
+  ActivityPage,
+  Assignment,
+  NewTicket,
+  Ticket,
+  TicketChanges,
+  TicketFilter,
+  TicketLabels,
+  TicketWithMessages,
+} from './model'
+import { getTicket, listActivity, listTickets } from './queries'
+
+export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
+  .use(inOrganization)
+
+  .get('/tickets', ({ scope, query }) => listTickets(scope, query), {
+    query: TicketFilter,
+    response: page(Ticket),
+  })
+
+  .post('/tickets', async ({ scope, body, status }) => status(201, await data(createTicket(scope, body))), {
+    body: NewTicket,
+    response: { 201: one(Ticket) },
+  })
+
+  .get('/tickets/:ticket_id', ({ scope, params }) => data(getTicket(scope, params.ticket_id)), {
+    params: path('ticket_id'),
+    response: one(TicketWithMessages),
+  })
+
+  .patch('/tickets/:ticket_id', ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, body)), {
+    params: path('ticket_id'),
+    body: TicketChanges,
+    response: one(Ticket),
+  })
+
+  .delete(
+    '/tickets/:ticket_id',
+    async ({ scope, params, status }) => {
+      await deleteTicket(scope, params.ticket_id)
+      return status(204, undefined)
+    },
+    { params: path('ticket_id'), response: { 204: NoContent } },
+  )
+
+  .post(
+    '/tickets/:ticket_id/labels',
+    ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, { add_label_ids: body.label_ids })),
+    { params: path('ticket_id'), body: TicketLabels, response: one(Ticket) },
+  )
+
+  .delete(
+    '/tickets/:ticket_id/labels',
+    ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, { remove_label_ids: body.label_ids })),
+    { params: path('ticket_id'), body: TicketLabels, response: one(Ticket) },
+  )
+
+  .post('/tickets/:ticket_id/assign', ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, body)), {
+    params: path('ticket_id'),
+    body: Assignment,
+    response: one(Ticket),
+  })
+
+  .post(
+    '/tickets/:ticket_id/unassign',
+    ({ scope, params }) => data(updateTicket(scope, params.ticket_id, { assignee_id: null })),
+    { params: path('ticket_id'), response: one(Ticket) },
+  )
+
+  .get('/tickets/:ticket_id/activity', ({ scope, params, query }) => listActivity(scope, params.ticket_id, query), {
+    params: path('ticket_id'),
+    query: ActivityPage,
+    response: page(Activity),
+  })
