@@ -12,6 +12,7 @@ import { organizationRoutes } from './organizations/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
 import { userRoutes } from './users/routes'
+import { webhookRoutes } from './webhooks/routes'
 
 /** @param isReady whether the service can do its work, for `/readyz` */
 export function createApp(isReady: () => Promise<boolean>) {
@@ -22,6 +23,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(companyRoutes)
     .use(labelRoutes)
     .use(timeEntryRoutes)
+    .use(webhookRoutes)
     .use(organizationRoutes)
     .use(userRoutes)
     .use(mailboxRoutes)

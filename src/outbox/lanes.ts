@@ -25,7 +25,7 @@ const LANES = 20_000
 
 type Lane = { in_flight: number; limit: number; suspect: boolean }
 
-/** A slot in use. `leave` when the attempt has ended; `healthy` undefined says nothing about the lane. */
+/** A slot in use. `leave` when the attempt has ended, once; `healthy` undefined says nothing about the lane. */
 export type Slot = { leave(healthy: boolean | undefined): void }
 
 export type Lanes = ReturnType<typeof createLanes>
@@ -62,6 +62,7 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
     enter(lane_id: string): Slot {
       const lane = known.get(lane_id) ?? remember(lane_id, false)
       let side: keyof typeof in_flight = lane.suspect ? 'suspect' : 'trusted'
+      let left = false
       lane.in_flight++
       in_flight[side]++
       const slow = setTimeout(() => {
@@ -72,6 +73,8 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
       }, SLOW_MS)
       return {
         leave(healthy) {
+          if (left) return
+          left = true
           clearTimeout(slow)
           lane.in_flight--
           in_flight[side]--

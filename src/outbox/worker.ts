@@ -162,13 +162,20 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
   async function run(job: Job, slot: Slot): Promise<void> {
     const outcome = await outcomeOf(job)
     if (!running.has(job)) return
-    slot.leave(outcome.healthy ?? (outcome.type === 'done' ? true : outcome.counts ? false : undefined))
-    soon()
+    const healthy = outcome.healthy ?? (outcome.type === 'done' ? true : outcome.counts ? false : undefined)
+    // Rows that are written many at a time wait for others, which must not keep the slot from the next attempt.
+    const is_gathered = outcome.row !== undefined
+    if (is_gathered) free(slot, healthy)
     const written = await settler.settle(job, outcome)
     running.delete(job)
-    soon()
+    if (!is_gathered) free(slot, healthy)
     if (written) options.on_settled?.(kind, job.id)
     else log.warn({ kind, outbox_id: job.id }, 'an outbox outcome came too late and was dropped')
+  }
+
+  function free(slot: Slot, healthy: boolean | undefined): void {
+    slot.leave(healthy)
+    soon()
   }
 
   async function outcomeOf(job: Job): Promise<Outcome> {

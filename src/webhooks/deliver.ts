@@ -63,7 +63,7 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
   }
   const { response_code, response_time_ms, error, response_head } = answer
   const schedule = config.RETRY_SCHEDULE_SECONDS
-  const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule, Math.random())
+  const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule)
   const status = answer.ok ? 'success' : delay_s === null ? 'failed' : 'retrying'
   const settle = inBatch(recordAttempts, {
     organization_id: job.organization_id,
