@@ -1,0 +1,101 @@
+/** What is to become of a message: read-only, so that a dry run can ask it too. */
+import { createHash } from 'node:crypto'
+import { isEmailAddress } from '../contacts/email'
+import type { Scope } from '../scope'
+import { readMessageId } from './message-id'
+import type { MailHeaders, ParsedMail } from './parse'
+import { findThread, type Rule } from './thread'
+
+/** A message as the ledger knows it, with what the parser made of it. */
+export type Inbound = {
+  /** The address at RCPT. */
+  recipient: string
+  /** Empty for the null sender; null when it did not come over SMTP. */
+  envelope_sender: string | null
+  raw: Uint8Array
+  headers: MailHeaders
+  /** Null when the message could not be parsed. */
+  mail: ParsedMail | null
+}
+
+export type Sender = { name: string; email: string }
+
+export type Decision =
+  | { outcome: 'duplicate' | 'own' | 'unmatched_bounce' }
+  | { outcome: 'bounce'; ticket_id: string; message_id: string }
+  | { outcome: 'message'; rule: Rule; ticket_id: string; is_known: boolean }
+  | { outcome: 'ticket' | 'unparsed'; rule: 'new' }
+
+/** The first that holds, in the order of decisions.md section 7. */
+export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
+  const { headers, mail } = inbound
+  if (await isFiled(scope, fingerprintOf(inbound))) return { outcome: 'duplicate' }
+  if (await isOwn(scope, headers.message_id)) return { outcome: 'own' }
+  if (!mail) return { outcome: 'unparsed', rule: 'new' }
+  if (mail.bounce) {
+    const about = await findMessage(scope, mail.bounce.about.message_ids)
+    return about ? { outcome: 'bounce', ...about } : { outcome: 'unmatched_bounce' }
+  }
+  const thread = await findThread(scope, mail, inbound.recipient, senderOf(inbound)?.email ?? null)
+  if (thread) return { outcome: 'message', ...thread }
+  // Nobody is to be answered, and nothing says which conversation it is about.
+  if (inbound.envelope_sender === '') return { outcome: 'unmatched_bounce' }
+  return { outcome: 'ticket', rule: 'new' }
+}
+
+/** Who wrote: From, and where that is unusable the envelope sender; undefined when there is neither. */
+export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefined {
+  const { from } = headers
+  const envelope = envelope_sender ?? ''
+  if (from && isEmailAddress(from.address)) return { name: from.name, email: from.address }
+  if (isEmailAddress(envelope)) return { name: from?.name ?? '', email: envelope }
+  return from ? { name: from.name, email: from.address.slice(0, 254) } : undefined
+}
+
+/** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
+export function fingerprintOf({ headers, raw }: Pick<Inbound, 'headers' | 'raw'>): string {
+  if (headers.message_id) return `id:${headers.message_id}`
+  const hash = createHash('sha256')
+  const { from, subject, date } = headers
+  hash.update(JSON.stringify([from?.address ?? null, subject, date?.getTime() ?? null]))
+  // Relays add header fields on the way, so that the same message may differ there.
+  hash.update(raw.subarray(bodyStart(raw)))
+  return `sha256:${hash.digest('hex')}`
+}
+
+function bodyStart(raw: Uint8Array): number {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  const crlf = bytes.indexOf('\r\n\r\n')
+  const lf = bytes.indexOf('\n\n')
+  return Math.max(0, crlf >= 0 && (lf < 0 || crlf < lf) ? crlf : lf)
+}
+
+async function isFiled({ sql, organization_id }: Scope, fingerprint: string): Promise<boolean> {
+  const found = await sql`
+    select from inbound_fingerprints where organization_id = ${organization_id} and fingerprint = ${fingerprint}`
+  return found.length > 0
+}
+
+/** Sent by this organization; another one of the service may write to us like anybody else. */
+async function isOwn({ sql, organization_id }: Scope, email_message_id: string | null): Promise<boolean> {
+  if (!email_message_id || !readMessageId(email_message_id)) return false
+  const found = await sql`
+    select from email_anchors
+    where organization_id = ${organization_id} and email_message_id = ${email_message_id} limit 1`
+  return found.length > 0
+}
+
+/** The outbound message that a report is about. */
+async function findMessage({ sql, organization_id }: Scope, ids: string[]) {
+  const ours = ids.map(readMessageId).filter((id) => id !== null)
+  const [message] = await sql<{ ticket_id: string; message_id: string }[]>`
+    select m.ticket_id, m.id as message_id
+    from messages m join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
+    where m.organization_id = ${organization_id} and m.direction = 'outbound' and t.deleted_at is null
+      and (m.id = any(${ours}::uuid[]) or m.id in (
+        select a.message_id from email_anchors a
+        where a.organization_id = ${organization_id} and a.email_message_id = any(${ids})
+      ))
+    order by m.id desc limit 1`
+  return message
+}

@@ -1,0 +1,224 @@
+/** Files a message: the decision carried out, in one transaction with its ledger row. */
+import { unsignedUrl } from '../attachments/url'
+import { findOrCreateContact } from '../contacts/commands'
+import { newId } from '../db/columns'
+import { sanitizeEmailHtml, textToHtml } from '../messages/body'
+import { addMessage } from '../messages/commands'
+import { type Conversation, lockConversation } from '../messages/conversation'
+import type { MessageDraft } from '../messages/draft'
+import { addParticipants } from '../participants/commands'
+import type { Actor, Scope } from '../scope'
+import { recordActivity } from '../tickets/activity'
+import { createTicket, updateTicket } from '../tickets/commands'
+import { type Decision, decide, fingerprintOf, type Inbound, senderOf } from './decide'
+import { readMessageId } from './message-id'
+import type { Bounce, ParsedMail } from './parse'
+
+/** An attachment of the message, stored and waiting for it. */
+export type StoredPart = { id: string; content_id: string | null }
+
+/** Where a message came in, besides what it says. */
+export type Arrival = Inbound & { ledger_id: string; mailbox_id: string | null; parts: StoredPart[] }
+
+/** Nobody can be answered there (RFC 2606). */
+const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
+const MAX_SUBJECT = 255
+const MAX_ANCESTORS = 50
+
+/** Decides, carries it out and writes the ledger row. To be called in a transaction. */
+export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void> {
+  await waitForTwin(scope, arrival)
+  const decision = await decide(scope, arrival)
+  const filed = await carryOut(scope, arrival, decision)
+  if (decision.outcome !== 'duplicate') await addFingerprint(scope, arrival)
+  const { sql, organization_id } = scope
+  const { headers } = arrival
+  const sender = senderOf(arrival)
+  await sql`
+    update inbound_messages
+    set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
+      email_message_id = ${headers.message_id}, from_name = ${sender?.name || null}, from_email = ${sender?.email ?? null},
+      subject = ${headers.subject}, ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
+    where organization_id = ${organization_id} and id = ${arrival.ledger_id}`
+}
+
+type Filed = { ticket_id: string; message_id: string }
+
+async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Promise<Filed | undefined> {
+  switch (decision.outcome) {
+    case 'duplicate':
+    case 'own':
+    case 'unmatched_bounce':
+      return undefined
+    case 'bounce':
+      return recordBounce(scope, decision, arrival.mail!.bounce!)
+    case 'message':
+      return addReply(scope, arrival, decision)
+    default:
+      return openTicket(scope, arrival)
+  }
+}
+
+/** Two deliveries of one message at once: the second waits here for the first, and finds it filed. */
+async function waitForTwin({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
+  const key = `${organization_id} ${fingerprintOf(arrival)}`
+  await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`
+}
+
+async function addFingerprint({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
+  await sql`
+    insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
+    values (${organization_id}, ${fingerprintOf(arrival)}, ${arrival.ledger_id})
+    on conflict do nothing`
+}
+
+/** A new conversation. */
+async function openTicket(scope: Scope, arrival: Arrival): Promise<Filed> {
+  const contact = await findOrCreateContact(scope, senderOf(arrival) ?? NOBODY)
+  const inName = { ...scope, actor: actorOf(contact) }
+  const draft = draftOf(arrival, contact)
+  const ticket = await createTicket(
+    inName,
+    { subject: subjectOf(arrival), contact_id: contact.id, mailbox_id: arrival.mailbox_id },
+    draft,
+  )
+  await addAncestors(scope, ticket.id, arrival)
+  if (arrival.mail) await addParticipants(inName, ticket.id, othersOf(arrival.mail), true)
+  return { ticket_id: ticket.id, message_id: draft.id }
+}
+
+/** A message in a conversation that is there. */
+async function addReply(
+  scope: Scope,
+  arrival: Arrival,
+  { ticket_id, is_known }: Extract<Decision, { outcome: 'message' }>,
+): Promise<Filed> {
+  const sender = senderOf(arrival) ?? NOBODY
+  const contact = await findOrCreateContact(scope, sender)
+  const inName = { ...scope, actor: actorOf(contact) }
+  const conversation = await lockConversation(scope, ticket_id)
+  const draft = draftOf(arrival, contact)
+  await addMessage(inName, conversation, draft)
+  await addAncestors(scope, ticket_id, arrival)
+  await addPeople(inName, conversation, arrival, sender, is_known)
+  if (!draft.auto_reply && (await reopens(scope))) await reopen(inName, ticket_id)
+  return { ticket_id, message_id: draft.id }
+}
+
+/**
+ * The contact's mail makes its recipients participants. Who writes only because they hold an anchor of ours is listed
+ * without being confirmed: a forwarded mail must not subscribe a stranger.
+ */
+async function addPeople(
+  scope: Scope,
+  { id, contact_email }: Conversation,
+  { mail }: Arrival,
+  sender: { name: string; email: string },
+  is_known: boolean,
+): Promise<void> {
+  if (contact_email?.toLowerCase() === sender.email.toLowerCase()) {
+    await addParticipants(scope, id, mail ? othersOf(mail) : [], true)
+  } else if (!is_known) {
+    await addParticipants(scope, id, [sender], false)
+  }
+}
+
+async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
+  const [row] = await sql<{ reopen_on_reply: boolean }[]>`
+    select reopen_on_reply from organizations where id = ${organization_id}`
+  return row?.reopen_on_reply ?? true
+}
+
+/** Every other status may become open again; an open ticket stays as it is. */
+async function reopen(scope: Scope, ticket_id: string): Promise<void> {
+  await updateTicket(scope, ticket_id, { status: 'open' })
+}
+
+/** The message is marked, and an internal note tells the team (decisions.md section 7). */
+async function recordBounce(
+  scope: Scope,
+  { ticket_id, message_id }: Filed,
+  { kind, recipients, diagnostic }: Bounce,
+): Promise<Filed> {
+  if (kind !== 'failed') return { ticket_id, message_id }
+  const { sql, organization_id } = scope
+  const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => address.toLowerCase())
+  const ticket = await lockConversation(scope, ticket_id)
+  await sql`
+    update message_recipients set status = 'bounced', error = ${diagnostic}
+    where organization_id = ${organization_id} and message_id = ${message_id}
+      and (lower(email) = any(${failed}) or ${failed.length === 0})`
+  await sql`
+    update messages set email_status = 'bounced', email_error = ${diagnostic}
+    where organization_id = ${organization_id} and id = ${message_id}`
+  await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
+  const whom = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
+  const body = `The email${whom} could not be delivered: ${diagnostic}`
+  await addMessage(scope, ticket, {
+    body,
+    body_html: textToHtml(body),
+    text: body,
+    is_internal: true,
+    direction: null,
+    sender_name: scope.actor.name,
+    sender_email: null,
+  })
+  return { ticket_id, message_id }
+}
+
+function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
+  const { mail, parts, headers } = arrival
+  const id = newId()
+  const from_name = senderOf(arrival)?.name
+  const body = mail?.text.replaceAll('\u0000', '') ?? UNPARSED
+  const draft = {
+    id,
+    body,
+    body_html: mail ? htmlOf(mail, parts) : textToHtml(body),
+    text: body,
+    reply_text: mail?.reply_text?.replaceAll('\u0000', '') ?? null,
+    is_internal: false,
+    direction: 'inbound',
+    sender_name: from_name || contact.name,
+    sender_email: contact.email,
+    auto_reply: mail?.auto_reply ?? false,
+    cc: mail ? [...new Set(mail.cc.map(({ address }) => address).filter((address) => address.includes('@')))] : [],
+    email_message_id: headers.message_id,
+    attachment_ids: parts.map((part) => part.id),
+  } satisfies MessageDraft
+  return draft
+}
+
+const UNPARSED = 'This email could not be read. The original is attached as message.eml.'
+
+/** Images of the message (`cid:`) point to the stored attachments. */
+function htmlOf({ html, text }: ParsedMail, parts: StoredPart[]): string {
+  if (!html?.trim()) return textToHtml(text.replaceAll('\u0000', ''))
+  const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
+  return sanitizeEmailHtml(html.replaceAll('\u0000', ''), { cid: (content_id) => addresses.get(content_id) ?? null })
+}
+
+function subjectOf({ headers }: Arrival): string {
+  const subject = (headers.subject ?? '').replace(/\p{Cc}+/gu, ' ').trim()
+  return [...subject].slice(0, MAX_SUBJECT).join('').trim() || '(no subject)'
+}
+
+function othersOf({ to, cc }: ParsedMail) {
+  return [...to, ...cc]
+    .filter(({ address }) => address.includes('@'))
+    .map(({ name, address }) => ({ name, email: address.slice(0, 254) }))
+}
+
+/** Ids that the message refers to lead to its ticket too, for those of the ticket: siblings may refer to them alone. */
+async function addAncestors({ sql, organization_id }: Scope, ticket_id: string, { headers }: Arrival): Promise<void> {
+  const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
+  if (ids.length === 0) return
+  await sql`
+    insert into email_anchors (organization_id, email_message_id, ticket_id)
+    select ${organization_id}, unnest(${ids.slice(-MAX_ANCESTORS)}::text[]), ${ticket_id}
+    on conflict do nothing`
+}
+
+function actorOf({ id, name, email }: { id: string; name: string; email: string }): Actor {
+  return { type: 'contact', id, name, email }
+}
