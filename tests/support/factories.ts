@@ -3,7 +3,6 @@ import { newId } from '../../src/db/columns'
 import { EVENTS } from '../../src/db/schema'
 import type { Scope } from '../../src/scope'
 import { rebuildSearch } from '../../src/tickets/search'
-import { rebuildSearch } from '../../src/tickets/search'
 import type { Client } from './api'
 
 /** A contact and a ticket of it, straight into the database. `contact: null` makes a ticket without one. */
