@@ -1,0 +1,53 @@
+/** Address fields of a message, however badly they are written. */
+import libmime from 'libmime'
+import addressparser from 'nodemailer/lib/addressparser'
+
+/** `name` is '' when there is none; `address` is never empty. */
+export type Address = { name: string; address: string }
+
+/** Contacts are made of recipients: a list of thousands is an attack or a mistake. */
+const MAX_ADDRESSES = 1000
+const MAX_FIELD_LENGTH = 200_000
+
+/** True for what can be a mailbox: one `@`, a local part, a domain, no white space or brackets, at most 254 characters. */
+export function looksLikeAddress(text: string): boolean {
+  return text.length <= 254 && /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(text) && !/@\.|\.$/.test(text)
+}
+
+/**
+ * Reads an address field (RFC 5322, obsolete forms and common damage). Members of groups are listed flat; entries
+ * without anything like an address are left out.
+ * @param value the field, encoded words not yet decoded
+ */
+export function parseAddresses(value: string): Address[] {
+  const found = readList(value.slice(0, MAX_FIELD_LENGTH))
+  if (found.length > 0) return found
+  const decoded = libmime.decodeWords(value.slice(0, MAX_FIELD_LENGTH))
+  const bare = /[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}/.exec(decoded)?.[0].replace(/\.+$/, '')
+  return bare && looksLikeAddress(bare) ? [{ name: '', address: bare }] : []
+}
+
+function readList(value: string): Address[] {
+  return addressparser(value, { flatten: true })
+    .slice(0, MAX_ADDRESSES)
+    .map((entry) => ({ name: cleanName(entry.name ?? ''), address: cleanAddress(entry.address ?? '') }))
+    .filter((entry) => looksLikeAddress(entry.address))
+    .map((entry) => (entry.name === entry.address ? { ...entry, name: '' } : entry))
+}
+
+function cleanName(name: string): string {
+  return libmime
+    .decodeWords(name)
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
+    .toWellFormed()
+    .trim()
+    .replace(/^(["'])(.*)\1$/, '$2')
+    .trim()
+    .slice(0, 255)
+}
+
+/** Brackets, quotes, spaces and a trailing dot around or inside an address are damage, never meaning. */
+function cleanAddress(address: string): string {
+  const decoded = address.includes('=?') ? libmime.decodeWords(address) : address
+  return decoded.replace(/[\s<>"]/g, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
+}

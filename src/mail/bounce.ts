@@ -1,0 +1,225 @@
+/** Reports about the delivery of a message: RFC 3464, and the many forms that came before or ignore it. Pure. */
+import { looksLikeAddress } from './addresses'
+import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from './parse-headers'
+import type { Part } from './parse-parts'
+
+export type BounceRecipient = {
+  address: string
+  /** Enhanced status code (RFC 3463) such as `5.1.1`; null when the report has none. */
+  status: string | null
+  diagnostic: string | null
+  action: BounceKind
+}
+
+/** `failed` is final; `delayed` is a warning while delivery goes on; `delivered` confirms it. */
+export type BounceKind = 'failed' | 'delayed' | 'delivered'
+
+export type Bounce = {
+  /** The worst that the report says of any recipient. Only `failed` is a bounce. */
+  kind: BounceKind
+  recipients: BounceRecipient[]
+  /** The message that was not delivered, as far as the report quotes it. Ids without brackets. */
+  about: { message_ids: string[]; subject: string | null }
+  /** One line for people. */
+  diagnostic: string
+}
+
+type Report = { root: Part; text: string; original: Original; sender: string; subject: string }
+
+/** The returned message or its header, in a part of its own or quoted in the text. */
+type Original = { message_ids: string[]; subject: string | null; isReturned: boolean; notice: string }
+
+const MAX_RECIPIENTS = 100
+const MAX_DIAGNOSTIC = 1000
+/** Reports say what happened at the start; the rest is the returned message. */
+const MAX_TEXT = 200_000
+
+const DAEMON =
+  /^(?:mailer[-_.]?daemon|mail[-_]?daemon|mdaemon|post[-_]?master|mail[-_.]?(?:delivery|system)[-_.\w]*|bounces?|double-bounce|mmdf|uucp)\b|mail delivery (?:sub)?system|mail administrator|system administrator|delivery (?:notification|agent)/i
+
+const MACHINE = /^(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|sys(?:tem)?[-_.]?admin|.*-(?:admin|owner|request))@/i
+
+const FAILED_SUBJECT =
+  /undeliver|returned (?:mail|to sender)|(?:mail|message|delivery)[\s:()]*(?:delivery )?(?:status notification|has )?\W*(?:failed|failure|fehlgeschlagen)|failure notice|delivery (?:status )?(?:notification|report|error|problem)|could not (?:be delivered|send)|(?:error|problem) sending (?:your )?(?:mail|message)|mail system error|non-?delivery|permanent(?:ly)? (?:delivery )?fail|unzustellbar|nicht zugestellt|zustellung|non remis|échec de (?:la )?remise|no se (?:ha )?(?:podido|pudo) entregar|mancato recapito|не доставлено|недоставлен|配信|配送|送信できません|エラー通知|メールエラー|loop alert/i
+
+const FAILED_TEXT =
+  /(?:could|can|cannot|would|were|was)\s?(?:not|n['’]t)?\s+(?:not\s+)?be\s+delivered|un(?:able|deliverable)|(?:delivery|message|mail)[^.\n]{0,60}\b(?:failed|failure|failing|rejected|impossible)|not\s+(?:deliver|reach)|undelivered|returned\s+(?:to|mail)|(?:user|mailbox|recipient|address|account|host|domain)[^.\n]{0,40}(?:unknown|not found|full|unavailable|disabled|doesn't|does not exist|invalid|rejected)|(?:unknown|invalid|no such)\s+(?:user|recipient|mailbox|address|account)|permanent (?:fatal )?error|transcript of session|gave up|giving up|bounced|duplicated message-id|error sending|nicht zugestellt|送信できません|配信できません|не\s+(?:была\s+)?доставлен/i
+
+const DELAYED_TEXT =
+  /warning message only|has been delayed|is delayed|delayed for more than|do not need to re-?send|temporary failure report|will (?:be retried|continue to (?:try|be)|keep trying)|could not send message for past|still trying/i
+
+const SMTP_ERROR = /(?:^|[\s:<#(])(?:[45]\d\d[\s-]+\S|[45]\.\d{1,3}\.\d{1,3}\b)/m
+
+const ORIGINAL_MARKER =
+  /^[\s>]*(?:-{2,}\s*)?(?:(?:this|here|below|the following) (?:is|follows)[^\n]{0,60}(?:copy|header|original|text)|original message|(?:the )?original (?:message|mail)[^\n]{0,40}follow|(?:un(?:sent|delivered)|returned|rejected) (?:message|mail)[^\n]{0,20}follow|message (?:header|text|text follows|details)|header(?:s)? of[^\n]{0,40}|(?:begin|start)[^\n]{0,20}(?:message|header)|included is a copy|beginning of the original)[^\n]{0,80}$/im
+
+/**
+ * What a message reports about the delivery of another one; null for everything else. Wording counts only in mail from
+ * a mail system, so that a customer who quotes a bounce is never taken for one. Complaint reports (ARF) and read
+ * receipts are no delivery reports.
+ * @param text the plain text of the message
+ */
+export function readBounce(root: Part, text: string): Bounce | null {
+  const kind = root.content_params.get('report-type')?.toLowerCase()
+  if (kind === 'feedback-report' || kind === 'disposition-notification') return null
+  if (findParts(root, 'message/feedback-report').length > 0) return null
+  const report = readReport(root, text)
+  const status = findParts(root, 'message/delivery-status')[0]
+  const recipients = status ? readRecipients(status) : []
+  if (recipients.length > 0) return describe(report, recipients)
+  return kind === 'delivery-status' || status || readsAsBounce(report)
+    ? describe(report, guessRecipients(report))
+    : null
+}
+
+function readReport(root: Part, text: string): Report {
+  const start = text.slice(0, MAX_TEXT)
+  return {
+    root,
+    text: start,
+    original: readOriginal(root, start),
+    sender: headerText(root.fields, 'from') ?? '',
+    subject: headerText(root.fields, 'subject') ?? '',
+  }
+}
+
+function describe(report: Report, recipients: BounceRecipient[]): Bounce {
+  const { root, original, subject } = report
+  const worst = (['failed', 'delayed'] as const).find((kind) => recipients.some(({ action }) => action === kind))
+  const kind = recipients.length > 0 ? (worst ?? 'delivered') : guessKind(report)
+  const told = recipients.find(({ action, diagnostic }) => action === kind && diagnostic)?.diagnostic
+  const replied = ['in-reply-to', 'references'].flatMap((key) => messageIds(rawHeader(root.fields, key) ?? ''))
+  return {
+    kind,
+    recipients,
+    about: { message_ids: [...new Set([...original.message_ids, ...replied])], subject: original.subject },
+    diagnostic: oneLine(told ?? errorLine(original.notice) ?? subject).slice(0, MAX_DIAGNOSTIC),
+  }
+}
+
+/** The groups of fields of a delivery status (RFC 3464 section 2): the first is about the message, the others about recipients. */
+function readRecipients(status: Part): BounceRecipient[] {
+  return status.content
+    .toString('latin1')
+    .split(/\r?\n[ \t]*\r?\n/)
+    .slice(0, MAX_RECIPIENTS * 2)
+    .map((group) => splitHeader(Buffer.from(group, 'latin1')))
+    .flatMap(readRecipient)
+    .slice(0, MAX_RECIPIENTS)
+}
+
+function readRecipient(fields: HeaderField[]): BounceRecipient[] {
+  const final = typed(fields, 'original-recipient') ?? typed(fields, 'final-recipient')
+  const address = [final, typed(fields, 'final-recipient')].map(bareAddress).find((found) => found !== null)
+  if (!address) return []
+  const status = /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(headerText(fields, 'status') ?? '')?.[0] ?? null
+  return [{ address, status, diagnostic: typed(fields, 'diagnostic-code'), action: readAction(fields, status) }]
+}
+
+function readAction(fields: HeaderField[], status: string | null): BounceKind {
+  const action = /[a-z]+/.exec((headerText(fields, 'action') ?? '').toLowerCase())?.[0]
+  if (action === 'failed' || action === 'delayed') return action
+  if (action === 'delivered' || action === 'relayed' || action === 'expanded') return 'delivered'
+  return status?.startsWith('2') ? 'delivered' : 'failed'
+}
+
+/** A field of the form `type; value`. */
+function typed(fields: HeaderField[], key: string): string | null {
+  return (
+    headerText(fields, key)
+      ?.replace(/^[\w-]{1,40}\s*;\s*/, '')
+      .slice(0, MAX_DIAGNOSTIC) || null
+  )
+}
+
+function readsAsBounce({ root, original, sender, subject }: Report): boolean {
+  const value = (key: string) => headerText(root.fields, key)
+  if (value('x-failed-recipients')) return true
+  const isDaemon = DAEMON.test(sender.replace(/^["'<\s]+/, '')) || DAEMON.test(sender.split('<').at(-1) ?? '')
+  const isNull = value('return-path') === '<>'
+  const isMachine = isDaemon || isNull || MACHINE.test(sender.replace(/^.*</, ''))
+  if (!isMachine) return false
+  const points = [
+    isDaemon || isNull,
+    FAILED_SUBJECT.test(subject),
+    FAILED_TEXT.test(original.notice.slice(0, 20_000)) || DELAYED_TEXT.test(original.notice.slice(0, 20_000)),
+    SMTP_ERROR.test(original.notice),
+    original.isReturned,
+  ]
+  return points.filter(Boolean).length >= 3
+}
+
+function guessKind({ original }: Report): BounceKind {
+  return DELAYED_TEXT.test(original.notice) && !/(?:^|[\s:<#(])(?:5\d\d[\s-]|5\.\d\.\d)/m.test(original.notice)
+    ? 'delayed'
+    : 'failed'
+}
+
+function guessRecipients(report: Report): BounceRecipient[] {
+  const { root, original } = report
+  const own = new Set(['from', 'to', 'reply-to'].flatMap((key) => addressesIn(headerText(root.fields, key) ?? '')))
+  const named = addressesIn(headerText(root.fields, 'x-failed-recipients') ?? '')
+  const quoted = addressesIn(original.notice).filter((address) => !own.has(address))
+  const found = named.length > 0 ? named : quoted.slice(0, 10)
+  const diagnostic = errorLine(original.notice)
+  const status = /\b[45]\.\d{1,3}\.\d{1,3}\b/.exec(original.notice)?.[0] ?? null
+  const action = guessKind(report)
+  return found.slice(0, MAX_RECIPIENTS).map((address) => ({ address, status, diagnostic, action }))
+}
+
+function readOriginal(root: Part, text: string): Original {
+  const returned = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
+    .flatMap((type) => findParts(root, type))
+    .map(
+      (part) =>
+        part.content
+          .subarray(0, 65_536)
+          .toString('latin1')
+          .trimStart()
+          .split(/\r?\n\r?\n/)[0] ?? '',
+    )
+    .map((header) => splitHeader(Buffer.from(header, 'latin1')))
+  const marker = ORIGINAL_MARKER.exec(text)
+  const quoted = marker ? text.slice(marker.index) : text
+  const ids = [
+    ...returned.flatMap((fields) => messageIds(rawHeader(fields, 'message-id') ?? '')),
+    ...Array.from(
+      quoted.matchAll(/^[\s>]*(?:x-original-)?message-id\s*:\s*(<[^<>\s]{1,500}>)/gim),
+      (match) => match[1]?.slice(1, -1) ?? '',
+    ),
+  ]
+  const header = returned.find((fields) => headerText(fields, 'subject'))
+  const subject = header
+    ? headerText(header, 'subject')
+    : (/^[\s>]*subject\s*:[ \t]*(\S.*)$/im.exec(quoted)?.[1] ?? null)
+  return {
+    message_ids: ids,
+    subject,
+    isReturned: returned.length > 0 || ids.length > 0 || marker !== null,
+    notice: marker ? text.slice(0, marker.index) : text,
+  }
+}
+
+function errorLine(notice: string): string | null {
+  const lines = notice.split('\n').map(oneLine)
+  return (
+    lines.find((line) => /(?:^|\s|<)[45]\d\d[\s-]/.test(line) && SMTP_ERROR.test(line)) ??
+    lines.find((line) => SMTP_ERROR.test(line)) ??
+    lines.find((line) => FAILED_TEXT.test(line)) ??
+    null
+  )
+}
+
+function addressesIn(text: string): string[] {
+  const found = text.slice(0, 20_000).match(/[^\s@<>()[\],;:"'\\=]{1,64}@[^\s@<>()[\],;:"'\\]{1,190}/g) ?? []
+  return [...new Set(found.map((address) => address.replace(/\.+$/, '').toLowerCase()))].filter(looksLikeAddress)
+}
+
+function bareAddress(value: string | null | undefined): string | null {
+  return addressesIn(value ?? '')[0] ?? null
+}
+
+function findParts(part: Part, content_type: string): Part[] {
+  const found = part.children.flatMap((child) => findParts(child, content_type))
+  return part.content_type === content_type ? [part, ...found] : found
+}

@@ -1,0 +1,134 @@
+/** Which parts of a message are its body, which are attachments, and the body as text and as HTML. */
+import libmime from 'libmime'
+import sanitizeHtml from 'sanitize-html'
+import { htmlToText } from '../messages/body'
+import { decodeBytes } from './parse-charset'
+import { contentId, fileName, hasName } from './parse-file-name'
+import type { Part } from './parse-parts'
+
+export type ParsedAttachment = {
+  filename: string
+  content_type: string
+  content: Uint8Array
+  content_id: string | null
+  /** Shown within the HTML, not only listed. */
+  inline: boolean
+}
+
+/** A body in the two forms it has; null where a form is missing. */
+type Body = { text: string | null; html: string | null }
+
+/** How mail programs mark the signature in HTML. */
+const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
+
+const NOTHING: Body = { text: null, html: null }
+
+/**
+ * The body of a message: `text` made from the HTML where there is none, `html` null for plain mail, and the text that
+ * the reply is looked for in.
+ */
+export function readBody(root: Part): { text: string; html: string | null; unsigned: string } {
+  const body = renderPart(root)
+  const text = asText(body) ?? ''
+  const isMarked = body.text === null && body.html !== null && SIGNATURE.test(body.html)
+  return { text, html: body.html, unsigned: (isMarked && htmlToText(withoutSignature(body.html ?? ''))) || text }
+}
+
+/** Everything that is not the body, in the order of the message. Named text that is shown in the body is kept as a file as well. */
+export function readAttachments(root: Part, html: string | null): ParsedAttachment[] {
+  const found: ParsedAttachment[] = []
+  const walk = (part: Part, inRelated: boolean) => {
+    for (const child of part.children) walk(child, inRelated || part.content_type === 'multipart/related')
+    if (part.children.length > 0 || (isBody(part) && !hasName(part)) || isEmptyMultipart(part)) return
+    const id = contentId(part)
+    found.push({
+      filename: fileName(part),
+      content_type: cleanType(part.content_type),
+      content: part.content,
+      content_id: id,
+      inline: part.disposition === 'inline' || (id !== null && (inRelated || Boolean(html?.includes(`cid:${id}`)))),
+    })
+  }
+  walk(root, false)
+  return found
+}
+
+function isEmptyMultipart(part: Part): boolean {
+  return part.content_type.startsWith('multipart/') && part.content.length === 0
+}
+
+/** A missing type is text (RFC 2045 section 5.2), junk behind a type is cut, everything else is just bytes. */
+function cleanType(content_type: string): string {
+  if (content_type === '') return 'text/plain'
+  return /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+/.exec(content_type)?.[0] ?? 'application/octet-stream'
+}
+
+function renderPart(part: Part): Body {
+  if (part.children.length === 0) return renderLeaf(part)
+  const bodies = part.children.map((child) => renderPart(child))
+  if (part.content_type !== 'multipart/alternative') return joinBodies(bodies)
+  return {
+    text: bodies.find((body) => body.text?.trim())?.text ?? null,
+    html: bodies.findLast((body) => body.html?.trim())?.html ?? null,
+  }
+}
+
+function joinBodies(bodies: Body[]): Body {
+  const present = bodies.filter((body) => body.text?.trim() || body.html?.trim())
+  if (present.length < 2) return present[0] ?? NOTHING
+  const hasHtml = present.some((body) => body.html !== null)
+  return {
+    text: present.map(asText).join('\n\n'),
+    html: hasHtml ? present.map((body) => body.html ?? textToPre(body.text ?? '')).join('\n') : null,
+  }
+}
+
+function renderLeaf(part: Part): Body {
+  if (!isBody(part)) return NOTHING
+  const text = decodeBytes(part.content, part.content_params.get('charset')).replace(/\r\n?/g, '\n')
+  if (isHtml(part, text)) return { text: null, html: text }
+  if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
+  return { text: libmime.decodeFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
+}
+
+/**
+ * Text is body unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has no
+ * name and reads as text, so that nothing of a damaged message disappears in a nameless file.
+ */
+function isBody(part: Part): boolean {
+  const { content_type, disposition } = part
+  if (disposition === 'attachment') return false
+  if (content_type === 'text/plain' || content_type === '') return !hasName(part) || disposition === 'inline'
+  if (hasName(part)) return false
+  if (['text/html', 'message/delivery-status', 'text/enriched', 'text/richtext'].includes(content_type)) return true
+  const isBroken = !/^[a-z-]+\/[^\s/]+$/.test(content_type) || content_type.startsWith('multipart/')
+  return isBroken && looksLikeText(part.content)
+}
+
+function looksLikeText(content: Buffer): boolean {
+  const start = content.subarray(0, 4096)
+  return start.length > 0 && !start.some((byte) => byte < 9 || (byte > 13 && byte < 27))
+}
+
+function isHtml(part: Part, text: string): boolean {
+  if (part.content_type === 'text/html') return true
+  return part.content_type !== 'text/plain' && /^\s*<(?:!doctype html|html|head|body)\b/i.test(text)
+}
+
+function asText(body: Body): string | null {
+  return body.text ?? (body.html === null ? null : htmlToText(body.html))
+}
+
+function textToPre(text: string): string {
+  const escaped = text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+  return `<div style="white-space: pre-wrap">${escaped}</div>`
+}
+
+function withoutSignature(html: string): string {
+  return sanitizeHtml(html, {
+    allowedTags: false,
+    allowedAttributes: false,
+    allowVulnerableTags: true,
+    exclusiveFilter: ({ attribs }) => /^(?:gmail_signature|moz-signature)\b/.test(attribs.class ?? ''),
+  })
+}

@@ -1,0 +1,132 @@
+/** Header fields of a message or part: split, unfolded and decoded, however they were written. */
+import libmime from 'libmime'
+import { type Address, parseAddresses } from './addresses'
+import { decodeUnlabelled } from './parse-charset'
+
+/** One field as it came: name in lower case, value unfolded, each byte one character (latin1). */
+export type HeaderField = { key: string; value: string }
+
+/** What a ticket needs of a message's header, also when the rest cannot be read. */
+export type MailHeaders = {
+  message_id: string | null
+  in_reply_to: string[]
+  references: string[]
+  from: Address | null
+  sender: Address | null
+  reply_to: Address | null
+  to: Address[]
+  cc: Address[]
+  subject: string | null
+  date: Date | null
+}
+
+/** A header longer than this is attack or accident; the fields that matter come first. */
+const MAX_HEADER_BYTES = 1024 * 1024
+const MAX_IDS = 200
+
+/**
+ * Reads only the header of a message. Never throws, whatever the bytes are.
+ * @param raw the message, or its beginning
+ */
+export function readHeaders(raw: Uint8Array): MailHeaders {
+  return readFields(splitHeader(headerBlock(raw)))
+}
+
+/** What the fields of a message say. The first of a repeated field counts, as it does for DMARC. */
+export function readFields(fields: HeaderField[], charset?: string | null): MailHeaders {
+  const addresses = (key: string) => parseAddresses(rawHeader(fields, key, charset) ?? '')
+  // The first field that holds an address: junk in front of the real one is seen.
+  const usable = (key: string) =>
+    fields
+      .filter((field) => field.key === key)
+      .flatMap((field) => parseAddresses(decodeEightBit(field.value, charset)))[0] ?? null
+  const ids = (key: string) => messageIds(rawHeader(fields, key, charset) ?? '')
+  return {
+    message_id: messageId(rawHeader(fields, 'message-id', charset)),
+    in_reply_to: ids('in-reply-to'),
+    references: ids('references'),
+    from: usable('from'),
+    sender: usable('sender'),
+    reply_to: usable('reply-to'),
+    to: addresses('to'),
+    cc: addresses('cc'),
+    subject: headerText(fields, 'subject', charset),
+    date: readDate(rawHeader(fields, 'date', charset)),
+  }
+}
+
+/** Splits a header block into its fields; lines that are no field are left out. */
+export function splitHeader(block: Uint8Array): HeaderField[] {
+  const fields: HeaderField[] = []
+  for (const line of Buffer.from(block)
+    .toString('latin1')
+    .split(/\r\n|\n|\r/)) {
+    const last = fields.at(-1)
+    const match = /^([!-9;-~]+)[ \t]*:[ \t]*(.*)$/s.exec(line)
+    if (match?.[1] && !/^[ \t]/.test(line)) fields.push({ key: match[1].toLowerCase(), value: match[2] ?? '' })
+    else if (last && /^[ \t]/.test(line)) last.value += ` ${line.trim()}`
+  }
+  return fields
+}
+
+/** The first field of that name with its 8-bit bytes decoded and its encoded words left as they are. */
+export function rawHeader(fields: HeaderField[], key: string, charset?: string | null): string | null {
+  const field = fields.find((candidate) => candidate.key === key)
+  return field ? decodeEightBit(field.value, charset) : null
+}
+
+/** The first field of that name as readable text on one line; null when it is absent. */
+export function headerText(fields: HeaderField[], key: string, charset?: string | null): string | null {
+  const value = rawHeader(fields, key, charset)
+  return value === null ? null : oneLine(libmime.decodeWords(value))
+}
+
+/** Value and parameters of a field such as Content-Type, decoded (RFC 2231, and encoded words where they are not allowed). */
+export function headerParams(fields: HeaderField[], key: string, charset?: string | null) {
+  const parsed = libmime.parseHeaderValue(rawHeader(fields, key, charset) ?? '')
+  const params = Object.entries(parsed.params).map(
+    ([name, value]) => [name, oneLine(libmime.decodeWords(value))] as const,
+  )
+  return { value: (parsed.value || '').toLowerCase().trim(), params: new Map(params) }
+}
+
+/** Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads. */
+export function messageIds(value: string): string[] {
+  const ids = (value.match(/<[^<>\s]{1,996}>/g) ?? []).map((id) => id.slice(1, -1))
+  return [...new Set(ids)].slice(-MAX_IDS)
+}
+
+/** Control characters and line breaks become spaces, runs of white space one. */
+export function oneLine(text: string): string {
+  return text
+    .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
+    .toWellFormed()
+    .trim()
+}
+
+function headerBlock(raw: Uint8Array): Uint8Array {
+  const text = Buffer.from(raw.subarray(0, MAX_HEADER_BYTES)).toString('latin1')
+  const end = text.search(/\r\n\r\n|\n\n|\r\r/)
+  return raw.subarray(0, end < 0 ? MAX_HEADER_BYTES : end)
+}
+
+/** Some senders forget the brackets of their Message-ID; then the whole value counts. */
+function messageId(value: string | null): string | null {
+  if (!value) return null
+  const id = messageIds(value)[0] ?? value.replace(/[<>\s]/g, '')
+  return id.slice(0, 996) || null
+}
+
+function readDate(value: string | null): Date | null {
+  const date = new Date((value ?? '').replace(/\([^()]*\)/g, '').trim())
+  return value && !Number.isNaN(date.getTime()) ? date : null
+}
+
+/** Raw bytes inside a Q word belong to the word's charset, so they are escaped there before the rest is decoded. */
+function decodeEightBit(value: string, charset?: string | null): string {
+  if (!/[\x80-\xff]|\x1b\$/.test(value)) return value
+  const escaped = value.replace(/=\?[^?\s]{1,64}\?[Qq]\?[^?]*\?=/g, (word) =>
+    word.replace(/[\x80-\xff]/g, (char) => `=${char.charCodeAt(0).toString(16).toUpperCase()}`),
+  )
+  return decodeUnlabelled(Buffer.from(escaped, 'latin1'), charset)
+}

@@ -1,0 +1,169 @@
+/**
+ * The MIME structure of a message as a tree of parts with decoded content (RFC 2045, 2046).
+ *
+ * Own code because real mail breaks the rules: a missing end of an inner multipart, text after a malformed closing
+ * line, parts without a header. mailparser 3.9 loses or glues parts in each of these cases.
+ */
+import { decodeContent } from './parse-content'
+import { type HeaderField, headerParams, rawHeader, splitHeader } from './parse-headers'
+
+/** A message that cannot be taken apart (too many parts, megabytes of header, a time-out): keep its original instead. */
+export class UnparsableMail extends Error {
+  override readonly name = 'UnparsableMail'
+}
+
+/** One MIME part. `content` is decoded and empty for a multipart; a leaf has no `children`. */
+export type Part = {
+  /** Lower case; '' when it is missing, as it came when it is broken. */
+  content_type: string
+  content_params: Map<string, string>
+  /** Lower case; '' when it is missing. */
+  disposition: string
+  disposition_params: Map<string, string>
+  fields: HeaderField[]
+  content: Buffer
+  children: Part[]
+}
+
+type Cursor = { raw: Buffer; position: number; boundaries: string[]; parts: number }
+
+/** A delimiter line: which open multipart it belongs to, and whether it closes it. `level` -1 is the end of the message. */
+type Delimiter = { level: number; closing: boolean; start: number; end: number }
+
+const FIELD = /^[!-9;-~]+[ \t]*:/
+const MAX_PARTS = 1000
+const MAX_DEPTH = 100
+const MAX_HEADER_BYTES = 1024 * 1024
+/** RFC 2046 allows 70 characters; longer ones are seen. */
+const MAX_DELIMITER_LENGTH = 300
+
+/**
+ * Takes a message apart and undoes the transfer encodings. Attached messages stay whole.
+ * @throws UnparsableMail beyond 1,000 parts, 100 levels or 1 MB of header in a part
+ */
+export function splitParts(raw: Uint8Array): Part {
+  const cursor: Cursor = { raw: repairStart(repairLines(raw)), position: 0, boundaries: [], parts: 0 }
+  return readPart(cursor).part
+}
+
+function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
+  cursor.parts += 1
+  if (cursor.parts > MAX_PARTS) throw new UnparsableMail(`The message has more than ${MAX_PARTS} parts`)
+  const fields = readHeader(cursor)
+  const type = headerParams(fields, 'content-type')
+  const disposition = headerParams(fields, 'content-disposition')
+  const part: Part = {
+    content_type: type.value,
+    content_params: type.params,
+    disposition: disposition.value,
+    disposition_params: disposition.params,
+    fields,
+    content: Buffer.alloc(0),
+    children: [],
+  }
+  const start = cursor.position
+  const boundary = type.params.get('boundary')
+  if (type.value.startsWith('multipart/') && boundary) {
+    const end = readChildren(cursor, part, boundary)
+    // A multipart whose boundary never comes is read as what it is: text.
+    if (part.children.length > 0) return { part, end }
+    cursor.position = start
+  }
+  const end = nextDelimiter(cursor)
+  part.content = decodeContent(cursor.raw.subarray(start, Math.max(start, end.start)), transferEncoding(fields))
+  return { part, end }
+}
+
+function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
+  const level = cursor.boundaries.push(boundary.trimEnd()) - 1
+  if (level >= MAX_DEPTH) throw new UnparsableMail(`The message is nested deeper than ${MAX_DEPTH} levels`)
+  let end = nextDelimiter(cursor)
+  while (end.level === level && !end.closing) {
+    cursor.position = end.end
+    const child = readPart(cursor)
+    part.children.push(child.part)
+    end = child.end
+  }
+  while (end.level === level) {
+    cursor.position = end.end
+    end = nextDelimiter(cursor)
+  }
+  cursor.boundaries.pop()
+  return end
+}
+
+/** Reads up to the empty line and leaves the cursor behind it. A part that begins without a field has no header. */
+function readHeader(cursor: Cursor): HeaderField[] {
+  const { raw, position: start } = cursor
+  let position = start
+  while (position < raw.length) {
+    const next = endOfLine(raw, position)
+    const line = raw.toString('latin1', position, Math.min(next, position + MAX_DELIMITER_LENGTH))
+    // A line of white space folds the field before it; only an empty one ends the header.
+    if (/^\r?\n/.test(line)) {
+      cursor.position = next
+      return splitHeader(raw.subarray(start, position))
+    }
+    const isField = position > start || FIELD.test(line)
+    if (!isField || delimiterAt(cursor, position, next)) break
+    position = next
+    if (position - start > MAX_HEADER_BYTES) throw new UnparsableMail('The message has a header of more than 1 MB')
+  }
+  cursor.position = position
+  return splitHeader(raw.subarray(start, position))
+}
+
+/** Finds the next delimiter line of any multipart that is open: a missing end of an inner one does not hide the outer. */
+function nextDelimiter(cursor: Cursor): Delimiter {
+  const { raw, boundaries } = cursor
+  let position = boundaries.length > 0 ? cursor.position : raw.length
+  while (position < raw.length) {
+    if (raw[position] === 0x2d && raw[position + 1] === 0x2d) {
+      const found = delimiterAt(cursor, position, endOfLine(raw, position))
+      if (found) return found
+    }
+    const next = raw.indexOf('\n--', position)
+    position = next < 0 ? raw.length : next + 1
+  }
+  return { level: -1, closing: true, start: raw.length, end: raw.length }
+}
+
+function delimiterAt({ raw, boundaries }: Cursor, position: number, next: number): Delimiter | null {
+  if (raw[position] !== 0x2d || raw[position + 1] !== 0x2d || next - position > MAX_DELIMITER_LENGTH) return null
+  const line = raw.toString('latin1', position + 2, next).trimEnd()
+  const open = boundaries.lastIndexOf(line)
+  const level = open < 0 ? boundaries.lastIndexOf(line.slice(0, Math.max(0, line.lastIndexOf('--')))) : open
+  if (level < 0) return null
+  // The line break before a delimiter belongs to it.
+  const start = raw[position - 1] === 0x0a ? position - (raw[position - 2] === 0x0d ? 2 : 1) : position
+  return { level, closing: open < 0, start, end: next }
+}
+
+function endOfLine(raw: Buffer, position: number): number {
+  const newline = raw.indexOf(0x0a, position)
+  return newline < 0 ? raw.length : newline + 1
+}
+
+function transferEncoding(fields: HeaderField[]): string {
+  return (rawHeader(fields, 'content-transfer-encoding') ?? '')
+    .replace(/\([^()]*\)/g, '')
+    .toLowerCase()
+    .trim()
+}
+
+/** Old Macs end lines with a lone CR; then the whole message would be one header field. */
+function repairLines(raw: Uint8Array): Buffer {
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
+  if (bytes.includes(0x0a) || !bytes.includes(0x0d)) return bytes
+  return Buffer.from(bytes.toString('latin1').replaceAll('\r', '\r\n'), 'latin1')
+}
+
+/** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
+function repairStart(raw: Buffer): Buffer {
+  const start = raw.toString('latin1', 0, 16_384)
+  const skipped = /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From [^\n]*\n)?/.exec(start)?.[0].length ?? 0
+  const header = start.slice(skipped).split(/\r?\n\r?\n/)[0] ?? ''
+  if (FIELD.test(header)) return raw.subarray(skipped)
+  const first = header.search(/^(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/im)
+  return first >= 0 && first < 200 ? raw.subarray(skipped + first) : raw
+}

@@ -1,0 +1,57 @@
+/** Reads a message as a ticket needs it. Pure: no clock, no database, no files. */
+import { isAutomatic } from './automatic'
+import { type Bounce, readBounce } from './bounce'
+import { type ParsedAttachment, readAttachments, readBody } from './parse-body'
+import { type MailHeaders, readFields } from './parse-headers'
+import { type Part, splitParts } from './parse-parts'
+import { replyText } from './reply-text'
+
+export type { Address } from './addresses'
+export type { Bounce } from './bounce'
+export type { ParsedAttachment } from './parse-body'
+export { type MailHeaders, readHeaders } from './parse-headers'
+export { UnparsableMail } from './parse-parts'
+
+export type ParsedMail = MailHeaders & {
+  /** The plain text part, or text made from the HTML; '' when there is neither. */
+  text: string
+  /** As it came: sanitize it before it is shown. Null for plain mail. */
+  html: string | null
+  attachments: ParsedAttachment[]
+  /** Written by a machine (RFC 3834 and the usual headers). */
+  auto_reply: boolean
+  bounce: Bounce | null
+  /** The new part of a reply; null when there is no text. */
+  reply_text: string | null
+}
+
+/**
+ * Parses a message: tolerant of whatever real mail does, linear in its size.
+ * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still tells who wrote about what
+ */
+export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+  const root = splitParts(raw)
+  const headers = readFields(root.fields, firstCharset(root))
+  const { text, html, unsigned } = readBody(root)
+  const bounce = readBounce(root, text)
+  return {
+    ...headers,
+    text,
+    html,
+    attachments: readAttachments(root, html),
+    auto_reply: bounce !== null || isAutomatic(root.fields, root.content_type),
+    bounce,
+    reply_text: replyText(unsigned) || null,
+  }
+}
+
+/** What the body is written in is the best guess for a header with raw bytes. */
+function firstCharset(part: Part): string | null {
+  const own = part.content_params.get('charset')
+  if (own) return own
+  for (const child of part.children) {
+    const found = firstCharset(child)
+    if (found) return found
+  }
+  return null
+}

@@ -1,0 +1,99 @@
+/**
+ * The new part of a reply: without quoted history and signature. When in doubt it keeps more: answers written between
+ * quoted lines stay together with what they answer. Pure, and linear in the length of the text.
+ *
+ * Not a library: email-reply-parser matches over the whole text with expressions that backtrack without a native RE2,
+ * and hides unquoted answers below a quote.
+ */
+
+/** Any of these words starts a line that announces a quote ("On ... wrote:") together with its counterpart. */
+const ATTRIBUTIONS = [
+  /^On\b.{4,300}\bwrote\s*:$/,
+  /^(?:Am|Den|Le|El|Il|In data|Em|Op|Dnia|W dniu|pe|Dne|Am) .{4,300}\b(?:schrieb|skrev|a écrit|écrit|escribió|ha scritto|escreveu|schreef|pisze|napisał\(?a?\)?|napsal\(?a?\)?|kirjoitti)\b.{0,200}:$/i,
+  /^.{2,200}\b(?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|написал\(?а?\)?|пишет)\b.{0,200}:$/i,
+  /^在.{4,300}写道[：:]$/,
+  /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
+  /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
+]
+
+/** Everything from such a line on is history. */
+const HISTORY = [
+  /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
+  /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
+  /^[\s#*=-]*(?:please )?(?:type|write|enter|reply|antworten|bitte).{0,40}\b(?:above|oberhalb|über)\b.{0,20}\b(?:line|linie|zeile)\b.{0,20}$/i,
+]
+
+const FROM = /^\s*\*?(?:from|von|de|da|van|från|fra|od|lähettäjä|от|发件人|寄件者|差出人|보낸 사람)\s*[:：]\*?\s*\S/i
+const SENT_TO =
+  /^\s*\*?(?:sent|date|to|cc|subject|gesendet|datum|an|betreff|envoyé|à|objet|enviado(?: el)?|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|ämne|sendt|til|emne|wysłano|do|temat|отправлено|дата|кому|тема|发送时间|收件人|主题|日期|寄件日期|送信日時|宛先|件名)\s*[:：]/i
+
+const DEVICE_SIGNATURE =
+  /^\s*(?:sent from (?:my|the) \S.{0,60}|sent (?:via|with|using) \S.{0,60}|get outlook for \S.{0,60}|(?:von meinem .{1,40} gesendet|gesendet (?:von|mit) .{1,60})|envoyé (?:de|depuis|à partir de) .{1,60}|enviado (?:desde|do|de) .{1,60}|inviato da .{1,60}|verzonden vanaf .{1,60}|verstuurd vanaf .{1,60}|skickat från .{1,60}|sendt fra .{1,60}|lähetetty .{1,60}|отправлено с .{1,60})\s*$/i
+
+/** The reply in a plain text; the whole text when nothing would be left. */
+export function replyText(text: string): string {
+  const lines = text.replace(/\r\n?/g, '\n').split('\n')
+  const reply = withoutSignature(withoutTrailingQuote(withoutHistory(lines)))
+  return reply.join('\n').trim() || text.trim()
+}
+
+function withoutHistory(lines: string[]): string[] {
+  const cut = lines.findIndex((line, index) => startsHistory(lines, line, index))
+  return cut < 0 ? lines : dropBlankAndRule(lines.slice(0, cut))
+}
+
+function startsHistory(lines: string[], line: string, index: number): boolean {
+  if (line.length > 300) return false
+  if (HISTORY.some((marker) => marker.test(line))) return true
+  if (FROM.test(line)) {
+    return lines.slice(index + 1, index + 7).filter((next) => next.length < 1000 && SENT_TO.test(next)).length >= 2
+  }
+  const announced = attributionEnd(lines, index)
+  if (announced === null) return false
+  // With marks the quote is handled line by line; without, all that follows is quoted.
+  const next = lines.slice(announced).find((candidate) => candidate.trim() !== '')
+  return next !== undefined && !isQuoted(next)
+}
+
+/** Lines of an announcement are often wrapped: up to three belong together. Gives the line behind it. */
+function attributionEnd(lines: string[], index: number): number | null {
+  const first = lines[index]?.trim() ?? ''
+  if (first === '' || isQuoted(first)) return null
+  for (let count = 1; count <= 3; count += 1) {
+    const part = lines.slice(index, index + count).map((line) => line.trim())
+    if (part.some((line) => line === '' || line.length > 300)) return null
+    const joined = part.join(' ')
+    const isStart = count === 1 || /^(?:On|Am|Le|El|Il|In data|Em|Op|Den|Dnia|W dniu|pe|在|\d)/.test(first)
+    if (isStart && ATTRIBUTIONS.some((pattern) => pattern.test(joined)) && /\d/.test(joined)) return index + count
+  }
+  return null
+}
+
+/** Quoted lines at the end go, with the line that announces them. Below an answer they are kept: it answers them. */
+function withoutTrailingQuote(lines: string[]): string[] {
+  let end = lines.length
+  while (end > 0 && (isQuoted(lines[end - 1] ?? '') || lines[end - 1]?.trim() === '')) end -= 1
+  if (!lines.slice(end).some(isQuoted)) return lines
+  for (let start = Math.max(0, end - 3); start < end; start += 1) {
+    if (attributionEnd(lines, start) === end) return dropBlankAndRule(lines.slice(0, start))
+  }
+  return lines.slice(0, end)
+}
+
+function withoutSignature(lines: string[]): string[] {
+  const delimiter = lines.findLastIndex((line) => /^--\s?$/.test(line))
+  const isShort = delimiter >= 0 && lines.length - delimiter <= 25 && !lines.slice(delimiter).some(isQuoted)
+  const kept = isShort ? lines.slice(0, delimiter) : lines
+  const last = kept.findLastIndex((line) => line.trim() !== '')
+  return DEVICE_SIGNATURE.test(kept[last] ?? '') ? kept.slice(0, last) : kept
+}
+
+function dropBlankAndRule(lines: string[]): string[] {
+  let end = lines.length
+  while (end > 0 && /^[\s_=-]*$/.test(lines[end - 1] ?? '')) end -= 1
+  return lines.slice(0, end)
+}
+
+function isQuoted(line: string): boolean {
+  return /^\s{0,3}>/.test(line)
+}

@@ -1,0 +1,230 @@
+/** Message bodies: plain text or HTML in, safe HTML and plain text out (decisions.md sections 5 and 7). Pure. */
+import { convert, type FormatCallback } from 'html-to-text'
+import { LinkifyIt } from 'linkify-it'
+import sanitizeHtml from 'sanitize-html'
+
+/** Both forms of a body. `body_html` may be put into a page as it is. */
+export type RenderedBody = { body_html: string; text: string }
+
+/** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
+const MAX_DEPTH = 200
+const MAX_LINK_LENGTH = 2048
+
+const TAGS = [
+  ...['a', 'abbr', 'address', 'article', 'aside', 'b', 'big', 'blockquote', 'br', 'caption', 'center', 'cite', 'code'],
+  ...['col', 'colgroup', 'dd', 'del', 'div', 'dl', 'dt', 'em', 'figcaption', 'figure', 'font', 'footer', 'h1', 'h2'],
+  ...['h3', 'h4', 'h5', 'h6', 'header', 'hr', 'i', 'img', 'ins', 'kbd', 'li', 'main', 'mark', 'nav', 'ol', 'p', 'pre'],
+  ...['q', 's', 'samp', 'section', 'small', 'span', 'strike', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'tfoot'],
+  ...['th', 'thead', 'time', 'tr', 'tt', 'u', 'ul', 'var'],
+]
+
+const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
+
+/** End tags of these may be left out, and void elements have none: neither says anything about depth. */
+const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
+
+const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
+/** Never zero or negative: nothing may be shrunk away or moved over something else. */
+const LENGTH = /^(?:[1-9]\d{0,3}(?:\.\d{1,4})?|0?\.[1-9]\d{0,3})(?:px|pt|em|rem|ex|%)$/i
+const SPACING = /^(?:(?:auto|0|\d{1,3}(?:\.\d{1,4})?(?:px|pt|em|rem|ex|%)?)(?:\s+|$)){1,4}$/i
+const BORDER =
+  /^(?:(?:\d{1,2}(?:\.\d{1,4})?(?:px|pt|em)?|thin|medium|thick|none|solid|dashed|dotted|double|groove|ridge|inset|outset|#[0-9a-f]{3,8}|rgba?\([\d.,%]{1,30}\)|[a-z]{3,20})(?:\s+|$)){1,4}$/i
+
+const STYLES: Record<string, RegExp[]> = {
+  color: [COLOR],
+  'background-color': [COLOR],
+  'font-family': [/^[\w\s"',.-]{1,200}$/],
+  'font-size': [LENGTH, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
+  'font-style': [/^(?:normal|italic|oblique)$/i],
+  'font-weight': [/^(?:normal|bold|bolder|lighter|[1-9]00)$/i],
+  'text-align': [/^(?:left|right|center|justify|start|end)$/i],
+  'text-decoration': [/^(?:none|underline|line-through|overline)$/i],
+  'vertical-align': [/^(?:top|middle|bottom|baseline|sub|super)$/i],
+  'white-space': [/^(?:normal|nowrap|pre|pre-wrap|pre-line)$/i],
+  'line-height': [LENGTH, /^(?:normal|[1-9](?:\.\d{1,4})?)$/i],
+  'list-style-type': [/^[a-z-]{1,30}$/i],
+  direction: [/^(?:ltr|rtl)$/i],
+  width: [LENGTH, /^auto$/i],
+  'max-width': [LENGTH, /^none$/i],
+  'border-collapse': [/^(?:collapse|separate)$/i],
+  ...Object.fromEntries(['margin', 'padding'].flatMap((name) => sides(name).map((side) => [side, [SPACING]]))),
+  ...Object.fromEntries(sides('border').map((side) => [side, [BORDER]])),
+}
+
+const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
+
+/**
+ * Renders a body as a client sent it: HTML when it holds at least one element of the allow-list, else plain text.
+ * Time grows with the length only, whatever the input.
+ */
+export function renderBody(body: string): RenderedBody {
+  if (isHtml(body)) return { body_html: sanitize(body, keepCid), text: htmlToText(body) }
+  return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
+}
+
+/**
+ * The HTML of an email made safe. Remote images stay (https only, without a referrer): support needs to see
+ * screenshots, at the price that the sender may learn that the message was opened.
+ * @param options.cid gives the address of the attachment with that Content-ID; null leaves the image out
+ */
+export function sanitizeEmailHtml(html: string, options: { cid: (content_id: string) => string | null }): string {
+  return sanitize(html, (src) => options.cid(decodeCid(src.slice(4))))
+}
+
+/** HTML as text: no styles or scripts, headings as written, text after `</body>` included, link targets in brackets. */
+export function htmlToText(html: string): string {
+  return convert(limitDepth(html), {
+    wordwrap: false,
+    baseElements: { selectors: [], returnDomByDefault: true },
+    formatters: { alternative: formatAlternative },
+    selectors: [
+      { selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true, ignoreHref: true } },
+      { selector: 'img', format: 'alternative' },
+      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+      ...['script', 'style', 'title', 'template', 'noscript', 'head > base'].map((selector) => ({
+        selector,
+        format: 'skip',
+      })),
+    ],
+  }).trim()
+}
+
+/** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
+export function isBlank(body: string): boolean {
+  if (!isHtml(body)) return hasNoText(body)
+  const { body_html, text } = renderBody(body)
+  return hasNoText(text) && !/<img [^>]*src=/.test(body_html)
+}
+
+function isHtml(body: string): boolean {
+  return ELEMENT.test(body)
+}
+
+function hasNoText(text: string): boolean {
+  return (
+    text
+      .replace(/&(?:nbsp|zwnj|zwj|#160|#xa0|#8203|#x200b);/gi, '')
+      .replace(/\s|\p{C}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uffa0/gu, '') === ''
+  )
+}
+
+/** Plain text as HTML: escaped, line breaks kept, links made. */
+export function textToHtml(text: string): string {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .split(/(\s+)/)
+    .map((word) => (/\n/.test(word) ? word.replaceAll('\n', '<br>\n') : linkWord(word)))
+    .join('')
+}
+
+/** Word by word and only up to a length: link detection is quadratic in a run without white space. */
+function linkWord(word: string): string {
+  if (word.length > MAX_LINK_LENGTH || !/:\/\/|@/.test(word) || (word.match(/xn--/gi)?.length ?? 0) > 8)
+    return escapeHtml(word)
+  let result = ''
+  let position = 0
+  for (const link of linkify.match(word) ?? []) {
+    if (!isSafeLink(link.url)) continue
+    const attributes = `href="${escapeHtml(link.url)}" rel="noopener noreferrer nofollow" target="_blank"`
+    result += `${escapeHtml(word.slice(position, link.index))}<a ${attributes}>${escapeHtml(link.text)}</a>`
+    position = link.lastIndex
+  }
+  return result + escapeHtml(word.slice(position))
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+}
+
+/** @param embedded what becomes of the address of an image in the message itself (`cid:`); null drops the image */
+function sanitize(html: string, embedded: (src: string) => string | null): string {
+  return sanitizeHtml(limitDepth(html), {
+    allowedTags: TAGS,
+    allowedAttributes: {
+      '*': ['style', 'dir', 'lang', 'align', 'title'],
+      a: ['href', 'rel', 'target'],
+      img: ['src', 'alt', 'width', 'height', 'referrerpolicy', 'loading'],
+      table: ['width', 'border', 'cellpadding', 'cellspacing', 'bgcolor'],
+      td: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
+      th: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
+      tr: ['valign', 'bgcolor'],
+      col: ['width', 'span'],
+      font: ['color', 'face', 'size'],
+      ol: ['start', 'type'],
+      time: ['datetime'],
+    },
+    allowedStyles: { '*': STYLES },
+    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
+    allowedSchemesByTag: { img: ['http', 'https', 'cid', 'data'] },
+    allowProtocolRelative: false,
+    nonTextTags: [
+      'script',
+      'style',
+      'textarea',
+      'option',
+      'noscript',
+      'title',
+      'template',
+      'iframe',
+      'object',
+      'svg',
+      'math',
+    ],
+    transformTags: {
+      a: (tagName, { href, rel: _, target: __, ...attribs }) => {
+        if (!href || !isSafeLink(href)) return { tagName, attribs }
+        return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
+      },
+      img: (tagName, { src = '', ...attribs }) => {
+        const safe = /^cid:/i.test(src.trim()) ? embedded(src.trim()) : isSafeImage(src.trim()) ? src.trim() : null
+        if (safe === null) return { tagName, attribs: {} }
+        return { tagName, attribs: { ...attribs, src: safe, referrerpolicy: 'no-referrer', loading: 'lazy' } }
+      },
+    },
+    exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src,
+  })
+}
+
+/** Relative addresses would point into the page that shows the message. */
+function isSafeLink(href: string): boolean {
+  return /^\s*(?:https?:\/\/|mailto:|tel:)/i.test(href)
+}
+
+/** Remote over https, pictures in the text that no browser runs, and attachments of this service over any scheme. */
+function isSafeImage(src: string): boolean {
+  if (/^https:\/\//i.test(src)) return true
+  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return true
+  return /^http:\/\/[^/?#\\]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content(?:\?[\w=&.-]*)?$/i.test(src)
+}
+
+function keepCid(src: string): string {
+  return src
+}
+
+function decodeCid(content_id: string): string {
+  try {
+    return decodeURIComponent(content_id)
+  } catch {
+    return content_id
+  }
+}
+
+/** Drops the tags that open or close an element below the depth; their text stays. */
+function limitDepth(html: string): string {
+  let depth = 0
+  return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
+    if (SHALLOW.test(name)) return tag
+    const isDeep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
+    depth = Math.max(0, depth + (slash ? -1 : 1))
+    return isDeep ? '' : tag
+  })
+}
+
+function sides(name: string): string[] {
+  return [name, ...['top', 'right', 'bottom', 'left'].map((side) => `${name}-${side}`)]
+}
+
+const formatAlternative: FormatCallback = (element, _walk, builder) => {
+  const text: unknown = element.attribs?.alt
+  if (typeof text === 'string') builder.addInline(text.trim())
+}
