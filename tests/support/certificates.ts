@@ -66,7 +66,8 @@ async function signCertificate(names: string[], notBeforeDate = yesterday(), not
 }
 
 function createAuthority() {
-  return generate([{ name: 'commonName', value: 'Test authority' }], {
+  // Authorities of the same name would be taken for one another by those who trust two of them.
+  return generate([{ name: 'commonName', value: `Test authority ${Bun.randomUUIDv7()}` }], {
     keyType: 'ec',
     algorithm: 'sha256',
     notBeforeDate: yesterday(),

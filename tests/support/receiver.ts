@@ -121,7 +121,9 @@ export async function startReceiver(options: { answer?: Answer | Answer[]; names
 export function verifySignatures(request: ReceivedRequest, secret: string): boolean {
   const expected = `sha256=${createHmac('sha256', secret).update(request.body).digest('hex')}`
   if (request.headers.get('x-service-signature') !== expected) return false
-  const verifier = secret.startsWith('whsec_') ? new Webhook(secret) : new Webhook(secret, { format: 'raw' })
+  const verifier = secret.startsWith('whsec_')
+    ? new Webhook(secret)
+    : new Webhook(Buffer.from(secret), { format: 'raw' })
   try {
     verifier.verify(Buffer.from(request.body), Object.fromEntries(request.headers))
     return true

@@ -1,0 +1,54 @@
+/**
+ * A process of its own that posts webhooks, for tests of what a whole process has: its limit of requests, its file
+ * descriptors, its trusted authorities. Arguments: the name of the scenario and the URL. Prints the answers as JSON.
+ */
+import { openSync } from 'node:fs'
+import { postWebhook } from '../../src/webhooks/request'
+import { issueCertificate } from './certificates'
+import { LOOPBACK, startReceiver } from './receiver'
+
+const HANGING = 300
+
+const scenarios: Record<string, (url: string) => Promise<unknown>> = {
+  /** A good receiver is asked while many others hang. */
+  async hanging() {
+    using slow = await startReceiver({ answer: 'hang' })
+    using good = await startReceiver()
+    const abort = new AbortController()
+    const common = { headers: {}, body: '{}', allowed: LOOPBACK, ca: slow.ca }
+    const pending = Array.from({ length: HANGING }, () =>
+      postWebhook({ ...common, url: slow.url, signal: abort.signal }),
+    )
+    await slow.waitFor(HANGING, 4000).catch(() => {})
+    const answer = await postWebhook({ ...common, url: good.url, timeout_ms: 4000 })
+    abort.abort()
+    const errors = new Set((await Promise.all(pending)).map(({ error }) => error))
+    return { error: answer.error, hanging: slow.requests.length, errors: [...errors] }
+  },
+
+  /** All file descriptors of the process are used up. */
+  async descriptors(url) {
+    // What is loaded at the first use has to be loaded by now.
+    const request = { url, headers: {}, body: '{}', allowed: LOOPBACK }
+    const literal = { ...request, url: url.replace('localhost', '127.0.0.1') }
+    await postWebhook(literal)
+    for (;;) {
+      try {
+        openSync('/dev/null', 'r')
+      } catch {
+        break
+      }
+    }
+    return postWebhook(literal)
+  },
+
+  /** An extra authority is given, and the receiver's is one of the system's. */
+  async authorities(url) {
+    const { ca } = await issueCertificate()
+    return postWebhook({ url, headers: {}, body: '{}', allowed: LOOPBACK, ca })
+  },
+}
+
+const [name = '', url = ''] = process.argv.slice(2)
+console.log(JSON.stringify(await scenarios[name]!(url)))
+process.exit()
