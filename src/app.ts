@@ -1,5 +1,6 @@
 /** Table of contents: what every request passes, then one line for each section of the interface. */
 import Elysia from 'elysia'
+import { attachmentRoutes } from './attachments/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
@@ -8,7 +9,9 @@ import { errorHandler } from './http/errors'
 import { healthRoutes } from './http/health'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
+import { messageRoutes } from './messages/routes'
 import { organizationRoutes } from './organizations/routes'
+import { participantRoutes } from './participants/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
 import { userRoutes } from './users/routes'
@@ -19,6 +22,9 @@ export function createApp(isReady: () => Promise<boolean>) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes())
     .use(ticketRoutes)
+    .use(messageRoutes)
+    .use(attachmentRoutes)
+    .use(participantRoutes)
     .use(contactRoutes)
     .use(companyRoutes)
     .use(labelRoutes)

@@ -11,16 +11,24 @@ export type Conversation = {
   contact_email: string | null
 }
 
-/** Locks the ticket until the transaction ends; logging time on it goes on meanwhile. @throws TICKET_NOT_FOUND */
+/**
+ * Locks the ticket until the transaction ends; logging time on it goes on meanwhile. It is read by a statement of its
+ * own, because one that waits for a lock goes on to read everything else as it was before.
+ * @throws TICKET_NOT_FOUND
+ */
 export async function lockConversation({ sql, organization_id }: Scope, ticket_id: string): Promise<Conversation> {
-  const [conversation] = await sql<Conversation[]>`
-    select t.id, t.code, t.subject, t.mailbox_id, c.name as contact_name, c.email as contact_email
-    from tickets t
-    left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
-    where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.deleted_at is null
-    for no key update of t`
-  if (!conversation) throw new ApiError('TICKET_NOT_FOUND')
-  return conversation
+  const [locked, [conversation]] = await Promise.all([
+    sql`
+      select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null
+      for no key update`,
+    sql<Conversation[]>`
+      select t.id, t.code, t.subject, t.mailbox_id, c.name as contact_name, c.email as contact_email
+      from tickets t
+      left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
+      where t.organization_id = ${organization_id} and t.id = ${ticket_id}`,
+  ])
+  if (locked.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+  return conversation!
 }
 
 /** Those of the addresses, in lower case, that belong to mailboxes of the organization, with or without a `+tag`. */
