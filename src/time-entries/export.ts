@@ -2,12 +2,14 @@
  * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It needs a connection of
  * its own for as long as it takes, so that only some run at a time and a reader who stops reading is cut off.
  */
-import { driverPool } from '../db/client'
-import type { Scope } from '../scope'
+import type { Sql } from '../db/client'
+import { inTransaction, type Scope } from '../scope'
 import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
 
+/** How many run at a time in this process; the next one waits. */
+const MAX_RUNNING = 3
 /** How long the reader may read nothing. */
 const STALL_MS = 60_000
 const ROWS_AT_ONCE = 500
@@ -66,62 +68,62 @@ export function exportName({ date_from = 'all', date_to = 'all' }: Period): stri
 type Cursor = { next(): Promise<CsvRow[]>; end(): Promise<void> }
 
 /**
- * The driver's own cursors get stuck when they are left early: this one is plain SQL on a reserved connection, and it
- * has one end, whatever happens.
+ * A transaction that stays open until `end`, which may be called at any time and more than once. The driver's own
+ * cursors get stuck when they are left early, and its reserved connections do not notice that they are lost.
  */
-async function openCursor({ organization_id }: Scope, period: Period): Promise<Cursor> {
+async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
   const leave = await takeTurn()
-  const sql = await driverPool()
-    .reserve()
-    .catch((error) => {
+  const opened = Promise.withResolvers<Sql>()
+  const left = Promise.withResolvers<void>()
+  let over = false
+  const transaction = inTransaction(scope, async (scope) => {
+    await declareCursor(scope, period)
+    opened.resolve(scope.sql)
+    await left.promise
+  })
+    .catch(opened.reject)
+    .finally(() => {
+      over = true
       leave()
-      throw error
     })
+  const sql = await opened.promise
   let pending: Promise<unknown> = Promise.resolve()
-  let ended: Promise<void> | undefined
-  const end = () => {
-    ended ??= pending
-      .catch(() => {})
-      .then(() => sql`rollback`)
-      .catch(() => {})
-      .then(() => {
-        sql.release()
-        leave()
-      })
-    return ended
+  return {
+    async next() {
+      if (over) throw new Error('The export has ended: its connection was lost, or nobody read on')
+      const fetched = sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
+      pending = fetched
+      return [...(await fetched)]
+    },
+    async end() {
+      await pending.catch(() => {})
+      left.resolve()
+      await transaction
+    },
   }
-  const next = () => {
-    if (ended) throw new Error('The export was ended because nobody read it')
-    const rows = sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`).then((rows) => [...rows])
-    pending = rows
-    return rows
-  }
-  try {
-    await sql`begin isolation level repeatable read read only`
-    await sql`
-      declare time_entries_export no scroll cursor for
-      select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
-        e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
-      from time_entries e
-      join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
-      left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
-      join users u on u.id = e.user_id
-      where ${matches({ sql, organization_id }, period)}
-      order by e.date desc, e.id desc`
-  } catch (error) {
-    await end()
-    throw error
-  }
-  return { next, end }
+}
+
+async function declareCursor(scope: Scope, period: Period): Promise<void> {
+  const { sql } = scope
+  await sql`set transaction isolation level repeatable read, read only`
+  await sql`
+    declare time_entries_export no scroll cursor for
+    select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
+      e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
+    from time_entries e
+    join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
+    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
+    join users u on u.id = e.user_id
+    where ${matches(scope, period)}
+    order by e.date desc, e.id desc`
 }
 
 let running = 0
 const waiting: (() => void)[] = []
 
-/** Exports take at most a third of the connections; the next one waits. Answers with what gives the turn back. */
+/** Answers with what gives the turn back. */
 async function takeTurn(): Promise<() => void> {
-  const most = Math.max(1, Math.floor(driverPool().options.max / 3))
-  if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
+  if (running >= MAX_RUNNING) await new Promise<void>((resolve) => waiting.push(resolve))
   else running++
   return () => {
     const next = waiting.shift()

@@ -63,7 +63,7 @@ export async function getRateSources(
 }
 
 /** The condition of a list, summary or export; needs `time_entries e`. */
-export function matches({ sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>, filter: Filter) {
+export function matches({ sql, organization_id }: Scope, filter: Filter) {
   const { ticket_id, user_id, company_id, billable, date_from, date_to } = filter
   return sql`e.organization_id = ${organization_id}
     ${ticket_id ? sql`and e.ticket_id = ${ticket_id}` : sql``}
