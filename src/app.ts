@@ -7,6 +7,7 @@ import { contactRoutes } from './contacts/routes'
 import { envelope } from './http/envelope'
 import { errorHandler } from './http/errors'
 import { healthRoutes } from './http/health'
+import { inboundMessageRoutes } from './inbound-messages/routes'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { messageRoutes } from './messages/routes'
@@ -33,5 +34,6 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(organizationRoutes)
     .use(userRoutes)
     .use(mailboxRoutes)
+    .use(inboundMessageRoutes)
   return new Elysia({ normalize: false }).use(errorHandler).use(envelope).use(healthRoutes(isReady)).use(api)
 }

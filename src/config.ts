@@ -130,6 +130,14 @@ export type Network = Config['TRUSTED_PROXIES'][number]
 
 export const config = loadConfig()
 
+/** Outgoing connections go where they say: a proxy of the environment would undo the check of their destination. */
+export function ignoreProxies(): void {
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY']) {
+    delete process.env[name]
+    delete process.env[name.toLowerCase()]
+  }
+}
+
 function loadConfig(): Config {
   try {
     return readConfig(process.env)

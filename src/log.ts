@@ -1,9 +1,14 @@
 /** One line for each event: JSON, or readable text on a terminal. Never hand it secrets, bodies or addresses. */
-import pino from 'pino'
+import pino, { type LoggerOptions } from 'pino'
 import pretty from 'pino-pretty'
 import { config } from './config'
 
-const options = { level: config.LOG_LEVEL, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }
+const options: LoggerOptions = {
+  level: config.LOG_LEVEL,
+  base: undefined,
+  timestamp: pino.stdTimeFunctions.isoTime,
+  formatters: { level: (level) => ({ level }) },
+}
 
 export const log =
   config.LOG_FORMAT === 'text'

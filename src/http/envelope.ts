@@ -7,6 +7,7 @@ import { ApiError } from '../errors'
 import { log } from '../log'
 import { readBody } from './body'
 import { clientAddress } from './client-address'
+import { observeRequest } from './metrics'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
 
@@ -43,12 +44,14 @@ export const envelope = new Elysia({ name: 'envelope' })
   .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
     const state = stateOf(request)
     const status = typeof set.status === 'number' ? set.status : 200
+    const duration_ms = performance.now() - state.started_ms
+    observeRequest(request.method, route, status, duration_ms)
     const line = {
       request_id: state.id,
       method: request.method,
       route,
       status,
-      duration_ms: Math.round((performance.now() - state.started_ms) * 10) / 10,
+      duration_ms: Math.round(duration_ms * 10) / 10,
       user_id: state.caller?.id,
       organization_id: state.organization_id,
     }

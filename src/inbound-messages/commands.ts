@@ -1,0 +1,80 @@
+import { storage } from '../attachments/storage'
+import { config } from '../config'
+import { newId } from '../db/columns'
+import { ApiError, fieldError, unknownIds } from '../errors'
+import { decide, senderOf } from '../mail/decide'
+import { fileMessage } from '../mail/file'
+import { parse, storeParts } from '../mail/receive'
+import { inTransaction, type Scope } from '../scope'
+import type { InboundMessage, InboundOptions } from './model'
+import { getInboundMessage } from './queries'
+
+type Mailbox = { id: string; address: string }
+
+/**
+ * Puts an original through the pipeline that mail over SMTP takes. A dry run stores nothing and tells what would become
+ * of it.
+ * @throws BAD_REQUEST, PAYLOAD_TOO_LARGE (while reading), MAILBOX_NOT_FOUND, VALIDATION_ERROR without a mailbox
+ */
+export async function importMessage(scope: Scope, request: Request, options: InboundOptions): Promise<InboundMessage> {
+  const mailbox = await requireMailbox(scope, options.mailbox_id)
+  const raw = await readOriginal(request)
+  const inbound = await parse(raw, mailbox.address, null)
+  const decision = await decide(scope, inbound)
+  if (options.dry_run) {
+    const sender = senderOf(inbound)
+    return {
+      id: null,
+      mailbox,
+      email_message_id: inbound.headers.message_id,
+      from: { name: sender?.name || null, email: sender?.email ?? null },
+      subject: inbound.headers.subject,
+      size: raw.length,
+      received_at: `${new Date().toISOString().slice(0, 19)}Z`,
+      outcome: decision.outcome,
+      rule: 'rule' in decision ? decision.rule : null,
+      ticket_id: 'ticket_id' in decision ? decision.ticket_id : null,
+      message_id: 'message_id' in decision ? decision.message_id : null,
+    }
+  }
+  const parts = await storeParts(scope, inbound, decision)
+  const ledger_id = newId()
+  const key = `inbound/${ledger_id}`
+  await scope.sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
+  await storage().put(key, raw)
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await sql`delete from storage_removals where storage_key = ${key}`
+    await sql`
+      insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
+        storage_key)
+      values (${organization_id}, ${ledger_id}, ${mailbox.id}, ${mailbox.address}, ${mailbox.address}, '', ${raw.length},
+        ${key})`
+    await fileMessage(scope, { ...inbound, ledger_id, mailbox_id: mailbox.id, parts })
+  })
+  return getInboundMessage(scope, ledger_id)
+}
+
+async function requireMailbox({ sql, organization_id }: Scope, id: string | undefined): Promise<Mailbox> {
+  if (!id) throw fieldError('VALIDATION_ERROR', '/query/mailbox_id', 'is required')
+  const [mailbox] = await sql<Mailbox[]>`
+    select id, address from mailboxes where organization_id = ${organization_id} and id = ${id}`
+  if (!mailbox) throw unknownIds('MAILBOX_NOT_FOUND', '/query/mailbox_id', [id])
+  return mailbox
+}
+
+async function readOriginal(request: Request): Promise<Uint8Array> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'message/rfc822' || !request.body) {
+    throw new ApiError('BAD_REQUEST', { reason: 'The body must be an email, with Content-Type message/rfc822' })
+  }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body) {
+    size += chunk.length
+    if (size > config.SMTP_MAX_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: config.SMTP_MAX_BYTES })
+    chunks.push(chunk)
+  }
+  if (size === 0) throw new ApiError('BAD_REQUEST', { reason: 'The body is empty' })
+  return new Uint8Array(Buffer.concat(chunks))
+}

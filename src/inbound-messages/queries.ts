@@ -1,0 +1,48 @@
+import type { PendingQuery, Row } from 'postgres'
+import { storage } from '../attachments/storage'
+import { ApiError } from '../errors'
+import { type PageMeta, pageOf } from '../model'
+import type { Scope } from '../scope'
+import type { InboundFilter, InboundMessage } from './model'
+
+/** The mail ledger, newest first. */
+export async function listInboundMessages(
+  scope: Scope,
+  filter: InboundFilter,
+): Promise<{ data: InboundMessage[]; meta: PageMeta }> {
+  const { sql, organization_id } = scope
+  const { page, per_page, offset } = pageOf(filter)
+  const condition = () => sql`
+    ${filter.outcome ? sql`and outcome = ${filter.outcome}` : sql``}
+    ${filter.mailbox_id ? sql`and mailbox_id = ${filter.mailbox_id}` : sql``}`
+  const [data, [count]] = await Promise.all([
+    selectRows(scope, sql`${condition()} order by id desc limit ${per_page} offset ${offset}`),
+    sql<{ total: number }[]>`
+      select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition()}`,
+  ])
+  return { data, meta: { total: count!.total, page, per_page } }
+}
+
+/** @throws INBOUND_MESSAGE_NOT_FOUND */
+export async function getInboundMessage(scope: Scope, id: string): Promise<InboundMessage> {
+  const [row] = await selectRows(scope, scope.sql`and id = ${id}`)
+  if (!row) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
+  return row
+}
+
+/** The original bytes. @throws INBOUND_MESSAGE_NOT_FOUND, also once the retention has removed them */
+export async function openOriginal({ sql, organization_id }: Scope, id: string): Promise<ReadableStream<Uint8Array>> {
+  const [row] = await sql<{ storage_key: string | null }[]>`
+    select storage_key from inbound_messages where organization_id = ${organization_id} and id = ${id}`
+  if (!row?.storage_key) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
+  return storage().open(row.storage_key)
+}
+
+function selectRows({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
+  return sql<InboundMessage[]>`
+    select id, json_build_object('id', mailbox_id, 'address', mailbox_address) as mailbox, email_message_id,
+      case when outcome <> 'pending' then json_build_object('name', from_name, 'email', from_email) end as "from",
+      subject, size, received_at, outcome, rule, ticket_id, message_id
+    from inbound_messages
+    where organization_id = ${organization_id} ${rest}`
+}

@@ -1,0 +1,40 @@
+import Elysia from 'elysia'
+import { asAdmin } from '../http/authenticate'
+import { data } from '../http/envelope'
+import { one, page, path } from '../model'
+import { importMessage } from './commands'
+import { InboundFilter, InboundMessage, InboundOptions } from './model'
+import { listInboundMessages, openOriginal } from './queries'
+
+export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
+  .use(asAdmin)
+
+  .get('/inbound-messages', ({ scope, query }) => listInboundMessages(scope, query), {
+    query: InboundFilter,
+    response: page(InboundMessage),
+  })
+
+  .post(
+    '/inbound-messages',
+    async ({ scope, request, query, status }) => {
+      const message = await data(importMessage(scope, request, query))
+      return status(query.dry_run ? 200 : 201, message)
+    },
+    { query: InboundOptions, response: { 200: one(InboundMessage), 201: one(InboundMessage) } },
+  )
+
+  .get(
+    '/inbound-messages/:inbound_message_id/raw',
+    async ({ scope, params }) => {
+      const original = await openOriginal(scope, params.inbound_message_id)
+      return new Response(original, {
+        headers: {
+          'content-type': 'message/rfc822',
+          'content-disposition': 'attachment; filename="message.eml"',
+          'content-security-policy': "default-src 'none'; sandbox",
+          'x-content-type-options': 'nosniff',
+        },
+      })
+    },
+    { params: path('inbound_message_id') },
+  )

@@ -1,0 +1,138 @@
+/** Starts the service, and stops it in order: database, outbox, mail, HTTP; then the same backwards. */
+import { readFileSync } from 'node:fs'
+import { createApp } from './app'
+import { config, ignoreProxies } from './config'
+import { isDatabaseReady, openDatabase } from './database'
+import { connection } from './db/client'
+import { EmbeddedError } from './db/embedded'
+import { MigrationError } from './db/migrate'
+import { startMetrics } from './http/metrics'
+import { startJobs } from './jobs'
+import { log, safeError } from './log'
+import { acceptMessage, findRecipient } from './mail/accept'
+import { closeParser } from './mail/parser'
+import { fileInbound } from './mail/receive'
+import { emailHandler } from './mail/send'
+import { type SmtpListener, startSmtpServer } from './mail/server'
+import { closeTransports } from './mail/transport'
+import { createFirstOrganization } from './organizations/first'
+import { startDrain } from './outbox/drain'
+import { announceOutcome } from './outbox/outcome'
+import { deliverWebhook } from './webhooks/deliver'
+
+/** How long requests, messages and deliveries in flight may take to end: 30 s in all are promised. */
+const STOP_TIMEOUT_MS = 20_000
+const DRAIN_STOP_TIMEOUT_MS = 8_000
+/** A request may wait for its first email attempt, and an upload for its client. */
+const IDLE_TIMEOUT_S = 120
+
+process.on('uncaughtException', die)
+process.on('unhandledRejection', die)
+
+// Not awaited at the top level: while that is pending, Bun only prints what nobody caught.
+start().catch((error) => {
+  const is_for_operator = error instanceof EmbeddedError || error instanceof MigrationError
+  process.stderr.write(`deskwire: ${is_for_operator ? error.message : explain(error)}\n`)
+  process.exit(1)
+})
+
+async function start(): Promise<void> {
+  ignoreProxies()
+  const tls = readCertificate()
+  const database = await openDatabase({ shared: false, pool_size: config.DATABASE_POOL })
+  const admin = await createFirstOrganization(connection())
+  let stopping = false
+  const drain = startDrain(
+    connection(),
+    { webhook: deliverWebhook, email: emailHandler, inbound: fileInbound },
+    { on_settled: (kind, id) => kind === 'email' && announceOutcome(id) },
+  )
+  const jobs = startJobs(connection())
+  const smtp = config.SMTP_PORT > 0 ? await startSmtp(tls) : undefined
+  const app = createApp(async () => !stopping && (await isDatabaseReady())).listen({
+    port: config.PORT,
+    hostname: config.HOST,
+    reusePort: false,
+    idleTimeout: IDLE_TIMEOUT_S,
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    ...(tls && { tls }),
+  })
+  const metrics = await startMetrics()
+  log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
+  welcome(smtp, admin)
+
+  let signals = 0
+  const stop = async (signal: string) => {
+    if (signals++ > 0) process.exit(1)
+    stopping = true
+    log.info({ signal }, 'stopping')
+    await Promise.all([
+      Promise.race([app.server?.stop(false), Bun.sleep(STOP_TIMEOUT_MS)]),
+      smtp?.close({ timeout_ms: STOP_TIMEOUT_MS }),
+    ])
+    await app.server?.stop(true)
+    await Promise.all([drain.stop(DRAIN_STOP_TIMEOUT_MS), jobs.stop()])
+    await Promise.all([closeParser(), metrics?.stop(true)])
+    closeTransports()
+    await database.close()
+    log.info('stopped')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal).catch(die))
+}
+
+function startSmtp(tls: { cert: string; key: string } | undefined): Promise<SmtpListener> {
+  return startSmtpServer({
+    port: config.SMTP_PORT,
+    host: config.HOST,
+    hostname: config.SMTP_HOSTNAME,
+    max_bytes: config.SMTP_MAX_BYTES,
+    tls,
+    recipients: (address) => findRecipient(connection(), address),
+    store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
+    log,
+  })
+}
+
+function readCertificate(): { cert: string; key: string } | undefined {
+  const { TLS_CERT_FILE, TLS_KEY_FILE } = config
+  if (!TLS_CERT_FILE || !TLS_KEY_FILE) return undefined
+  return { cert: readFileSync(TLS_CERT_FILE, 'utf8'), key: readFileSync(TLS_KEY_FILE, 'utf8') }
+}
+
+/** For the person who starts it. On standard error: standard output has the log only. */
+function welcome(smtp: SmtpListener | undefined, admin: Awaited<ReturnType<typeof createFirstOrganization>>): void {
+  const { BASE_URL } = config
+  const lines = [
+    '',
+    `Deskwire is ready.`,
+    `  API            ${BASE_URL}/api/v1`,
+    `  Documentation  ${BASE_URL}/swagger`,
+    `  Inbound mail   ${smtp ? `smtp://${config.SMTP_HOSTNAME}:${smtp.port}` : 'off (SMTP_PORT=0)'}`,
+  ]
+  if (admin) lines.push(`  Admin          ${admin.email}`)
+  if (admin?.password) lines.push(`  Password       ${admin.password}   (shown only now)`)
+  const email = admin?.email ?? config.ADMIN_EMAIL
+  const password = admin?.password ?? '<password>'
+  lines.push(
+    '',
+    'First steps:',
+    `  TOKEN=$(curl -s ${BASE_URL}/api/v1/auth/login -H 'content-type: application/json' \\`,
+    `    -d '{"email":"${email}","password":"${password}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
+    `  curl -s ${BASE_URL}/api/v1/mailboxes -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
+    `    -d '{"address":"support@example.com"}'`,
+    `  curl -s ${BASE_URL}/api/v1/tickets -H "authorization: Bearer $TOKEN"`,
+    '',
+  )
+  process.stderr.write(`${lines.join('\n')}\n`)
+}
+
+function explain(error: unknown): string {
+  const { code, name, message } = safeError(error)
+  return `cannot start: ${code ?? message ?? name}`
+}
+
+function die(error: unknown): never {
+  log.fatal({ error: safeError(error) }, 'the service ends because of an error that nobody caught')
+  process.exit(70)
+}

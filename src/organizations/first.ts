@@ -1,0 +1,31 @@
+/** The first organization, from the environment, in a database that has none. */
+import { randomBytes } from 'node:crypto'
+import { config } from '../config'
+import { type Connection, transact } from '../db/client'
+import { createOrganization } from './commands'
+
+/** Any number: processes that start together create one organization, not two. */
+const FIRST_LOCK = 5_710_314
+
+/**
+ * Creates it when there is no organization yet.
+ * @returns the admin's password when it was generated, to be shown once
+ */
+export function createFirstOrganization(
+  connection: Connection,
+): Promise<{ email: string; password: string | null } | undefined> {
+  return transact(connection, async (inner) => {
+    await inner.sql`select pg_advisory_xact_lock(${FIRST_LOCK})`
+    const [any] = await inner.sql`select from organizations limit 1`
+    if (any) return undefined
+    const password = config.ADMIN_PASSWORD ?? generatedPassword()
+    const admin = { email: config.ADMIN_EMAIL, name: config.ADMIN_NAME, password }
+    const { is_new_account } = await createOrganization(inner, { name: config.ORGANIZATION_NAME, admin })
+    return { email: admin.email, password: config.ADMIN_PASSWORD || !is_new_account ? null : password }
+  })
+}
+
+/** 120 random bits in characters that can be read aloud. */
+export function generatedPassword(): string {
+  return randomBytes(15).toString('base64url')
+}
