@@ -78,7 +78,7 @@ async function dropTemplate(server_url: string) {
 /** Runs `bun test`, shows its output and adds the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
   const parallel = args.some((arg) => arg.startsWith('--parallel')) ? [] : ['--parallel=2']
-  const tests = spawn(process.execPath, ['test', '--no-orphans', ...parallel, ...args], {
+  const tests = spawn(process.execPath, ['test', '--no-orphans', '--timeout=30000', ...parallel, ...args], {
     env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
     stdio: ['inherit', 'inherit', 'pipe'],
   })

@@ -17,8 +17,6 @@ export type Home = {
   socket_dir: string
   /** The OS user the server runs as; undefined: ours. PostgreSQL refuses to run as root. */
   user: OsUser | undefined
-  /** Folder with `postgres` and `initdb`, beside their `lib` and `share`. */
-  bin: string
 }
 
 type OsUser = { uid: number; gid: number }
@@ -27,25 +25,44 @@ type OsUser = { uid: number; gid: number }
 const MAX_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 
 /**
- * Finds or makes the server's folder, `<data_dir>/postgres`, and everything around the data that it needs to run.
- * @throws EmbeddedError when this machine, user or folder does not allow it
+ * Finds or makes the server's folder, `<data_dir>/postgres`.
+ * @throws EmbeddedError when this user or folder does not allow it
  */
-export async function prepareHome(data_dir: string, port: number): Promise<Home> {
-  const native = await nativeFolder()
+export function prepareHome(data_dir: string, port: number): Home {
   const dir = findHome(data_dir) ?? makeHome(data_dir)
   const user = userOf(dir)
-  return {
-    dir,
-    data: path.join(dir, 'data'),
-    socket_dir: socketFolder(dir, port, user),
-    user,
-    bin: path.join(runnableFolder(native, dir, user), 'bin'),
-  }
+  return { dir, data: path.join(dir, 'data'), socket_dir: socketFolder(dir, port, user), user }
 }
 
-/** Makes a folder that only the server's OS user may enter. */
+/**
+ * The folder of PostgreSQL's programs: the installed ones, or a copy of them in the home when the server's user cannot
+ * run those (a checkout under /root, or one that we may not write to).
+ * @throws EmbeddedError when they do not run on this machine
+ */
+export async function preparePrograms({ dir, user }: Home): Promise<string> {
+  const native = await nativeFolder()
+  if (linkLibraries(native) && isRunnable(native, user)) return path.join(native, 'bin')
+  const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8'))
+  const copy = path.join(dir, `postgresql-${version}`)
+  if (!isRunnable(copy, user)) copyPrograms(native, dir, copy)
+  if (!isRunnable(copy, user)) throw new EmbeddedError(`PostgreSQL's programs do not run here: ${copy}`)
+  return path.join(copy, 'bin')
+}
+
+/**
+ * Makes a folder that only the server's OS user may enter, or makes sure that an existing one is that. What others put
+ * at a name that they could foresee is refused.
+ */
 export function makePrivate(dir: string, user: OsUser | undefined) {
-  fs.mkdirSync(dir, { recursive: true, mode: 0o700 })
+  try {
+    fs.mkdirSync(dir, { mode: 0o700 })
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error
+    const there = fs.lstatSync(dir)
+    if (!there.isDirectory() || (there.uid !== process.getuid?.() && there.uid !== user?.uid)) {
+      throw new EmbeddedError(`${dir} is needed for the database and belongs to OS user ${there.uid}`)
+    }
+  }
   if (user) fs.chownSync(dir, user.uid, user.gid)
   fs.chmodSync(dir, 0o700)
 }
@@ -88,9 +105,12 @@ function makeHome(data_dir: string): string {
   // As root under a closed folder such as /root: the data goes where its user can reach it, a link says where.
   const elsewhere = fs.mkdtempSync('/var/lib/deskwire-')
   makePrivate(elsewhere, user)
-  fs.symlinkSync(elsewhere, dir)
-  log.warn({ database: elsewhere }, `the embedded database is kept outside ${data_dir}, which its OS user cannot enter`)
-  return elsewhere
+  if (linkOnce(elsewhere, dir)) {
+    log.warn({ database: elsewhere }, `the database is kept outside of ${data_dir}, which its OS user cannot enter`)
+  } else {
+    fs.rmdirSync(elsewhere)
+  }
+  return fs.realpathSync(dir)
 }
 
 /** Opens DATA_DIR itself, when it is root's alone, to the group of the server's user, and to nobody else. */
@@ -133,11 +153,6 @@ function socketFolder(dir: string, port: number, user: OsUser | undefined): stri
   const name = `deskwire-${Bun.hash(dir).toString(36)}`
   const folder = [os.tmpdir(), '/tmp'].map((parent) => path.join(parent, name)).find(fits)
   if (!folder) throw new EmbeddedError(`the path of DATA_DIR is too long for a Unix socket: ${dir}`)
-  const there = fs.lstatSync(folder, { throwIfNoEntry: false })
-  const uid = user?.uid ?? process.getuid?.()
-  if (there && !(there.isDirectory() && (there.uid === uid || there.uid === process.getuid?.()))) {
-    throw new EmbeddedError(`${folder}, which is needed for the database's socket, belongs to OS user ${there.uid}`)
-  }
   makePrivate(folder, user)
   return folder
 }
@@ -152,23 +167,15 @@ async function nativeFolder(): Promise<string> {
   }
 }
 
-/** The installed binaries, or a copy of them when the server's user cannot run those. */
-function runnableFolder(native: string, dir: string, user: OsUser | undefined): string {
-  if (linkLibraries(native) && isRunnable(native, user)) return native
-  const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8'))
-  const copy = path.join(dir, `postgresql-${version}`)
-  if (!isRunnable(copy, user)) {
-    for (const entry of fs.readdirSync(dir)) {
-      if (entry.startsWith('postgresql-')) fs.rmSync(path.join(dir, entry), { recursive: true })
-    }
-    const unfinished = fs.mkdtempSync(path.join(dir, 'postgresql-'))
-    fs.cpSync(native, unfinished, { recursive: true })
-    linkLibraries(unfinished)
-    openToReaders(unfinished)
-    fs.renameSync(unfinished, copy)
+function copyPrograms(native: string, dir: string, copy: string) {
+  for (const entry of fs.readdirSync(dir)) {
+    if (entry.startsWith('postgresql-')) fs.rmSync(path.join(dir, entry), { recursive: true })
   }
-  if (!isRunnable(copy, user)) throw new EmbeddedError(`PostgreSQL's programs do not run here: ${copy}`)
-  return copy
+  const unfinished = fs.mkdtempSync(path.join(dir, 'postgresql-'))
+  fs.cpSync(native, unfinished, { recursive: true })
+  linkLibraries(unfinished)
+  openToReaders(unfinished)
+  fs.renameSync(unfinished, copy)
 }
 
 /** The package leaves making these links to an install script, which Bun does not run. */
@@ -187,11 +194,14 @@ function linkLibraries(native: string): boolean {
   }
 }
 
-function linkOnce(target: string, link: string) {
+/** @returns whether we made the link: another process that starts at the same time may be first */
+function linkOnce(target: string, link: string): boolean {
   try {
     fs.symlinkSync(target, link)
+    return true
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error
+    return false
   }
 }
 

@@ -11,7 +11,9 @@ const LOCK_EXCLUSIVE_NOW = 2 | 4
  * @returns the descriptor, `fs.closeSync` frees it; `undefined` when another process holds the lock
  */
 export function lockFile(file: string): number | undefined {
-  const descriptor = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600)
+  // The folder may be another user's: never write through a link that was put there.
+  const { O_RDWR, O_CREAT, O_NOFOLLOW } = fs.constants
+  const descriptor = fs.openSync(file, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
   if (libc().flock(descriptor, LOCK_EXCLUSIVE_NOW) !== 0) {
     fs.closeSync(descriptor)
     return undefined
