@@ -1,5 +1,6 @@
 /** What is sent to a receiver, where it goes, and whom it trusts. Bad receivers: webhook-hostile-receivers.test.ts */
 import { afterEach, describe, expect, test } from 'bun:test'
+import type { Socket } from 'node:net'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import type { Lookup } from '../src/webhooks/destination'
@@ -64,16 +65,24 @@ describe('a request', () => {
     expect(receiver.sockets).toHaveLength(1)
   })
 
-  test('on a kept connection that the receiver closes at that moment goes out again', async () => {
+  test('on a kept connection that the receiver closes at that moment goes out again on a new one', async () => {
+    const first: Socket[] = []
     using receiver = await startRawReceiver((socket) => {
       socket.once('data', () => {
-        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-        socket.once('data', () => socket.destroy())
+        if (first.length < 2) first.push(socket)
+        else return answer(socket)
+        // Both at the same time, so that two connections are kept.
+        if (first.length === 2) for (const kept of first) answer(kept)
       })
     })
+    const answer = (socket: Socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+      socket.once('data', () => socket.destroy())
+    }
+    const both = await Promise.all([post(receiver), post(receiver)])
+    expect(both.map(({ ok }) => ok)).toEqual([true, true])
     expect((await post(receiver)).ok).toBeTrue()
-    expect((await post(receiver)).ok).toBeTrue()
-    expect(receiver.sockets).toHaveLength(2)
+    expect(receiver.sockets).toHaveLength(3)
   })
 
   test('that is called off is no failure of the receiver', async () => {

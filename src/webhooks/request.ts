@@ -168,6 +168,7 @@ async function readHead(response: Response, controller: AbortController): Promis
     for await (const chunk of response.body ?? []) {
       if (length < HEAD_MAX_BYTES) head.set(chunk.subarray(0, HEAD_MAX_BYTES - length), length)
       length += chunk.length
+      // Leaving the loop cancels the rest, which closes the connection.
       if (length >= BODY_MAX_BYTES) break
     }
   } catch {
@@ -175,7 +176,6 @@ async function readHead(response: Response, controller: AbortController): Promis
   } finally {
     clearTimeout(timer)
   }
-  if (length >= BODY_MAX_BYTES) controller.abort()
   return new TextDecoder().decode(head.subarray(0, Math.min(length, HEAD_MAX_BYTES)), { stream: true })
 }
 
