@@ -4,6 +4,7 @@ import { attachmentRoutes } from './attachments/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
+import { documentationRoutes } from './http/documentation'
 import { envelope } from './http/envelope'
 import { errorHandler } from './http/errors'
 import { healthRoutes } from './http/health'
@@ -35,5 +36,10 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(userRoutes)
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
-  return new Elysia({ normalize: false }).use(errorHandler).use(envelope).use(healthRoutes(isReady)).use(api)
+  return new Elysia({ normalize: false })
+    .use(errorHandler)
+    .use(envelope)
+    .use(healthRoutes(isReady))
+    .use(documentationRoutes)
+    .use(api)
 }

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { version } from '../package.json'
+import { ERRORS } from '../src/errors'
+import { api, startApi, stopApi } from './support/api'
+
+type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[] }
+type Parameter = { name?: string; in?: string; schema?: Schema; $ref?: string }
+type Operation = {
+  summary: string
+  operationId: string
+  tags: string[]
+  security?: unknown[]
+  parameters: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }>; $ref?: string }>
+}
+type Document = {
+  info: { title: string; version: string }
+  tags: { name: string; description: string }[]
+  security: unknown
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: { Error: Schema }; responses: Record<string, { description: string }> }
+}
+
+let text: string
+let document: Document
+
+beforeAll(async () => {
+  await startApi()
+  text = await (await get('/swagger/json')).text()
+  document = JSON.parse(text)
+})
+afterAll(stopApi)
+
+/** The endpoints of the interface and the extensions, path parameters without their names. */
+const ENDPOINTS = `
+  post /auth/login, post /auth/refresh, get /auth/me, patch /auth/me, post /auth/logout,
+  get /tickets, post /tickets, get /tickets/{}, patch /tickets/{}, delete /tickets/{},
+  post /tickets/{}/labels, delete /tickets/{}/labels, post /tickets/{}/assign, post /tickets/{}/unassign,
+  get /tickets/{}/activity, get /tickets/{}/participants, post /tickets/{}/participants,
+  delete /tickets/{}/participants/{},
+  get /tickets/{}/messages, post /tickets/{}/messages, get /tickets/{}/messages/{}, delete /tickets/{}/messages/{},
+  post /attachments, get /attachments/{}, get /attachments/{}/content,
+  get /contacts, post /contacts, get /contacts/{}, patch /contacts/{}, delete /contacts/{},
+  get /companies, post /companies, get /companies/{}, patch /companies/{}, delete /companies/{},
+  post /companies/{}/link-contacts,
+  get /labels, post /labels, get /labels/{}, patch /labels/{}, delete /labels/{},
+  get /time-entries, post /tickets/{}/time-entries, get /time-entries/{}, patch /time-entries/{},
+  delete /time-entries/{}, get /time-entries/summary, get /time-entries/export,
+  get /webhooks, post /webhooks, get /webhooks/{}, patch /webhooks/{}, delete /webhooks/{}, post /webhooks/{}/test,
+  get /webhooks/{}/deliveries, get /webhooks/{}/deliveries/{}, post /webhooks/{}/deliveries/{}/retry,
+  get /organization, patch /organization, get /users, post /users, get /users/{}, patch /users/{}, delete /users/{},
+  get /mailboxes, post /mailboxes, get /mailboxes/{}, patch /mailboxes/{}, delete /mailboxes/{},
+  post /mailboxes/{}/test, get /inbound-messages, post /inbound-messages, get /inbound-messages/{}/raw`
+  .split(',')
+  .map((endpoint) => endpoint.trim().replace(' ', ' /api/v1'))
+
+describe('the document', () => {
+  test('is OpenAPI without an error', () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'openapi-')), 'openapi.json')
+    writeFileSync(file, text)
+    const linter = path.join(import.meta.dir, '../node_modules/@redocly/cli/bin/cli.js')
+    const lint = spawnSync(process.execPath, [linter, 'lint', file, '--format=json', '--skip-rule=info-license'], {
+      encoding: 'utf8',
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' },
+    })
+    const { totals, problems } = JSON.parse(lint.stdout.slice(lint.stdout.indexOf('{')))
+    expect(problems).toEqual([])
+    expect(totals).toMatchObject({ errors: 0, warnings: 0 })
+  })
+
+  test('names the product and its version', () => {
+    expect(document.info).toMatchObject({ title: 'Deskwire', version })
+  })
+
+  test('has every endpoint with its full path', () => {
+    const documented = operations().map(({ method, path }) => `${method} ${path.replace(/{\w+}/g, '{}')}`)
+    expect(documented.sort()).toEqual([...ENDPOINTS].sort())
+  })
+
+  test('describes each tag that operations carry', () => {
+    const used = new Set(operations().flatMap(({ tags }) => tags))
+    const described = document.tags.filter(({ description }) => /^.+\.$/.test(description)).map(({ name }) => name)
+    expect([...used].sort()).toEqual(described.sort())
+  })
+
+  test('gives every operation a summary and an id of its own', () => {
+    const ids = operations().map(({ operationId }) => operationId)
+    expect(ids).toContain('linkMatchingContacts')
+    expect(ids).toContain('listTimeEntries')
+    expect(ids).toContain('createMailbox')
+    expect(ids).toContain('getCompany')
+    expect(ids.every((id) => /^[a-z][A-Za-z]+$/.test(id))).toBe(true)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(operations().every(({ summary }) => /^[A-Z][a-z ]+$/.test(summary))).toBe(true)
+  })
+
+  test('asks for a token everywhere but to sign in and to refresh', () => {
+    expect(document.security).toEqual([{ bearer: [] }])
+    const own = operations().filter(({ security }) => security !== undefined)
+    expect(own.map(({ path, security }) => [path, security])).toEqual([
+      ['/api/v1/auth/login', []],
+      ['/api/v1/auth/refresh', []],
+      ['/api/v1/attachments/{attachment_id}/content', [{ bearer: [] }, {}]],
+    ])
+  })
+
+  test('has the organization header on all but /auth', () => {
+    const without = operations().filter(
+      ({ parameters }) => !parameters.some(({ $ref }) => $ref === '#/components/parameters/OrganizationId'),
+    )
+    expect(new Set(without.map(({ path }) => path.split('/')[3]))).toEqual(new Set(['auth']))
+  })
+
+  test('has the errors of every operation, in the envelope', () => {
+    for (const { path, requestBody, responses } of operations()) {
+      const errors = Object.keys(responses).filter((status) => responses[status]!.$ref)
+      expect(errors).toContain('401')
+      expect(errors).toContain('422')
+      expect(errors).toContain('429')
+      expect(errors.includes('404')).toBe(path.includes('{'))
+      expect(errors.includes('400')).toBe(requestBody !== undefined)
+    }
+    const { properties } = document.components.schemas.Error
+    expect(Object.keys(properties!.error!.properties!)).toEqual(['code', 'message', 'details'])
+    for (const [code, [status]] of Object.entries(ERRORS)) {
+      const documented = document.components.responses[status]?.description.split(/, /)
+      if ([400, 401, 403, 404, 413, 422, 429].includes(status)) expect(documented).toContain(code)
+    }
+  })
+
+  test('has the fields of bodies, and of queries with their types', () => {
+    const create = document.paths['/api/v1/labels']!.post!
+    expect(Object.keys(create.requestBody!.content)).toEqual(['application/json'])
+    expect(create.requestBody!.content['application/json']!.schema).toEqual({
+      type: 'object',
+      required: ['name', 'color'],
+      additionalProperties: true,
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 64, description: 'Unique without regard to case' },
+        color: { type: 'string', minLength: 0, maxLength: 64, description: 'Hex colour code #RRGGBB' },
+        description: { type: 'string', minLength: 0, maxLength: 500 },
+      },
+    } as Schema)
+    const { parameters } = document.paths['/api/v1/tickets']!.get!
+    const page = parameters.find(({ name }) => name === 'page')
+    expect(page).toEqual({
+      name: 'page',
+      in: 'query',
+      required: false,
+      description: 'Default 1',
+      schema: { type: 'integer', minimum: 1 },
+    } as Parameter)
+    expect(document.paths['/api/v1/attachments']!.post!.requestBody!.content).toHaveProperty('multipart/form-data')
+  })
+
+  test('lets a word of a list be null where it may be', () => {
+    const ledger = document.paths['/api/v1/inbound-messages']!.get!.responses['200']!
+    expect(JSON.stringify(ledger)).toContain(
+      '{"type":["string","null"],"enum":["in_reply_to","references","reply_tag","subject_code","new",null]}',
+    )
+  })
+
+  test('has no body in an answer without content', () => {
+    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({
+      description: 'No content',
+    })
+  })
+
+  test('keeps the own keywords of the schemas to itself', () => {
+    expect(text).not.toMatch(/"(fault|length_fault|missing_code|noValidate)":|"(rule|decoder|min|max|trim)":[\dtf]/)
+  })
+})
+
+describe('the page', () => {
+  test('loads only what the service itself serves', async () => {
+    const page = await get('/swagger')
+    expect(page.headers.get('content-type')).toStartWith('text/html')
+    const files = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url!)
+    expect(files).toEqual([
+      '/swagger/favicon-32x32.png',
+      '/swagger/swagger-ui.css',
+      '/swagger/swagger-ui-bundle.js',
+      '/swagger/start.js',
+    ])
+    for (const file of files) expect((await get(file)).status).toBe(200)
+    expect(await (await get('/swagger/swagger-ui-bundle.js')).text()).toContain('SwaggerUIBundle')
+  })
+
+  test('holds no script, and its policy would not run one', async () => {
+    const page = await get('/swagger')
+    expect(page.headers.get('content-security-policy')).toStartWith("default-src 'self';")
+    expect(page.headers.get('content-security-policy')).not.toContain('unsafe')
+    expect(await page.text()).not.toMatch(/<script(?![^>]* src=)|<script[^>]*>[^<]| on\w+=|<style/)
+  })
+
+  test('shows the document of this service', async () => {
+    const script = await get('/swagger/start.js')
+    expect(script.headers.get('content-type')).toStartWith('text/javascript')
+    const shown: unknown[] = []
+    new Function('SwaggerUIBundle', await script.text())((options: unknown) => shown.push(options))
+    expect(shown).toEqual([expect.objectContaining({ url: '/swagger/json', dom_id: '#ui', validatorUrl: null })])
+  })
+
+  test.each([
+    ['/swagger', 'text/html; charset=utf-8'],
+    ['/swagger/json', 'application/json'],
+    ['/swagger/swagger-ui.css', 'text/css; charset=utf-8'],
+    ['/swagger/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+    ['/swagger/favicon-32x32.png', 'image/png'],
+  ])('%s is served as %s to everybody, without a count', async (path, type) => {
+    const answer = await get(path)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type])
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('x-request-id')).toBeString()
+    expect(answer.headers.get('x-ratelimit-limit')).toBeNull()
+  })
+})
+
+function get(path: string): Promise<Response> {
+  return api().handle(new Request(`http://localhost${path}`))
+}
+
+function operations() {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
+  )
+}
