@@ -1,0 +1,115 @@
+/** The whole service as a process of its own, as an operator runs it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import path from 'node:path'
+
+export const ADMIN = { email: 'admin@deskwire.example', password: 'correct horse battery staple' }
+
+const MAIN = path.join(import.meta.dirname, '../../src/main.ts')
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
+type Answer = { status: number; body: any }
+
+export type Service = {
+  url: string
+  smtp_port: number
+  process: ChildProcess
+  /** What it wrote to standard output and standard error. */
+  output(): string
+  /** A request as the admin. */
+  call(method: string, path: string, body?: unknown): Promise<Answer>
+  /** SIGTERM; resolves to the exit code. */
+  stop(): Promise<number | null>
+  /** SIGKILL, and waits for the end. */
+  kill(): Promise<void>
+}
+
+/** Starts a service and waits until it is ready. @param env its settings; ports are free ones unless given */
+export async function startService(env: Record<string, string>): Promise<Service> {
+  const port = env.PORT ?? String(await freePort())
+  const smtp_port = env.SMTP_PORT ?? String(await freePort())
+  const child = spawn(process.execPath, ['--no-orphans', MAIN], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      TMPDIR: process.env.TMPDIR,
+      HOST: '127.0.0.1',
+      PORT: port,
+      SMTP_PORT: smtp_port,
+      BASE_URL: `http://127.0.0.1:${port}`,
+      ADMIN_EMAIL: ADMIN.email,
+      ADMIN_PASSWORD: ADMIN.password,
+      RATE_LIMIT_PER_MINUTE: '0',
+      LOG_LEVEL: 'warn',
+      WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8,::1',
+      MAIL_ALLOWED_NETWORKS: '127.0.0.0/8,::1',
+      BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const url = `http://127.0.0.1:${port}`
+  await until('the service is ready', async () => {
+    if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}: ${output}`)
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+    return answer?.status === 200
+  })
+  let token = ''
+
+  const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const response = await fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: {
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, body: text ? JSON.parse(text) : undefined }
+  }
+
+  return {
+    url,
+    smtp_port: Number(smtp_port),
+    process: child,
+    output: () => output,
+    async call(method, path, body) {
+      if (!token) token = (await send('POST', '/auth/login', ADMIN)).body.access_token
+      return send(method, path, body)
+    },
+    stop() {
+      child.kill('SIGTERM')
+      return ended
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+/** Waits until the condition holds. @throws Error naming it after `timeout_ms` */
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  timeout_ms = 30_000,
+): Promise<void> {
+  for (const end = Date.now() + timeout_ms; Date.now() < end; await Bun.sleep(20)) {
+    if (await condition()) return
+  }
+  throw new Error(`${what}: not within ${timeout_ms} ms`)
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
