@@ -17,6 +17,7 @@ const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const LOCK_STALE_MS = 10_000
+const SAME_SIGNAL_MS = 200
 
 /**
  * Becomes "$@" and leaves a watcher that asks it to end (SIGTERM, so it finishes its work) when the launcher's end of
@@ -132,8 +133,12 @@ function wantedInstall() {
 function finish(program, args, cwd) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { cwd, env: withCaches(), stdio: ['ignore', 2, 2] })
+    const stop = passSignals(child)
     child.on('error', reject)
-    child.on('exit', (status, signal) => resolve(status ?? signal))
+    child.on('exit', (status, signal) => {
+      stop()
+      resolve(status ?? signal)
+    })
   })
 }
 
@@ -194,15 +199,32 @@ function run(bun, args) {
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
   })
-  for (const signal of SIGNALS) process.on(signal, () => child.kill(signal))
+  passSignals(child)
   stopWithParent(() => child.kill('SIGTERM'))
   child.on('error', (error) => {
     process.stderr.write(`deskwire: ${error.message}\n`)
     process.exit(1)
   })
   child.on('exit', (status, signal) => {
-    child.stdio[3].end('ended\n', () => process.exit(status ?? 128 + os.constants.signals[signal]))
+    const exit = () => process.exit(status ?? 128 + os.constants.signals[signal])
+    const [, , , tie] = child.stdio
+    tie.on('error', exit)
+    tie.end('ended\n', exit)
   })
+}
+
+/** Ctrl-C comes from the terminal and once more from `bun run`: what comes twice at once is passed on once. */
+function passSignals(child) {
+  const last = {}
+  const pass = (signal) => {
+    const now = Date.now()
+    if (now - (last[signal] ?? 0) > SAME_SIGNAL_MS) child.kill(signal)
+    last[signal] = now
+  }
+  for (const signal of SIGNALS) process.on(signal, pass)
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, pass)
+  }
 }
 
 /** `npm start` that is killed cannot tell us; one that ends has passed its signal on before. */
