@@ -9,7 +9,7 @@ import { type ActivityEntry, recordActivity } from './activity'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
-import { fields, lockTicket, withNames } from './queries'
+import { fields, lockTicket, present, type TicketRow, withNames } from './queries'
 import { newDocument, rebuildSearch } from './search'
 
 /**
@@ -61,7 +61,11 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     const ticket = await lockTicket(scope, id)
-    await sql`update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
+    await sql`
+      with search as (
+        delete from ticket_search where organization_id = ${organization_id} and ticket_id = ${id}
+      )
+      update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
     await enqueueEvents(scope, [{ type: 'ticket.deleted', data: ticket }])
   })
 }
@@ -93,7 +97,7 @@ async function insertTicket(
   const { sql, organization_id, actor } = scope
   const code = `${prefix}-${number}`
   const { vector, size } = newDocument(organization_number, { code, subject })
-  const [ticket] = await sql<Ticket[]>`
+  const [row] = await sql<TicketRow[]>`
     with contact as materialized (
       select id, company_id from contacts where organization_id = ${organization_id} and id = ${contact.id} for share
     ), t as (
@@ -114,8 +118,8 @@ async function insertTicket(
       select t.organization_id, ${newId()}, t.id, 'created', ${actor.type}, ${actor.id}, ${actor.name} from t
     )
     select ${fields(sql)} from t ${withNames(sql)}`
-  if (!ticket) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [contact.id])
-  return { ...ticket, labels }
+  if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [contact.id])
+  return { ...present(row), labels }
 }
 
 /** @returns the time of the change: that of the clock, because `now()` is from before the wait for the lock */

@@ -1,48 +1,66 @@
-/** Which tickets a list shows, and in which order: fragments of SQL over `tickets t`. */
+/** Which tickets a list shows, and in which order: fragments of SQL over `tickets t` and, for words, `ticket_search s`. */
 import type { Sql } from '../db/client'
 import { TICKET_PRIORITIES } from '../db/schema'
 import type { Scope } from '../scope'
 import type { TicketFilter } from './model'
 
-/** @property words the search as a literal of a tsquery */
+/** `words`: the search as a literal of a tsquery. */
 export type TicketQuery = Omit<TicketFilter, 'search'> & { words: string | undefined }
 
-/** The condition. The times of creation are bounds of the ids, so that every index on (organization, X, id) serves them. */
+/** The planner leaves the tickets out when a search asks for nothing of theirs. */
+export function tablesOf(sql: Sql, { words }: TicketQuery) {
+  return words
+    ? sql`ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id`
+    : sql`tickets t`
+}
+
+/** The condition. Times of creation are bounds of ids, so that every index on (organization_id, X, id) serves them. */
 export function matches({ sql, organization_id }: Scope, query: TicketQuery) {
   const { status, priority, assignee_id, contact_id, company_id, label_ids, words, created_after, created_before } =
     query
-  return sql`t.organization_id = ${organization_id} and t.deleted_at is null
+  const id = () => idOf(sql, query)
+  // A deleted ticket has no search document.
+  return sql`
+    ${
+      words
+        ? sql`s.organization_id = ${organization_id} and s.document @@ ${words}::tsquery`
+        : sql`t.organization_id = ${organization_id} and t.deleted_at is null`
+    }
     ${status ? sql`and t.status = ${status}` : sql``}
     ${priority ? sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}` : sql``}
     ${assignee_id ? sql`and t.assignee_id = ${assignee_id}` : sql``}
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
-    ${created_after ? sql`and t.id >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
-    ${created_before ? sql`and t.id < ${firstIdAt(Date.parse(created_before))}` : sql``}
+    ${created_after ? sql`and ${id()} >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
+    ${created_before ? sql`and ${id()} < ${firstIdAt(Date.parse(created_before))}` : sql``}
     ${
       label_ids
-        ? sql`and t.id in (
+        ? sql`and ${id()} in (
             select ticket_id from ticket_labels
             where organization_id = ${organization_id} and label_id = any(${label_ids}::uuid[])
-          )`
-        : sql``
-    }
-    ${
-      words
-        ? sql`and t.id in (
-            select ticket_id from ticket_search
-            where organization_id = ${organization_id} and document @@ ${words}::tsquery
           )`
         : sql``
     }`
 }
 
-/** The order, ties broken by id in the direction of the list. */
-export function orderOf(sql: Sql, sort: TicketFilter['sort'] = '-created_at') {
-  const direction = sort.startsWith('-') ? sql`desc` : sql``
-  if (sort.endsWith('created_at')) return sql`t.id ${direction}`
-  const column = sort.endsWith('priority') ? sql`ticket_rank(t.priority)` : sql`t.updated_at`
-  return sql`${column} ${direction}, t.id ${sort.startsWith('-') ? sql`desc` : sql``}`
+export function idOf(sql: Sql, { words }: TicketQuery) {
+  return words ? sql`s.ticket_id` : sql`t.id`
+}
+
+/** What the list is sorted by. */
+export function sortKeyOf(sql: Sql, query: TicketQuery) {
+  if (query.sort?.endsWith('updated_at')) return sql`t.updated_at`
+  return query.sort?.endsWith('priority') ? sql`ticket_rank(t.priority)` : idOf(sql, query)
+}
+
+export function directionOf(sql: Sql, sort: TicketFilter['sort'] = '-created_at') {
+  return sort.startsWith('-') ? sql`desc` : sql`asc`
+}
+
+/** The order over `tickets t`; ties are broken by id in the direction of the list. */
+export function orderOf(sql: Sql, sort: TicketFilter['sort']) {
+  const query = { sort, words: undefined }
+  return sql`${sortKeyOf(sql, query)} ${directionOf(sql, sort)}, t.id ${directionOf(sql, sort)}`
 }
 
 /** The lowest UUID that an id made in that millisecond can be (RFC 9562: 48 bits of time come first). */

@@ -1,10 +1,11 @@
+import type { PendingQuery, Row } from 'postgres'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import { messagesOfTicket } from '../messages/queries'
 import { type PageMeta, type Paging, pageOf } from '../model'
 import type { Scope } from '../scope'
 import { timeEntriesOfTicket } from '../time-entries/queries'
-import { matches, orderOf, type TicketQuery } from './filter'
+import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'
 import type { Activity, Ticket, TicketFilter, TicketWithMessages } from './model'
 import { organizationNumber } from './search'
 import { toTsquery } from './words'
@@ -18,20 +19,56 @@ export async function listTickets(scope: Scope, filter: TicketFilter): Promise<{
     if (!query.words) return { data: [], meta: { total: 0, page, per_page } }
   }
   const { sql } = scope
-  const [data, [count]] = await Promise.all([
-    sql<Ticket[]>`
+  // With a parameter in `limit` the server plans the statement anew each time, which takes longer than running it.
+  const range = sql`${sql.unsafe(`limit ${per_page}`)} ${offset > 0 ? sql`offset ${offset}` : sql``}`
+  const select = query.words || query.label_ids ? selectFromAll : selectInOrder
+  const { rows, total } = await select(scope, query, range)
+  return { data: rows.map(present), meta: { total, page, per_page } }
+}
+
+type Range = PendingQuery<Row[]>
+type Selected = { rows: TicketRow[]; total: number }
+
+/** An index has the order: its first entries are the page. The ids come first, and only they are joined. */
+async function selectInOrder(scope: Scope, query: TicketQuery, range: Range): Promise<Selected> {
+  const { sql } = scope
+  const order = () => orderOf(sql, query.sort)
+  const [rows, total] = await Promise.all([
+    sql<TicketRow[]>`
       with page as materialized (
-        select t.organization_id, t.id from tickets t
-        where ${matches(scope, query)}
-        order by ${orderOf(sql, filter.sort)} limit ${per_page} offset ${offset}
+        select t.organization_id, t.id from tickets t where ${matches(scope, query)} order by ${order()} ${range}
       )
       select ${fields(sql)} from page
       join tickets t using (organization_id, id)
       ${withNames(sql)}
-      order by ${orderOf(sql, filter.sort)}`,
-    sql<{ total: number }[]>`select count(*) as total from tickets t where ${matches(scope, query)}`,
+      order by ${order()}`,
+    countTickets(scope, query),
   ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  return { rows, total }
+}
+
+/** Words and labels lead to tickets in no order: all are found before they are sorted, and so counted on the way. */
+async function selectFromAll(scope: Scope, query: TicketQuery, range: Range): Promise<Selected> {
+  const { sql, organization_id } = scope
+  const rows = await sql<(TicketRow & { total: number })[]>`
+    with hits as materialized (
+      select ${idOf(sql, query)} as id, ${sortKeyOf(sql, query)} as sort_key
+      from ${tablesOf(sql, query)} where ${matches(scope, query)}
+    ), page as materialized (
+      select id from hits order by sort_key ${directionOf(sql, query.sort)}, id ${directionOf(sql, query.sort)} ${range}
+    )
+    select ${fields(sql)}, (select count(*) from hits) as total from page
+    join tickets t on t.organization_id = ${organization_id} and t.id = page.id
+    ${withNames(sql)}
+    order by ${orderOf(sql, query.sort)}`
+  return { rows, total: rows[0]?.total ?? (await countTickets(scope, query)) }
+}
+
+async function countTickets(scope: Scope, query: TicketQuery): Promise<number> {
+  const { sql } = scope
+  const [count] = await sql<{ total: number }[]>`
+    select count(*) as total from ${tablesOf(sql, query)} where ${matches(scope, query)}`
+  return count!.total
 }
 
 /** The single ticket, with its messages and time entries. @throws TICKET_NOT_FOUND */
@@ -46,12 +83,12 @@ export async function getTicket(scope: Scope, id: string): Promise<TicketWithMes
 
 /** The ticket as lists and events have it. @throws TICKET_NOT_FOUND */
 export async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
-  const [ticket] = await sql<Ticket[]>`
+  const [row] = await sql<TicketRow[]>`
     select ${fields(sql)} from tickets t
     ${withNames(sql)}
     where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null`
-  if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
-  return ticket
+  if (!row) throw new ApiError('TICKET_NOT_FOUND')
+  return present(row)
 }
 
 /**
@@ -62,14 +99,11 @@ export async function getTicketSummary({ sql, organization_id }: Scope, id: stri
  */
 export async function lockTicket(scope: Scope, id: string): Promise<Ticket> {
   const { sql, organization_id } = scope
-  const [locked, ticket] = await Promise.all([
-    sql`
-      select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
-      for no key update`,
-    getTicketSummary(scope, id),
-  ])
+  const locked = await sql`
+    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
+    for no key update`
   if (locked.length === 0) throw new ApiError('TICKET_NOT_FOUND')
-  return ticket
+  return getTicketSummary(scope, id)
 }
 
 /** The timeline of a ticket, oldest first (decisions.md section 4). @throws TICKET_NOT_FOUND */
@@ -96,15 +130,30 @@ export async function listActivity(
   return { data, meta: { total: count.total, page, per_page } }
 }
 
-/** The select list is the response: its columns are the fields of `Ticket`. Needs `tickets t` and `withNames`. */
+export type TicketRow = Pick<Ticket, 'id' | 'code' | 'subject' | 'status' | 'priority' | 'labels'> & {
+  contact_id: string | null
+  contact_name: string
+  contact_email: string
+  company_id: string | null
+  company_name: string
+  assignee_id: string | null
+  assignee_name: string
+  created_at: string
+  updated_at: string
+}
+
+/**
+ * The columns of a ticket; needs `tickets t` and `withNames`. Flat, because making objects of them in the database
+ * took a third of the time of a list.
+ */
 export function fields(sql: Sql) {
   return sql`
-    t.id, t.code, t.subject, t.status, t.priority,
-    case when c.id is not null then json_build_object('id', c.id, 'name', c.name, 'email', c.email) end as contact,
-    case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company,
-    case when u.id is not null then json_build_object('id', u.id, 'name', u.name) end as assignee,
+    t.id, t.code, t.subject, t.status, t.priority, t.contact_id, c.name as contact_name, c.email as contact_email,
+    t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
     (
-      select coalesce(json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color) order by lower(l.name), l.id), '[]')
+      select coalesce(
+        json_agg(json_build_object('id', l.id, 'name', l.name, 'color', l.color) order by lower(l.name), l.id), '[]'
+      )
       from ticket_labels tl join labels l on l.organization_id = tl.organization_id and l.id = tl.label_id
       where tl.organization_id = t.organization_id and tl.ticket_id = t.id
     ) as labels,
@@ -116,4 +165,22 @@ export function withNames(sql: Sql) {
     left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
     left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
     left join users u on u.id = t.assignee_id`
+}
+
+/** A row of `fields` as the response has it. */
+export function present(row: TicketRow): Ticket {
+  const { id, code, subject, status, priority, labels, created_at, updated_at } = row
+  return {
+    id,
+    code,
+    subject,
+    status,
+    priority,
+    contact: row.contact_id ? { id: row.contact_id, name: row.contact_name, email: row.contact_email } : null,
+    company: row.company_id ? { id: row.company_id, name: row.company_name } : null,
+    assignee: row.assignee_id ? { id: row.assignee_id, name: row.assignee_name } : null,
+    labels,
+    created_at,
+    updated_at,
+  }
 }

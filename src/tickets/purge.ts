@@ -1,0 +1,59 @@
+/** Removes deleted tickets for good once their retention is over (decisions.md section 4). For a background job. */
+import { type Connection, type Sql, transact } from '../db/client'
+
+const BATCH = 50
+
+/** What hangs on a ticket, anchors before the messages that they name; attachments go with their messages. */
+const HANGING = ['email_anchors', 'messages', 'participants', 'activities', 'ticket_labels', 'ticket_search'] as const
+
+type Purged = { organization_id: string; id: string }
+
+/**
+ * In all organizations. A ticket with time entries keeps id, code and subject, and its company: that of its time.
+ * Bytes of attachments are handed to the job that removes them.
+ * @returns how many tickets were purged
+ */
+export async function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    const purged = await transact(connection, ({ sql }) => purgeBatch(sql, retention_days))
+    total += purged
+    if (purged < BATCH) return total
+  }
+}
+
+async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
+  const tickets = await sql<Purged[]>`
+    select organization_id, id from tickets
+    where deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null
+    order by deleted_at limit ${BATCH} for update skip locked`
+  if (tickets.length === 0) return 0
+  const these = () => sql`unnest(
+    ${tickets.map((ticket) => ticket.organization_id)}::uuid[], ${tickets.map((ticket) => ticket.id)}::uuid[]
+  ) as these (organization_id, ticket_id)`
+  await sql`
+    insert into storage_removals (storage_key)
+    select a.storage_key from ${these()}
+    join messages m using (organization_id, ticket_id)
+    join attachments a on a.organization_id = m.organization_id and a.message_id = m.id
+    on conflict (storage_key) do update set due_at = now()`
+  for (const table of HANGING) {
+    await sql`
+      delete from ${sql(table)} h using ${these()}
+      where h.organization_id = these.organization_id and h.ticket_id = these.ticket_id`
+  }
+  await sql`
+    with logged as (
+      update tickets t
+      set contact_id = null, assignee_id = null, mailbox_id = null, purged_at = now()
+      from ${these()}
+      where t.organization_id = these.organization_id and t.id = these.ticket_id and exists (${timeOf(sql)})
+    )
+    delete from tickets t using ${these()}
+    where t.organization_id = these.organization_id and t.id = these.ticket_id and not exists (${timeOf(sql)})`
+  return tickets.length
+}
+
+function timeOf(sql: Sql) {
+  return sql`select from time_entries e where e.organization_id = t.organization_id and e.ticket_id = t.id`
+}

@@ -1,0 +1,17 @@
+/** A process of its own that takes ticket numbers: `DATABASE_URL`, and ids of organizations as arguments. */
+import { closeDatabase, connectDatabase } from '../../src/db/client'
+import { takeNumber } from '../../src/tickets/code'
+
+const WAVES = 20
+const AT_ONCE = 10
+
+const ids = process.argv.slice(2)
+const taken: Record<string, number[]> = Object.fromEntries(ids.map((id) => [id, []]))
+
+connectDatabase(process.env.DATABASE_URL!, 1)
+for (let wave = 0; wave < WAVES; wave++) {
+  const requests = Array.from({ length: AT_ONCE }, () => ids).flat()
+  await Promise.all(requests.map(async (id) => taken[id]!.push(await takeNumber({ organization_id: id }))))
+}
+await closeDatabase()
+console.log(JSON.stringify(taken))
