@@ -187,6 +187,7 @@ test('who only wrote in is not confirmed until an agent adds them, and stays con
   const ticket = await insertTicket(scope)
   const eve = { name: null, email: 'eve@elsewhere.example' }
   await addParticipants(scope, ticket.id, [eve], false)
+  await addParticipants(scope, ticket.id, [eve], false)
   expect(await listed(scope, ticket.id)).toEqual([{ ...eve, confirmed: false }])
   await agent.post(`/tickets/${ticket.id}/participants`, { email: eve.email, name: 'Eve' })
   await addParticipants(scope, ticket.id, [eve], false)

@@ -103,6 +103,16 @@ test('file: a file under its name is whole; until then it has another', async ()
   expect(seen).toEqual([['one.partial'], ['one']])
 })
 
+test('file: a stream that breaks off leaves no file of any name', async () => {
+  const store = fileStore(path.join(folder, 'broken'))
+  const broken = async function* () {
+    yield HELLO
+    throw new Error('the sender went away')
+  }
+  await expect(store.put('attachments/one', broken())).rejects.toThrow('the sender went away')
+  expect(await readdir(path.join(folder, 'broken', 'attachments'))).toEqual([])
+})
+
 test('file: what a crash left of an upload goes when its key is removed', async () => {
   const store = fileStore(path.join(folder, 'crashed'))
   await Bun.write(path.join(folder, 'crashed', 'attachments', 'one.partial'), 'hel')

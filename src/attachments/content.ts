@@ -17,7 +17,6 @@ export async function contentResponse(scope: Scope, id: string, request: Request
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-cache',
     'content-security-policy': "default-src 'none'; sandbox",
-    'x-content-type-options': 'nosniff',
   }
   if (namesTag(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers })
   const range = rangeOf(request, size, etag)
