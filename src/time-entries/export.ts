@@ -103,10 +103,9 @@ async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
   }
 }
 
+/** A cursor shows the moment of its declaration. */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
-  const { sql } = scope
-  await sql`set transaction isolation level repeatable read, read only`
-  await sql`
+  await scope.sql`
     declare time_entries_export no scroll cursor for
     select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
       e.billable, e.rate::text as rate, e.amount::text as amount, e.currency

@@ -74,5 +74,6 @@ async function exportResponse(scope: Scope, period: Period, method: string): Pro
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${exportName(period)}"`,
   }
+  // For HEAD the whole file would be read into memory, to tell its length.
   return new Response(method === 'HEAD' ? null : await exportTimeEntries(scope, period), { headers })
 }
