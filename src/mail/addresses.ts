@@ -11,7 +11,9 @@ const MAX_FIELD_LENGTH = 200_000
 
 /** True for what can be a mailbox: one `@`, a local part, a domain, no white space or brackets, at most 254 characters. */
 export function looksLikeAddress(text: string): boolean {
-  return text.length <= 254 && /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(text) && !/@\.|\.$/.test(text)
+  return (
+    text.length <= 254 && /^[^\s\p{Cc}@<>()[\],;:"\\]+@[^\s\p{Cc}@<>()[\],;:"\\]+$/u.test(text) && !/@\.|\.$/.test(text)
+  )
 }
 
 /**
@@ -42,6 +44,7 @@ function cleanName(name: string): string {
     .toWellFormed()
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2')
+    .replace(/^[<>\s]+|[<>\s]+$/g, '')
     .trim()
     .slice(0, 255)
 }
@@ -49,5 +52,5 @@ function cleanName(name: string): string {
 /** Brackets, quotes, spaces and a trailing dot around or inside an address are damage, never meaning. */
 function cleanAddress(address: string): string {
   const decoded = address.includes('=?') ? libmime.decodeWords(address) : address
-  return decoded.replace(/[\s<>"]/g, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
+  return decoded.replace(/[\s<>"]|^<?mailto:/gi, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
 }

@@ -51,7 +51,7 @@ const DELAYED_TEXT =
 const SMTP_ERROR = /(?:^|[\s:<#(])(?:[45]\d\d[\s-]+\S|[45]\.\d{1,3}\.\d{1,3}\b)/m
 
 const ORIGINAL_MARKER =
-  /^[\s>]*(?:-{2,}\s*)?(?:(?:this|here|below|the following) (?:is|follows)[^\n]{0,60}(?:copy|header|original|text)|original message|(?:the )?original (?:message|mail)[^\n]{0,40}follow|(?:un(?:sent|delivered)|returned|rejected) (?:message|mail)[^\n]{0,20}follow|message (?:header|text|text follows|details)|header(?:s)? of[^\n]{0,40}|(?:begin|start)[^\n]{0,20}(?:message|header)|included is a copy|beginning of the original)[^\n]{0,80}$/im
+  /^[ \t>]{0,20}(?:-{2,40}[ \t]{0,20})?(?:(?:this|here|below|the following) (?:is|follows)[^\n]{0,60}(?:copy|header|original|text)|original message|(?:the )?original (?:message|mail)[^\n]{0,40}follow|(?:un(?:sent|delivered)|returned|rejected) (?:message|mail)[^\n]{0,20}follow|message (?:header|text|text follows|details)|header(?:s)? of[^\n]{0,40}|(?:begin|start)[^\n]{0,20}(?:message|header)|included is a copy|beginning of the original)[^\n]{0,80}$/im
 
 /**
  * What a message reports about the delivery of another one; null for everything else. Wording counts only in mail from
@@ -184,14 +184,14 @@ function readOriginal(root: Part, text: string): Original {
   const ids = [
     ...returned.flatMap((fields) => messageIds(rawHeader(fields, 'message-id') ?? '')),
     ...Array.from(
-      quoted.matchAll(/^[\s>]*(?:x-original-)?message-id\s*:\s*(<[^<>\s]{1,500}>)/gim),
+      quoted.matchAll(/^[ \t>]{0,20}(?:x-original-)?message-id[ \t]{0,5}:\s{0,5}(<[^<>\s]{1,500}>)/gim),
       (match) => match[1]?.slice(1, -1) ?? '',
     ),
   ]
   const header = returned.find((fields) => headerText(fields, 'subject'))
   const subject = header
     ? headerText(header, 'subject')
-    : (/^[\s>]*subject\s*:[ \t]*(\S.*)$/im.exec(quoted)?.[1] ?? null)
+    : (/^[ \t>]{0,20}subject[ \t]{0,5}:[ \t]{0,20}(\S.{0,500})$/im.exec(quoted)?.[1] ?? null)
   return {
     message_ids: ids,
     subject,

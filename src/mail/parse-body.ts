@@ -15,6 +15,12 @@ export type ParsedAttachment = {
   inline: boolean
 }
 
+/** As long as a message may be over HTTP: what is longer is cut, and kept whole as a file. */
+const MAX_BODY_LENGTH = 1_000_000
+
+/** What may still be added to each form of the body, and the parts that had to be cut. */
+type Budget = { text: number; html: number; cut: Set<Part> }
+
 /** A body in the two forms it has; null where a form is missing. */
 type Body = { text: string | null; html: string | null }
 
@@ -25,21 +31,27 @@ const NOTHING: Body = { text: null, html: null }
 
 /**
  * The body of a message: `text` made from the HTML where there is none, `html` null for plain mail, and the text that
- * the reply is looked for in.
+ * the reply is looked for in. `cut` are parts that are too long to be shown whole.
  */
-export function readBody(root: Part): { text: string; html: string | null; unsigned: string } {
-  const body = renderPart(root)
+export function readBody(root: Part): { text: string; html: string | null; unsigned: string; cut: Set<Part> } {
+  const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, cut: new Set() }
+  const body = renderPart(root, budget)
   const text = asText(body) ?? ''
   const isMarked = body.text === null && body.html !== null && SIGNATURE.test(body.html)
-  return { text, html: body.html, unsigned: (isMarked && htmlToText(withoutSignature(body.html ?? ''))) || text }
+  return {
+    text,
+    html: body.html,
+    unsigned: (isMarked && htmlToText(withoutSignature(body.html ?? ''))) || text,
+    cut: budget.cut,
+  }
 }
 
-/** Everything that is not the body, in the order of the message. Named text that is shown in the body is kept as a file as well. */
-export function readAttachments(root: Part, html: string | null): ParsedAttachment[] {
+/** Everything that is not the body, in the order of the message; named and cut text that the body shows is a file as well. */
+export function readAttachments(root: Part, html: string | null, cut: Set<Part>): ParsedAttachment[] {
   const found: ParsedAttachment[] = []
   const walk = (part: Part, inRelated: boolean) => {
     for (const child of part.children) walk(child, inRelated || part.content_type === 'multipart/related')
-    if (part.children.length > 0 || (isBody(part) && !hasName(part)) || isEmptyMultipart(part)) return
+    if (part.children.length > 0 || (isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return
     const id = contentId(part)
     found.push({
       filename: fileName(part),
@@ -63,9 +75,9 @@ function cleanType(content_type: string): string {
   return /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+/.exec(content_type)?.[0] ?? 'application/octet-stream'
 }
 
-function renderPart(part: Part): Body {
-  if (part.children.length === 0) return renderLeaf(part)
-  const bodies = part.children.map((child) => renderPart(child))
+function renderPart(part: Part, budget: Budget): Body {
+  if (part.children.length === 0) return renderLeaf(part, budget)
+  const bodies = part.children.map((child) => renderPart(child, budget))
   if (part.content_type !== 'multipart/alternative') return joinBodies(bodies)
   return {
     text: bodies.find((body) => body.text?.trim())?.text ?? null,
@@ -83,10 +95,16 @@ function joinBodies(bodies: Body[]): Body {
   }
 }
 
-function renderLeaf(part: Part): Body {
+function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
-  const text = decodeBytes(part.content, part.content_params.get('charset')).replace(/\r\n?/g, '\n')
-  if (isHtml(part, text)) return { text: null, html: text }
+  const whole = decodeBytes(part.content, part.content_params.get('charset'))
+    .replace(/\r\n?/g, '\n')
+    .replaceAll('\0', '')
+  const form = isHtml(part, whole) ? 'html' : 'text'
+  const text = whole.slice(0, budget[form]).toWellFormed()
+  budget[form] -= text.length
+  if (text.length < whole.length) budget.cut.add(part)
+  if (form === 'html') return { text: null, html: text }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
   return { text: libmime.decodeFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
 }

@@ -61,6 +61,6 @@ function attachedSubject(part: Part): string {
 
 function defaultExtension(content_type: string): string {
   if (content_type === 'text/calendar') return 'ics'
-  if (content_type === 'text/plain' || content_type === 'text/rfc822-headers') return 'txt'
+  if (content_type === '' || content_type === 'text/plain' || content_type === 'text/rfc822-headers') return 'txt'
   return libmime.detectExtension(content_type)
 }

@@ -92,7 +92,7 @@ export function headerParams(fields: HeaderField[], key: string, charset?: strin
 
 /** Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads. */
 export function messageIds(value: string): string[] {
-  const ids = (value.match(/<[^<>\s]{1,996}>/g) ?? []).map((id) => id.slice(1, -1))
+  const ids = (value.match(/<[^<>\s\p{Cc}]{1,996}>/gu) ?? []).map((id) => id.slice(1, -1))
   return [...new Set(ids)].slice(-MAX_IDS)
 }
 
@@ -113,7 +113,7 @@ function headerBlock(raw: Uint8Array): Uint8Array {
 /** Some senders forget the brackets of their Message-ID; then the whole value counts. */
 function messageId(value: string | null): string | null {
   if (!value) return null
-  const id = messageIds(value)[0] ?? value.replace(/[<>\s]/g, '')
+  const id = messageIds(value)[0] ?? value.replace(/[<>\s\p{Cc}]/gu, '')
   return id.slice(0, 996) || null
 }
 

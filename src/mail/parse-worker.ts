@@ -7,8 +7,14 @@ export type ParseAnswer = { id: number; mail: ParsedMail } | { id: number; error
 
 parentPort?.on('message', async ({ id, raw }: ParseRequest) => {
   const answer = await parseMail(raw).then(
-    (mail): ParseAnswer => ({ id, mail }),
+    (mail): ParseAnswer => ({ id, mail: withOwnBytes(mail) }),
     (error: unknown): ParseAnswer => ({ id, error: error instanceof Error ? error.message : String(error) }),
   )
-  parentPort?.postMessage(answer)
+  const moved = 'mail' in answer ? answer.mail.attachments.map(({ content }) => content.buffer as ArrayBuffer) : []
+  parentPort?.postMessage(answer, moved)
 })
+
+/** Contents are views of the message: each gets bytes of its own that can move to the other thread. */
+function withOwnBytes(mail: ParsedMail): ParsedMail {
+  return { ...mail, attachments: mail.attachments.map((file) => ({ ...file, content: new Uint8Array(file.content) })) }
+}

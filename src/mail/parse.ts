@@ -13,7 +13,7 @@ export { type MailHeaders, readHeaders } from './parse-headers'
 export { UnparsableMail } from './parse-parts'
 
 export type ParsedMail = MailHeaders & {
-  /** The plain text part, or text made from the HTML; '' when there is neither. */
+  /** The plain text part, or text made from the HTML; '' when there is neither. Each form has at most 1,000,000 characters. */
   text: string
   /** As it came: sanitize it before it is shown. Null for plain mail. */
   html: string | null
@@ -32,13 +32,13 @@ export type ParsedMail = MailHeaders & {
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const root = splitParts(raw)
   const headers = readFields(root.fields, firstCharset(root))
-  const { text, html, unsigned } = readBody(root)
+  const { text, html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
   return {
     ...headers,
     text,
     html,
-    attachments: readAttachments(root, html),
+    attachments: readAttachments(root, html, cut),
     auto_reply: bounce !== null || isAutomatic(root.fields, root.content_type),
     bounce,
     reply_text: replyText(unsigned) || null,

@@ -48,7 +48,7 @@ function parseNow(raw: Uint8Array, timeout_ms: number): Promise<ParsedMail> {
     const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
     thread.on('message', onMessage).on('error', onError).on('exit', onExit)
     // A copy, so that the caller keeps its bytes when the copy moves to the worker.
-    const copy = raw.slice()
+    const copy = new Uint8Array(raw)
     const request: ParseRequest = { id, raw: copy }
     thread.postMessage(request, [copy.buffer])
   })

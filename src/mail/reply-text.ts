@@ -9,8 +9,8 @@
 /** Any of these words starts a line that announces a quote ("On ... wrote:") together with its counterpart. */
 const ATTRIBUTIONS = [
   /^On\b.{4,300}\bwrote\s*:$/,
-  /^(?:Am|Den|Le|El|Il|In data|Em|Op|Dnia|W dniu|pe|Dne|Am) .{4,300}\b(?:schrieb|skrev|a écrit|écrit|escribió|ha scritto|escreveu|schreef|pisze|napisał\(?a?\)?|napsal\(?a?\)?|kirjoitti)\b.{0,200}:$/i,
-  /^.{2,200}\b(?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|написал\(?а?\)?|пишет)\b.{0,200}:$/i,
+  /^(?:Am|Den|Le|El|Il|In data|Em|Op|Dnia|W dniu|pe|Dne|Am) .{4,300}\s(?:schrieb|skrev|a écrit|écrit|escribió|ha scritto|escreveu|schreef|pisze|napisał\(?a?\)?|napsal\(?a?\)?|kirjoitti)(?=[\s:]).{0,200}:$/i,
+  /^.{2,200}\s(?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|написал\(?а?\)?|пишет)(?=[\s:]).{0,200}:$/i,
   /^在.{4,300}写道[：:]$/,
   /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
   /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,

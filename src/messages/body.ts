@@ -1,7 +1,7 @@
 /** Message bodies: plain text or HTML in, safe HTML and plain text out (decisions.md sections 5 and 7). Pure. */
-import { convert, type FormatCallback } from 'html-to-text'
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
+import { safeHtmlToText } from './html-text'
 
 /** Both forms of a body. `body_html` may be put into a page as it is. */
 export type RenderedBody = { body_html: string; text: string }
@@ -58,8 +58,9 @@ const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
  * Time grows with the length only, whatever the input.
  */
 export function renderBody(body: string): RenderedBody {
-  if (isHtml(body)) return { body_html: sanitize(body, keepCid), text: htmlToText(body) }
-  return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
+  if (!isHtml(body)) return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
+  const body_html = sanitize(body, keepCid)
+  return { body_html, text: safeHtmlToText(body_html) }
 }
 
 /**
@@ -71,22 +72,9 @@ export function sanitizeEmailHtml(html: string, options: { cid: (content_id: str
   return sanitize(html, (src) => options.cid(decodeCid(src.slice(4))))
 }
 
-/** HTML as text: no styles or scripts, headings as written, text after `</body>` included, link targets in brackets. */
+/** HTML as text: no styles or scripts, headings as written, text after `</body>` included. */
 export function htmlToText(html: string): string {
-  return convert(limitDepth(html), {
-    wordwrap: false,
-    baseElements: { selectors: [], returnDomByDefault: true },
-    formatters: { alternative: formatAlternative },
-    selectors: [
-      { selector: 'a', options: { hideLinkHrefIfSameAsText: true, noAnchorUrl: true, ignoreHref: true } },
-      { selector: 'img', format: 'alternative' },
-      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
-      ...['script', 'style', 'title', 'template', 'noscript', 'head > base'].map((selector) => ({
-        selector,
-        format: 'skip',
-      })),
-    ],
-  }).trim()
+  return safeHtmlToText(sanitize(html, keepCid))
 }
 
 /** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
@@ -175,10 +163,10 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
         if (!href || !isSafeLink(href)) return { tagName, attribs }
         return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
       },
-      img: (tagName, { src = '', ...attribs }) => {
+      img: (tagName, { src = '', referrerpolicy: _, loading: __, ...attribs }) => {
         const safe = /^cid:/i.test(src.trim()) ? embedded(src.trim()) : isSafeImage(src.trim()) ? src.trim() : null
         if (safe === null) return { tagName, attribs: {} }
-        return { tagName, attribs: { ...attribs, src: safe, referrerpolicy: 'no-referrer', loading: 'lazy' } }
+        return { tagName, attribs: { src: safe, ...attribs, referrerpolicy: 'no-referrer', loading: 'lazy' } }
       },
     },
     exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src,
@@ -222,9 +210,4 @@ function limitDepth(html: string): string {
 
 function sides(name: string): string[] {
   return [name, ...['top', 'right', 'bottom', 'left'].map((side) => `${name}-${side}`)]
-}
-
-const formatAlternative: FormatCallback = (element, _walk, builder) => {
-  const text: unknown = element.attribs?.alt
-  if (typeof text === 'string') builder.addInline(text.trim())
 }

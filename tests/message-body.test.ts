@@ -1,0 +1,183 @@
+/** What of a body reaches a page, and what it says in plain text. */
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { htmlToText, isBlank, renderBody, sanitizeEmailHtml } from '../src/messages/body'
+
+const LINK = 'rel="noopener noreferrer nofollow" target="_blank"'
+const ATTACHMENT = 'http://localhost:3000/api/v1/attachments/0197c3f1-0000-7000-8000-000000000000/content'
+
+const sanitize = (html: string) => sanitizeEmailHtml(html, { cid: () => null })
+
+describe('plain text', () => {
+  test.each([
+    ['a < b & "c"', 'a &lt; b &amp; &quot;c&quot;'],
+    ['one\r\ntwo\n\nthree', 'one<br>\ntwo<br>\n<br>\nthree'],
+    [
+      'see https://x.org/a?b=1&c=2.',
+      `see <a href="https://x.org/a?b=1&amp;c=2" ${LINK}>https://x.org/a?b=1&amp;c=2</a>.`,
+    ],
+    ['write to ann@x.org', `write to <a href="mailto:ann@x.org" ${LINK}>ann@x.org</a>`],
+    ['<script>alert(1)</script>', '&lt;script&gt;alert(1)&lt;/script&gt;'],
+    ['Ann <ann@x.org> and a <b c', `Ann &lt;<a href="mailto:ann@x.org" ${LINK}>ann@x.org</a>&gt; and a &lt;b c`],
+    ['javascript://x.org/%0aalert(1)', 'javascript://x.org/%0aalert(1)'],
+  ])('%p is escaped, its line breaks kept, its links made', (body, expected) => {
+    expect(renderBody(body)).toEqual({ body_html: expected, text: body.replaceAll('\r\n', '\n') })
+  })
+})
+
+describe('HTML', () => {
+  test.each([
+    ['a script', '<p>a</p><script>alert(1)</script>', '<p>a</p>'],
+    ['a style element', '<style>p{display:none}</style><p>a</p>', '<p>a</p>'],
+    ['an event handler', '<p onclick="alert(1)">a</p>', '<p>a</p>'],
+    ['a form', '<form action="/x"><input name="a"><b>a</b></form>', '<b>a</b>'],
+    ['a frame', '<p>a</p><iframe src="https://x.org">b</iframe>', '<p>a</p>'],
+    ['a script address', '<a href="javascript:alert(1)">a</a>', '<a>a</a>'],
+    ['an encoded script address', '<a href="java&#10;script:alert(1)">a</a>', '<a>a</a>'],
+    ['a relative address', '<a href="/logout">a</a>', '<a>a</a>'],
+    ['an address without scheme', '<a href="//evil.org">a</a>', '<a>a</a>'],
+    ['an overlay', '<p style="position:fixed;z-index:9;top:0;color:red">a</p>', '<p style="color:red">a</p>'],
+    ['hidden text', '<p style="display:none;visibility:hidden;opacity:0;font-size:0;width:0px">a</p>', '<p>a</p>'],
+    ['a moved box', '<p style="margin:-9px;text-indent:-9999px;padding:2px">a</p>', '<p style="padding:2px">a</p>'],
+    [
+      'a loading style',
+      '<p style="background:url(https://x.org);background-color:#fff">a</p>',
+      '<p style="background-color:#fff">a</p>',
+    ],
+    ['an id', '<p id="app" class="modal">a</p>', '<p>a</p>'],
+    ['an SVG', '<svg><style><img src=x onerror=alert(1)></style></svg><p>a</p>', '<p>a</p>'],
+    ['an open element', '<p><b>a', '<p><b>a</b></p>'],
+  ])('%s does not reach the page', (_, html, expected) => {
+    expect(renderBody(html).body_html).toBe(expected)
+  })
+
+  test('links open elsewhere and tell nothing', () => {
+    const { body_html } = renderBody('<a href="https://x.org" target="_top" rel="opener">a</a>')
+    expect(body_html).toBe(`<a href="https://x.org" ${LINK}>a</a>`)
+  })
+
+  test.each([
+    ['https://x.org/a.png', true],
+    [`${ATTACHMENT}?signature=a-b_c&amp;expires=1`, true],
+    ['data:image/png;base64,AA==', true],
+    ['cid:a@b', true],
+    ['http://x.org/a.png', false],
+    ['data:image/svg+xml;base64,AA==', false],
+    ['data:text/html;base64,AA==', false],
+    ['/api/v1/auth/logout', false],
+    ['javascript:alert(1)', false],
+  ])('an image at %p is shown: %p', (src, expected) => {
+    const image = `<img src="${src}" referrerpolicy="no-referrer" loading="lazy" />`
+    expect(renderBody(`<p>a</p><img src="${src}" onerror="x">`).body_html).toBe(`<p>a</p>${expected ? image : ''}`)
+  })
+
+  test('an image within an email points to its attachment, or goes', () => {
+    const html = '<img src="cid:a%40b"><img src="cid:unknown">'
+    const cid = (id: string) => (id === 'a@b' ? ATTACHMENT : null)
+    expect(sanitizeEmailHtml(html, { cid })).toBe(
+      `<img src="${ATTACHMENT}" referrerpolicy="no-referrer" loading="lazy" />`,
+    )
+  })
+
+  test('what is safe stays as it is when it is sanitized again', () => {
+    const piece = fc.constantFrom(
+      ...[
+        '<p>',
+        '</p>',
+        '<b',
+        '>',
+        '<',
+        '&',
+        '&lt;',
+        '&amp;lt;',
+        '"',
+        "'",
+        '<a href="https://x.org/?a=1&b=2">',
+        '</a>',
+      ],
+      ...[
+        '<img src="https://x.org/a.png" alt="<b>">',
+        '<td>',
+        '<table>',
+        '<ul><li>',
+        '<style>',
+        '</style>',
+        '<!--',
+        '-->',
+      ],
+      ...[
+        '<svg>',
+        '<math>',
+        '<script>',
+        '</script>',
+        '<textarea>',
+        '<p style="color:red;margin:1px',
+        '">',
+        '\u00a0',
+        '<br/>',
+      ],
+      ...['text', ' ', '\n', '<title>', '<noscript>', '<![CDATA[', ']]>', '<?x', '=', 'onerror=x', '<font color=red>'],
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const once = sanitize(pieces.join(''))
+        expect(sanitize(once)).toBe(once)
+        expect(once).not.toMatch(/<(?!\/?[a-z][a-z0-9]*(?: [a-z]+="[^"<>]*")*(?: \/)?>)/)
+        expect(once).not.toMatch(/<(?:script|style|svg|math|textarea|title)|<[^>]* on/i)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('HTML as text', () => {
+  test.each([
+    ['<h1>Title</h1><p>a&nbsp;b<br>c</p>', 'Title\n\na b\nc'],
+    ['<ul><li>a<li>b<ol start="3"><li>c</ol></ul>', '* a\n* b\n  3. c'],
+    ['<table><tr><th>a<th>b<tr><td>c<td>d</table>', 'a b\nc d'],
+    ['<p>before</p><blockquote>quoted<p>more</p></blockquote><p>behind</p>', 'before\n\n> quoted\n>\n> more\n\nbehind'],
+    ['<a href="https://x.org/">x.org</a> <a href="https://y.org/a">here</a>', 'x.org here <https://y.org/a>'],
+    ['<pre>a\n  b</pre>', 'a\n  b'],
+    ['a <b>bold</b>, <i>italic</i>word <img src="https://x.org/a.png" alt="Logo">', 'a bold, italicword Logo'],
+    ['<title>t</title><style>s{}</style><script>x</script><p>1 &lt; 2 &amp;amp; 3</p>', '1 < 2 &amp; 3'],
+  ])('%p reads well', (html, expected) => {
+    expect(htmlToText(html)).toBe(expected)
+  })
+})
+
+test.each([
+  ['', true],
+  [' \r\n\t\u00a0\u200b\ufeff', true],
+  ['&nbsp; &#160;', true],
+  ['<p>&nbsp;</p><br>\u200b', true],
+  ['<img>', true],
+  ['<img src="javascript:x">', true],
+  ['<p><script>a</script></p>', true],
+  ['<img src="cid:a">', false],
+  ['<p>.</p>', false],
+  ['<', false],
+  ['\u{1F600}', false],
+])('%p is blank: %p', (body, expected) => {
+  expect(isBlank(body)).toBe(expected)
+})
+
+test.each([
+  ['open brackets', '<'],
+  ['ampersands', '&'],
+  ['elements', '<b>'],
+  ['divisions', '<div>'],
+  ['lists', '<ul><li>'],
+  ['quotes', '<blockquote>x<br>'],
+  ['links within links', '<a href="https://x.org">'],
+  ['tables within tables', '<table><tr><td>'],
+  ['comments', '<!--'],
+  ['broken attributes', '<p title="'],
+  ['URLs', 'http://a.b/c?d='],
+  ['labels', 'xn--a.'],
+  ['mail addresses', 'a@'],
+  ['brackets behind a scheme', 'x://((('],
+])('a body of a million characters of %s is rendered', (_, piece) => {
+  const body = piece.repeat(1_000_000 / piece.length)
+  expect(renderBody(body).body_html.length).toBeLessThan(10_000_000)
+  expect(isBlank(body)).toBeBoolean()
+})
