@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection, driverPool } from '../src/db/client'
 import { newId } from '../src/db/columns'
+import { claim, renew } from '../src/outbox/claim'
 import { drainOutbox, startDrain } from '../src/outbox/drain'
 import { enqueueWork } from '../src/outbox/enqueue'
 import { type Attempt, inBatch, type Job } from '../src/outbox/job'
@@ -169,6 +170,32 @@ test('a lease that holds is respected, one that ran out is taken by whoever come
   expect((await rowsLeft()).map((row) => row.id)).toEqual([held!])
 })
 
+test('a row that another process is taking just now is left to it, without waiting', async () => {
+  const [taken, free] = await enqueue('email', 2)
+  await inTransaction(scope, async ({ sql }) => {
+    await sql`select from outbox where id = ${taken!} for update`
+    await drainOutbox(connection(), { email: resultsBy('a') })
+  })
+  expect((await results()).map((row) => row.id)).toEqual([free!])
+  expect(await rowsLeft()).toMatchObject([{ id: taken, claims: 0 }])
+})
+
+test('a lease is renewed while it holds, and never after it ran out', async () => {
+  const lane_id = newId()
+  const [held, lost] = await enqueue('email', 2, lane_id)
+  const jobs = await claim(scope.sql, 'email', [{ lane_id, room: 2 }])
+  expect(jobs).toHaveLength(2)
+  await scope.sql`update outbox set lease_until = now() + interval '5 s' where id = ${held!}`
+  await scope.sql`update outbox set lease_until = now() - interval '1 ms' where id = ${lost!}`
+  await renew(scope.sql, jobs)
+  const rows = await scope.sql`
+    select id, lease_until > now() + interval '30 s' as renewed from outbox order by id`
+  expect([...rows]).toEqual([
+    { id: held, renewed: true },
+    { id: lost, renewed: false },
+  ])
+})
+
 test('a worker that was frozen past its lease changes nothing when it comes back', async () => {
   const [id] = await enqueue('email', 1)
   const frozen = gate()
@@ -191,23 +218,6 @@ test('a worker that was frozen past its lease changes nothing when it comes back
   second.open()
   await other
   expect(await results()).toEqual([{ id: id!, worker: 'the other one' }])
-})
-
-test('an outcome is written when the connection was lost meanwhile, once', async () => {
-  const [id] = await enqueue('email', 1)
-  let tries = 0
-  await drainOutbox(connection(), {
-    email: async (job) => ({
-      type: 'done',
-      settle: async ({ sql }) => {
-        await sql`insert into results values (${job.id}, ${++tries})`
-        if (tries === 1) await sql`select pg_terminate_backend(pg_backend_pid())`
-      },
-    }),
-  })
-  expect(tries).toBe(2)
-  expect(await results()).toEqual([{ id: id!, worker: '2' }])
-  expect(await rowsLeft()).toHaveLength(0)
 })
 
 test('several drains share the work: no row is done twice', async () => {
@@ -360,4 +370,21 @@ test('settled jobs are reported', async () => {
   const settled: unknown[] = []
   await drainOutbox(connection(), { email: resultsBy('a') }, { on_settled: (kind, id) => settled.push([kind, id]) })
   expect(settled).toEqual([['email', id]])
+})
+
+test('an outcome is written when the connection was lost meanwhile, once', async () => {
+  const [id] = await enqueue('email', 1)
+  let tries = 0
+  await drainOutbox(connection(), {
+    email: async (job) => ({
+      type: 'done',
+      settle: async ({ sql }) => {
+        await sql`insert into results values (${job.id}, ${++tries})`
+        if (tries === 1) await sql`select pg_terminate_backend(pg_backend_pid())`
+      },
+    }),
+  })
+  expect(tries).toBe(2)
+  expect(await results()).toEqual([{ id: id!, worker: '2' }])
+  expect(await rowsLeft()).toHaveLength(0)
 })

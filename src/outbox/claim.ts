@@ -18,41 +18,48 @@ const HEAD_ROWS = 1000
 const WALK_LANES = 2000
 const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
 
-/** A lane with due work; `failing` when its oldest due row has failed before. */
-export type DueLane = { lane_id: string; failing: boolean }
+/** A lane with due work; `failing` when it has work that failed before. */
+export type DueLane = { lane_id: string; failing: boolean; oldest_s: number }
 
 /**
  * The lanes that have due work. The oldest due rows tell them all, unless there is a backlog: then every lane of the
  * outbox is visited once, which costs by the lane and not by the row, so nobody's backlog hides the others.
+ * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
  */
 export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
   const head = await sql<(DueLane & { rows: number })[]>`
-    select lane_id, bool_or(attempts > 0) as failing, count(*) as rows from (
-      select lane_id, attempts from outbox
+    select lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s,
+      count(*) as rows
+    from (
+      select lane_id, attempts, run_at from outbox
       where kind = ${kind} and run_at <= now() and lease_until <= now() order by run_at limit ${HEAD_ROWS}
     ) as head
     group by lane_id`
   const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
-  return seen < HEAD_ROWS ? head : walkLanes(sql, kind)
+  const lanes = seen < HEAD_ROWS ? [...head] : await walkLanes(sql, kind)
+  return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
 }
 
 async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
   const due: DueLane[] = []
   for (let after = FIRST_LANE; ; ) {
-    const walked = await sql<{ lane_id: string; failing: boolean | null }[]>`
+    const walked = await sql<{ lane_id: string; failing: boolean | null; oldest_s: number | null }[]>`
       with recursive lane (lane_id, place) as (
         (select lane_id, 1 from outbox where lane_id > ${after} order by lane_id limit 1)
         union all
         select (select o.lane_id from outbox o where o.lane_id > lane.lane_id order by o.lane_id limit 1), place + 1
         from lane where lane.lane_id is not null and place < ${WALK_LANES}
       )
-      select lane_id, (
-        select o.attempts > 0 from outbox o
+      select lane_id, first.failing, first.oldest_s from lane left join lateral (
+        select o.attempts > 0 as failing, extract(epoch from o.run_at)::float8 as oldest_s from outbox o
         where o.lane_id = lane.lane_id and o.kind = ${kind} and o.run_at <= now() and o.lease_until <= now()
         order by o.run_at limit 1
-      ) as failing
-      from lane where lane_id is not null`
-    for (const { lane_id, failing } of walked) if (failing !== null) due.push({ lane_id, failing })
+      ) as first on true
+      where lane_id is not null
+      order by place`
+    for (const { lane_id, failing, oldest_s } of walked) {
+      if (failing !== null && oldest_s !== null) due.push({ lane_id, failing, oldest_s })
+    }
     if (walked.length < WALK_LANES) return due
     after = walked[walked.length - 1]!.lane_id
   }

@@ -18,12 +18,15 @@ export type LaneLimits = {
 
 /** After this long an attempt holds a suspect's slot, so that hanging endpoints leave the slots of the others. */
 const SLOW_MS = 1000
-/** Found slow on the way, attempts can exceed `suspect_slots` this many times before nothing new is begun. */
+/** Attempts found slow on the way can exceed `suspect_slots` this many times before no unknown lane is tried. */
 const OVERFLOW = 10
 /** Lanes remembered. Forgetting one means that it starts anew. */
 const LANES = 20_000
 
-type Lane = { in_flight: number; limit: number; suspect: boolean }
+/** What the last attempt of a lane told. */
+export type Health = 'good' | 'unknown' | 'suspect'
+
+type Lane = { in_flight: number; limit: number; health: Health }
 
 /** A slot in use. `leave` when the attempt has ended, once; `healthy` undefined says nothing about the lane. */
 export type Slot = { leave(healthy: boolean | undefined): void }
@@ -35,25 +38,28 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
   const in_flight = { trusted: 0, suspect: 0 }
 
   return {
+    health: (lane_id: string): Health => known.get(lane_id)?.health ?? 'unknown',
+
     /**
      * Shares free slots among lanes that have due work, in their order.
      * @param most rows wanted at most
      */
     share(due: Iterable<DueLane>, most: number): LaneRoom[] {
       const rooms: LaneRoom[] = []
-      const overflow = suspect_slots * OVERFLOW - in_flight.suspect
-      let trusted = Math.min(slots - in_flight.trusted, overflow, most)
-      let suspect = Math.min(suspect_slots - in_flight.suspect, most)
+      const free = { trusted: slots - in_flight.trusted, suspect: suspect_slots - in_flight.suspect }
+      let strangers = suspect_slots * OVERFLOW - in_flight.suspect
+      let left = most
       for (const { lane_id, failing } of due) {
-        if (trusted <= 0 && suspect <= 0) break
+        if (left <= 0 || (free.trusted <= 0 && free.suspect <= 0)) break
         const lane = known.get(lane_id) ?? remember(lane_id, failing)
-        const room = Math.min(lane.limit - lane.in_flight, lane.suspect ? suspect : trusted, most)
+        const side = sideOf(lane)
+        const bound = lane.health === 'unknown' ? Math.min(free[side], strangers) : free[side]
+        const room = Math.min(lane.limit - lane.in_flight, bound, left)
         if (room <= 0) continue
         rooms.push({ lane_id, room })
-        most -= room
-        if (lane.suspect) suspect -= room
-        else trusted -= room
-        if (most <= 0) break
+        left -= room
+        free[side] -= room
+        if (lane.health === 'unknown') strangers -= room
       }
       return rooms
     },
@@ -61,12 +67,12 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
     /** Takes a slot for an attempt that begins now. */
     enter(lane_id: string): Slot {
       const lane = known.get(lane_id) ?? remember(lane_id, false)
-      let side: keyof typeof in_flight = lane.suspect ? 'suspect' : 'trusted'
+      let side = sideOf(lane)
       let left = false
       lane.in_flight++
       in_flight[side]++
       const slow = setTimeout(() => {
-        lane.suspect = true
+        lane.health = 'suspect'
         in_flight[side]--
         side = 'suspect'
         in_flight[side]++
@@ -79,18 +85,20 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
           lane.in_flight--
           in_flight[side]--
           if (healthy === undefined) return
-          lane.suspect = !healthy
+          lane.health = healthy ? 'good' : 'suspect'
           lane.limit = healthy ? Math.min(lane.limit + 1, lane_slots) : 1
         },
       }
     },
-
-    in_flight,
   }
 
   function remember(lane_id: string, failing: boolean): Lane {
-    const lane = { in_flight: 0, limit: 1, suspect: failing }
+    const lane: Lane = { in_flight: 0, limit: 1, health: failing ? 'suspect' : 'unknown' }
     known.set(lane_id, lane)
     return lane
   }
+}
+
+function sideOf({ health }: Lane): 'trusted' | 'suspect' {
+  return health === 'suspect' ? 'suspect' : 'trusted'
 }

@@ -35,8 +35,8 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
     )
   return {
     async stop() {
-      const meta = await listening
-      await meta?.unlisten()
+      // Without a connection there is nothing to end.
+      await (await listening)?.unlisten().catch(() => {})
     },
   }
 }

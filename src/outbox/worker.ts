@@ -16,8 +16,11 @@ export type WorkerOptions = {
 
 /** Rows leased by one statement. */
 const CLAIM_MOST = 100
-/** Attempts running or waiting to be settled; beyond, the database is too slow for more. */
-const RUNNING_MOST = 2000
+/**
+ * Attempts running or waiting to be settled. Bun sends at most BUN_CONFIG_MAX_HTTP_REQUESTS requests at once (2,048,
+ * set by the launcher); one beyond would wait while its time runs.
+ */
+const RUNNING_MOST = 1500
 /** Claims follow each other at this distance, so that they take many rows at a time. */
 const CLAIM_EVERY_MS = 5
 /** Looking for lanes takes at most a tenth of the time. */
@@ -96,7 +99,10 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
     const all = Promise.all([...running.values()].map((run) => run.ended))
     await Promise.race([all, sleep(timeout_ms, undefined, { ref: false })])
     const left = [...running.keys()]
-    if (left.length > 0) await release(sql, left)
+    if (left.length === 0) return
+    await release(sql, left).catch((error) => {
+      log.warn({ kind, error: safeError(error) }, 'leases cannot be released and will run out')
+    })
   }
 
   function soon(): void {
@@ -142,15 +148,24 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
     }
     is_stale = false
     try {
-      const found = new Map((await findDueLanes(sql, kind)).map((lane) => [lane.lane_id, lane]))
-      for (const lane_id of due.keys()) if (!found.has(lane_id)) due.delete(lane_id)
-      for (const [lane_id, lane] of found) if (!due.has(lane_id)) due.set(lane_id, lane)
+      order(await findDueLanes(sql, kind))
     } catch (error) {
       is_stale = true
       throw error
     }
     const ended_ms = performance.now()
     look_at_ms = ended_ms + Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+  }
+
+  /** Unknown lanes come first, once; lanes that wait already keep their turn; others queue behind them. */
+  function order(found: DueLane[]): void {
+    const lane_of = new Map(found.map((lane) => [lane.lane_id, lane]))
+    const waiting = [...due.keys()].flatMap((lane_id) => lane_of.get(lane_id) ?? [])
+    const fresh = found.filter((lane) => !due.has(lane.lane_id))
+    const unknown = fresh.filter((lane) => lanes.health(lane.lane_id) === 'unknown')
+    const others = fresh.filter((lane) => lanes.health(lane.lane_id) !== 'unknown')
+    due.clear()
+    for (const lane of [...unknown, ...waiting, ...others]) due.set(lane.lane_id, lane)
   }
 
   function begin(job: Job): void {
