@@ -7,6 +7,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import postgres from 'postgres'
 import { EmbeddedError, startEmbedded } from '../src/db/embedded'
+import { nativeFolder, prepareHome, preparePrograms } from '../src/db/embedded-home'
 
 const is_root = process.getuid?.() === 0
 const on_linux = process.platform === 'linux'
@@ -232,6 +233,20 @@ test.skipIf(!is_root)('as root a folder under a closed one works, and a link say
 
   fs.rmSync(elsewhere, { recursive: true })
   await expectRefusal(data_dir, /is missing: .* points to/)
+})
+
+test.skipIf(!is_root)('as root programs that the server cannot reach are copied to where it can', async () => {
+  const closed = freshDir()
+  fs.mkdirSync(closed, { mode: 0o700 })
+  const native = await nativeFolder()
+  spawnSync('cp', ['-a', path.dirname(native), path.join(closed, 'package')])
+  const home = prepareHome(freshDir(), 5432)
+
+  const programs = preparePrograms(home, path.join(closed, 'package/native'))
+  expect(programs.startsWith(home.dir)).toBe(true)
+  fs.rmSync(closed, { recursive: true })
+  const version = spawnSync(path.join(programs, 'postgres'), ['-V'], { ...home.user, cwd: '/', encoding: 'utf8' })
+  expect(version.stdout).toContain('PostgreSQL')
 })
 
 test.skipIf(!is_root)('as root a folder that only root may enter is opened to the server alone', async () => {

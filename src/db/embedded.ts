@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { log } from '../log'
-import { EmbeddedError, type Home, prepareHome, preparePrograms } from './embedded-home'
+import { EmbeddedError, type Home, nativeFolder, prepareHome, preparePrograms } from './embedded-home'
 import { answers, type Connection, OWNER, SERVER_WAIT_MS, type Settings, startServer } from './embedded-server'
 import { lockFile, lockHolder } from './file-lock'
 
@@ -89,7 +89,7 @@ async function becomeOwner(home: Home, join: Connection | undefined): Promise<nu
 
 /** Keeps the server running until the function it returns is called. */
 async function superviseServer(home: Home, settings: Settings, connection: Connection, owner_lock: number) {
-  const programs = await preparePrograms(home)
+  const programs = preparePrograms(home, await nativeFolder())
   let stopping = false
   let server = await startServer(home, programs, settings, connection)
 
