@@ -86,7 +86,7 @@ function toFault({ type, path, value, schema: raw }: RawFault, order: string[]):
   if (length_fault) return { path, position, code: 'VALIDATION_ERROR', message: length_fault }
   const counts = type === ValueErrorType.ArrayMaxItems || type === ValueErrorType.ArrayMinItems
   const code = counts ? 'VALIDATION_ERROR' : (schema.code ?? 'VALIDATION_ERROR')
-  const message = schema.fault ?? schema.length_fault ?? (schema.code && ERRORS[schema.code][1]) ?? 'is not valid'
+  const message = schema.fault ?? (schema.code && ERRORS[schema.code][1]) ?? schema.length_fault ?? 'is not valid'
   return { path, position, code, message }
 }
 
