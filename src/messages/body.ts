@@ -182,7 +182,7 @@ function isSafeLink(href: string): boolean {
 function isSafeImage(src: string): boolean {
   if (/^https:\/\//i.test(src)) return true
   if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return true
-  return /^http:\/\/[^/?#\\]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content(?:\?[\w=&.-]*)?$/i.test(src)
+  return /^http:\/\/[^?#\\"\s]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content(?:\?[\w=&.-]*)?$/i.test(src)
 }
 
 function keepCid(src: string): string {
