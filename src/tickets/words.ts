@@ -54,10 +54,9 @@ export function startVector(organization_number: number, limit: number) {
     return true
   }
   return {
-    /** The code is one word of its own, which no word of a text can be. */
     addCode(code: string) {
       position += 1
-      add(code.toLowerCase())
+      add(codeWord(code))
     },
     /** False when the document is full. */
     addText(text: string) {
@@ -88,10 +87,15 @@ export function toTsquery(organization_number: number, search: string): string |
     .map(({ text, words, is_quoted }, index) => {
       const phrase = words.map((word) => lexeme(organization_number, word)).join(' <-> ')
       const prefix = index === terms.length - 1 && !is_quoted ? ':*' : ''
-      const code = text.match(CODE)?.[1]?.toLowerCase()
-      return code ? `(${lexeme(organization_number, code)} | ${phrase}${prefix})` : `(${phrase}${prefix})`
+      const code = text.match(CODE)?.[1]
+      return code ? `(${lexeme(organization_number, codeWord(code))} | ${phrase}${prefix})` : `(${phrase}${prefix})`
     })
     .join(' & ')
+}
+
+/** A word that no text has, nor the beginning of one: other words never find a ticket by its code. */
+function codeWord(code: string): string {
+  return `#${code.toLowerCase()}`
 }
 
 function lexeme(organization_number: number, word: string): string {
