@@ -44,7 +44,7 @@ async function run(args: string[]): Promise<number> {
     const server = await startServer(dir)
     try {
       const template = await createTemplate(server.url)
-      return stopped.signal.aborted ? 1 : await runTests(args, template, stopped.signal)
+      return stopped.signal.aborted ? exitCode(stopped.signal.reason) : await runTests(args, template, stopped.signal)
     } finally {
       await server.stop()
     }
@@ -95,12 +95,17 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
     }
   })
   const code = await new Promise<number>((resolve) => {
-    tests.on('close', (status, signal) => resolve(status ?? 128 + (signal ? os.constants.signals[signal] : 0)))
+    tests.on('close', (status, signal) => resolve(status ?? exitCode(signal)))
   })
   // An error outside of a test fails the run without being counted by Bun.
   const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
   console.log(`${counts.pass} passed, ${failed} failed`)
   return code
+}
+
+/** As the shell tells the end by a signal. */
+function exitCode(signal: NodeJS.Signals | null): number {
+  return signal ? 128 + os.constants.signals[signal] : 1
 }
 
 function freePort(): Promise<number> {

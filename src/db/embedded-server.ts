@@ -12,7 +12,13 @@ export type Settings = Record<string, string>
 /** What postgres.js needs to connect. */
 export type Connection = { path: string; database: string; username: string }
 
-export type Server = { process: ChildProcess; ended: Promise<number | null> }
+export type Server = {
+  process: ChildProcess
+  /** The exit status, once it has ended. */
+  ended: Promise<number | null>
+  /** Where its part of the log begins, in bytes. */
+  log_start: number
+}
 
 /** The superuser of the database, and the only one. */
 export const OWNER = 'deskwire'
@@ -100,7 +106,11 @@ function createOrCheckData(home: Home, programs: string, settings: Settings) {
   args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
   if (settings.fsync === 'off') args.push('--no-sync')
   const result = spawnSync(`${programs}/initdb`, args, { ...home.user, cwd: home.dir, encoding: 'utf8' })
-  if (result.status !== 0) throw new EmbeddedError(`the database cannot be created: ${lastError(result.stderr)}`)
+  if (result.status !== 0) {
+    fs.rmSync(unfinished, { recursive: true, force: true })
+    // What fails first is the reason, the rest follows from it.
+    throw new EmbeddedError(`the database cannot be created: ${errorsIn(result.stderr).at(0)}`)
+  }
   fs.rmSync(home.data, { recursive: true, force: true })
   fs.renameSync(unfinished, home.data)
 }
@@ -123,6 +133,7 @@ exit $status`
 
 function spawnServer(home: Home, programs: string, settings: Settings, server_lock: number): Server {
   const log_file = openLog(home)
+  const log_start = fs.fstatSync(log_file).size
   const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const command = [`${programs}/postgres`, '-D', home.data, ...parameters]
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', ...command], {
@@ -138,7 +149,7 @@ function spawnServer(home: Home, programs: string, settings: Settings, server_lo
     child.on('exit', resolve)
     child.on('error', () => resolve(null))
   })
-  return { process: child, ended }
+  return { process: child, ended, log_start }
 }
 
 function openLog(home: Home): number {
@@ -159,8 +170,10 @@ async function untilReady(home: Home, server: Server, connection: Connection) {
   })
   const end = Date.now() + SERVER_WAIT_MS
   while (!(fs.existsSync(connection.path) && (await answers(connection)))) {
-    if (ended)
-      throw new EmbeddedError(`PostgreSQL does not start: ${lastError(fs.readFileSync(logFile(home), 'utf8'))}`)
+    if (ended) {
+      const output = fs.readFileSync(logFile(home)).subarray(server.log_start).toString()
+      throw new EmbeddedError(`PostgreSQL does not start: ${errorsIn(output).at(-1)}`)
+    }
     if (Date.now() > end) {
       server.process.stdin?.end()
       throw new EmbeddedError(`PostgreSQL does not answer, see ${logFile(home)}`)
@@ -183,9 +196,9 @@ export async function answers(connection: Connection): Promise<boolean> {
   }
 }
 
-/** The line that says why: the last one that PostgreSQL marks as an error, else the last one. */
-function lastError(output: string): string {
+/** The lines that PostgreSQL marks as errors; when there is none, the last one. */
+function errorsIn(output: string): string[] {
   const lines = output.trim().split('\n')
-  const line = lines.findLast((candidate) => /(FATAL|PANIC|error):/.test(candidate)) ?? lines.at(-1) ?? ''
-  return line.replace(/^.*?(FATAL|PANIC|error):\s*/, '')
+  const errors = lines.filter((line) => /(FATAL|PANIC|error):/.test(line))
+  return (errors.length > 0 ? errors : lines.slice(-1)).map((line) => line.replace(/^.*?(FATAL|PANIC|error):\s*/, ''))
 }
