@@ -18,6 +18,8 @@ export type Service = {
   output(): string
   /** A request as the admin. */
   call(method: string, path: string, body?: unknown): Promise<Answer>
+  /** Of the admin, once something was called. */
+  token(): string
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | null>
   /** SIGKILL, and waits for the end. */
@@ -77,6 +79,7 @@ export async function startService(env: Record<string, string>): Promise<Service
     smtp_port: Number(smtp_port),
     process: child,
     output: () => output,
+    token: () => token,
     async call(method, path, body) {
       if (!token) token = (await send('POST', '/auth/login', ADMIN)).body.access_token
       return send(method, path, body)
