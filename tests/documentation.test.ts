@@ -142,7 +142,7 @@ describe('the document', () => {
       additionalProperties: true,
       properties: {
         name: { type: 'string', minLength: 1, maxLength: 64, description: 'Unique without regard to case' },
-        color: { type: 'string', minLength: 0, maxLength: 64, description: 'Hex colour code #RRGGBB' },
+        color: { type: 'string', pattern: '^#[0-9A-Fa-f]{6}$', description: 'Hex colour code #RRGGBB' },
         description: { type: 'string', minLength: 0, maxLength: 500 },
       },
     } as Schema)

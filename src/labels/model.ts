@@ -2,11 +2,9 @@ import { Type } from '@sinclair/typebox'
 import { body, Instant, nullable, optional, orNull, text, Uuid } from '../model'
 
 const name = text({ min: 1, max: 64, description: 'Unique without regard to case' })
-const color = text({
-  max: 64,
-  rule: (value) => /^#[0-9A-Fa-f]{6}$/.test(value),
+const color = Type.String({
+  pattern: '^#[0-9A-Fa-f]{6}$',
   code: 'INVALID_COLOR',
-  trim: false,
   description: 'Hex colour code #RRGGBB',
 })
 const description = text({ max: 500 })

@@ -29,13 +29,18 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 
 /** `is_default: true` moves the default here. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
-  const { smtp, is_default, ...fields } = changes
+  const { smtp, is_default, name, ...fields } = changes
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const updated = await db
       .update(mailboxes)
-      .set({ ...fields, ...(smtp !== undefined && smtpColumns(smtp)), updated_at: sql`now()` })
+      .set({
+        ...fields,
+        ...(name !== undefined && { name: name || null }),
+        ...(smtp !== undefined && smtpColumns(smtp)),
+        updated_at: sql`now()`,
+      })
       .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
       .returning({ id: mailboxes.id })
       .catch(addressExists)
