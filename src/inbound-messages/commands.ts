@@ -4,8 +4,9 @@ import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide, senderOf } from '../mail/decide'
 import { fileMessage } from '../mail/file'
-import { parse, storeParts } from '../mail/receive'
-import { inTransaction, type Scope } from '../scope'
+import { fileWithParts, parse } from '../mail/receive'
+import { asIds } from '../model'
+import type { Scope } from '../scope'
 import type { InboundMessage, InboundOptions } from './model'
 import { getInboundMessage } from './queries'
 
@@ -17,8 +18,11 @@ type Mailbox = { id: string; address: string }
  * @throws BAD_REQUEST, PAYLOAD_TOO_LARGE (while reading), MAILBOX_NOT_FOUND, VALIDATION_ERROR without a mailbox
  */
 export async function importMessage(scope: Scope, request: Request, options: InboundOptions): Promise<InboundMessage> {
-  const mailbox = await requireMailbox(scope, options.mailbox_id)
-  const raw = await readOriginal(request)
+  const { mailbox_id } = options
+  if (!mailbox_id) throw fieldError('VALIDATION_ERROR', '/query/mailbox_id', 'is required')
+  const body = requireEmail(request)
+  const mailbox = await requireMailbox(scope, mailbox_id)
+  const raw = await readOriginal(body)
   const inbound = await parse(raw, mailbox.address, null)
   const decision = await decide(scope, inbound)
   if (options.dry_run) {
@@ -37,12 +41,11 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
       message_id: 'message_id' in decision ? decision.message_id : null,
     }
   }
-  const parts = await storeParts(scope, inbound, decision)
   const ledger_id = newId()
   const key = `inbound/${ledger_id}`
   await scope.sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
   await storage().put(key, raw)
-  await inTransaction(scope, async (scope) => {
+  await fileWithParts(scope, inbound, decision, async (scope, parts) => {
     const { sql, organization_id } = scope
     await sql`delete from storage_removals where storage_key = ${key}`
     await sql`
@@ -55,22 +58,25 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   return getInboundMessage(scope, ledger_id)
 }
 
-async function requireMailbox({ sql, organization_id }: Scope, id: string | undefined): Promise<Mailbox> {
-  if (!id) throw fieldError('VALIDATION_ERROR', '/query/mailbox_id', 'is required')
+async function requireMailbox({ sql, organization_id }: Scope, id: string): Promise<Mailbox> {
   const [mailbox] = await sql<Mailbox[]>`
-    select id, address from mailboxes where organization_id = ${organization_id} and id = ${id}`
+    select id, address from mailboxes where organization_id = ${organization_id} and id = ${asIds([id])[0] ?? null}`
   if (!mailbox) throw unknownIds('MAILBOX_NOT_FOUND', '/query/mailbox_id', [id])
   return mailbox
 }
 
-async function readOriginal(request: Request): Promise<Uint8Array> {
+function requireEmail(request: Request): ReadableStream<Uint8Array> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type !== 'message/rfc822' || !request.body) {
     throw new ApiError('BAD_REQUEST', { reason: 'The body must be an email, with Content-Type message/rfc822' })
   }
+  return request.body
+}
+
+async function readOriginal(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body) {
+  for await (const chunk of body) {
     size += chunk.length
     if (size > config.SMTP_MAX_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: config.SMTP_MAX_BYTES })
     chunks.push(chunk)

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
-import { Instant, oneOf, orNull, Paging, query, queryFlag, queryId, queryWord, Uuid } from '../model'
+import { Instant, oneOf, orNull, Paging, query, queryFlag, queryId, queryValue, queryWord, Uuid } from '../model'
 
 export const InboundMessage = Type.Object({
   id: orNull(Uuid),
@@ -25,7 +25,9 @@ export const InboundFilter = query({
 export type InboundFilter = typeof InboundFilter.static
 
 export const InboundOptions = query({
-  mailbox_id: queryId({ description: 'Required: the mailbox that is to have received it' }),
+  mailbox_id: queryValue({ type: 'string', format: 'uuid' }, (text) => text, {
+    description: 'Required: the mailbox that is to have received it',
+  }),
   dry_run: queryFlag({ description: 'Only tell what would become of it' }),
 })
 export type InboundOptions = typeof InboundOptions.static

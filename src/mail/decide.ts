@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { isEmailAddress } from '../contacts/email'
 import type { Scope } from '../scope'
 import { readMessageId } from './message-id'
-import type { MailHeaders, ParsedMail } from './parse'
+import type { Bounce, MailHeaders, ParsedMail } from './parse'
 import { findThread, type Rule } from './thread'
 
 /** A message as the ledger knows it, with what the parser made of it. */
@@ -32,8 +32,9 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
   if (await isFiled(scope, fingerprintOf(inbound))) return { outcome: 'duplicate' }
   if (await isOwn(scope, headers.message_id)) return { outcome: 'own' }
   if (!mail) return { outcome: 'unparsed', rule: 'new' }
-  if (mail.bounce) {
-    const about = await findMessage(scope, mail.bounce.about.message_ids)
+  const bounce = bounceOf(inbound)
+  if (bounce) {
+    const about = await findMessage(scope, bounce.about.message_ids)
     return about ? { outcome: 'bounce', ...about } : { outcome: 'unmatched_bounce' }
   }
   const thread = await findThread(scope, mail, inbound.recipient, senderOf(inbound)?.email ?? null)
@@ -43,13 +44,25 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
   return { outcome: 'ticket', rule: 'new' }
 }
 
-/** Who wrote: From, and where that is unusable the envelope sender; undefined when there is neither. */
+/**
+ * What a message reports about another: a delivery report, or whatever else came with the null sender, unless it is an
+ * automatic answer, which RFC 3834 wants sent so.
+ */
+export function bounceOf({ mail, headers, envelope_sender }: Inbound): Bounce | null {
+  if (!mail || mail.bounce || envelope_sender !== '' || mail.auto_reply) return mail?.bounce ?? null
+  const message_ids = [...headers.in_reply_to, ...headers.references]
+  if (message_ids.length === 0) return null
+  const { subject } = headers
+  return { kind: 'failed', recipients: [], about: { message_ids, subject }, diagnostic: subject ?? '' }
+}
+
+/** Who wrote: From (an address, when it is there at all), else the envelope sender, else what the header offers. */
 export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefined {
-  const { from } = headers
-  const envelope = envelope_sender ?? ''
-  if (from && isEmailAddress(from.address)) return { name: from.name, email: from.address }
-  if (isEmailAddress(envelope)) return { name: from?.name ?? '', email: envelope }
-  return from ? { name: from.name, email: from.address.slice(0, 254) } : undefined
+  const { from, sender, reply_to } = headers
+  if (from) return { name: from.name, email: from.address }
+  if (envelope_sender && isEmailAddress(envelope_sender)) return { name: '', email: envelope_sender }
+  const other = sender ?? reply_to
+  return other ? { name: other.name, email: other.address } : undefined
 }
 
 /** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
@@ -76,12 +89,22 @@ async function isFiled({ sql, organization_id }: Scope, fingerprint: string): Pr
   return found.length > 0
 }
 
-/** Sent by this organization; another one of the service may write to us like anybody else. */
+/**
+ * Sent by this organization, under our Message-ID or that of its relay; another organization of the service may write
+ * to us like anybody else.
+ */
 async function isOwn({ sql, organization_id }: Scope, email_message_id: string | null): Promise<boolean> {
-  if (!email_message_id || !readMessageId(email_message_id)) return false
+  if (!email_message_id) return false
+  const ours = readMessageId(email_message_id)
   const found = await sql`
-    select from email_anchors
-    where organization_id = ${organization_id} and email_message_id = ${email_message_id} limit 1`
+    select from messages
+    where organization_id = ${organization_id} and id = ${ours} and direction = 'outbound'
+    union all
+    select from email_anchors a
+    left join messages m on m.organization_id = a.organization_id and m.id = a.message_id
+    where a.organization_id = ${organization_id} and a.email_message_id = ${email_message_id}
+      and (m.direction = 'outbound' or m.id is null and ${ours !== null})
+    limit 1`
   return found.length > 0
 }
 

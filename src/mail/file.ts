@@ -10,7 +10,7 @@ import { addParticipants } from '../participants/commands'
 import type { Actor, Scope } from '../scope'
 import { recordActivity } from '../tickets/activity'
 import { createTicket, updateTicket } from '../tickets/commands'
-import { type Decision, decide, fingerprintOf, type Inbound, senderOf } from './decide'
+import { bounceOf, type Decision, decide, fingerprintOf, type Inbound, type Sender, senderOf } from './decide'
 import { readMessageId } from './message-id'
 import type { Bounce, ParsedMail } from './parse'
 
@@ -23,11 +23,12 @@ export type Arrival = Inbound & { ledger_id: string; mailbox_id: string | null; 
 /** Nobody can be answered there (RFC 2606). */
 const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
 const MAX_SUBJECT = 255
+const MAX_LEDGER_SUBJECT = 1000
 const MAX_ANCESTORS = 50
 
 /** Decides, carries it out and writes the ledger row. To be called in a transaction. */
 export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void> {
-  await waitForTwin(scope, arrival)
+  await waitForRelatives(scope, arrival)
   const decision = await decide(scope, arrival)
   const filed = await carryOut(scope, arrival, decision)
   if (decision.outcome !== 'duplicate') await addFingerprint(scope, arrival)
@@ -38,7 +39,7 @@ export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void>
     update inbound_messages
     set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
       email_message_id = ${headers.message_id}, from_name = ${sender?.name || null}, from_email = ${sender?.email ?? null},
-      subject = ${headers.subject}, ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
+      subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null}, ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
     where organization_id = ${organization_id} and id = ${arrival.ledger_id}`
 }
 
@@ -51,7 +52,7 @@ async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Pro
     case 'unmatched_bounce':
       return undefined
     case 'bounce':
-      return recordBounce(scope, decision, arrival.mail!.bounce!)
+      return recordBounce(scope, decision, bounceOf(arrival)!)
     case 'message':
       return addReply(scope, arrival, decision)
     default:
@@ -59,10 +60,18 @@ async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Pro
   }
 }
 
-/** Two deliveries of one message at once: the second waits here for the first, and finds it filed. */
-async function waitForTwin({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
-  const key = `${organization_id} ${fingerprintOf(arrival)}`
-  await sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`
+/**
+ * A second delivery of a message, and messages of its conversation, that are filed just now are waited for and found
+ * filed. In one order, so that two never wait for each other.
+ */
+async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
+  const { in_reply_to, references } = arrival.headers
+  const ids = [...in_reply_to, ...references].slice(-MAX_ANCESTORS).map((id) => `id:${id}`)
+  const keys = [fingerprintOf(arrival), ...ids].map((id) => `${organization_id} ${id}`)
+  await sql`
+    select pg_advisory_xact_lock(key) from (
+      select distinct hashtextextended(id, 0) as key from unnest(${keys}::text[]) as id order by key offset 0
+    ) as sorted`
 }
 
 async function addFingerprint({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
@@ -93,8 +102,8 @@ async function addReply(
   arrival: Arrival,
   { ticket_id, is_known }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<Filed> {
-  const sender = senderOf(arrival) ?? NOBODY
-  const contact = await findOrCreateContact(scope, sender)
+  const sender = senderOf(arrival)
+  const contact = await findOrCreateContact(scope, sender ?? NOBODY)
   const inName = { ...scope, actor: actorOf(contact) }
   const conversation = await lockConversation(scope, ticket_id)
   const draft = draftOf(arrival, contact)
@@ -113,12 +122,12 @@ async function addPeople(
   scope: Scope,
   { id, contact_email }: Conversation,
   { mail }: Arrival,
-  sender: { name: string; email: string },
+  sender: Sender | undefined,
   is_known: boolean,
 ): Promise<void> {
-  if (contact_email?.toLowerCase() === sender.email.toLowerCase()) {
+  if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
     await addParticipants(scope, id, mail ? othersOf(mail) : [], true)
-  } else if (!is_known) {
+  } else if (sender && !is_known) {
     await addParticipants(scope, id, [sender], false)
   }
 }
@@ -138,9 +147,10 @@ async function reopen(scope: Scope, ticket_id: string): Promise<void> {
 async function recordBounce(
   scope: Scope,
   { ticket_id, message_id }: Filed,
-  { kind, recipients, diagnostic }: Bounce,
+  { kind, recipients, ...report }: Bounce,
 ): Promise<Filed> {
   if (kind !== 'failed') return { ticket_id, message_id }
+  const diagnostic = report.diagnostic || 'The report gives no reason'
   const { sql, organization_id } = scope
   const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => address.toLowerCase())
   const ticket = await lockConversation(scope, ticket_id)
@@ -181,7 +191,7 @@ function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
     direction: 'inbound',
     sender_name: from_name || contact.name,
     sender_email: contact.email,
-    auto_reply: mail?.auto_reply ?? false,
+    auto_reply: mail?.auto_reply || arrival.envelope_sender === '',
     cc: mail ? [...new Set(mail.cc.map(({ address }) => address).filter((address) => address.includes('@')))] : [],
     email_message_id: headers.message_id,
     attachment_ids: parts.map((part) => part.id),

@@ -4,10 +4,10 @@ import { storage } from '../attachments/storage'
 import type { Connection } from '../db/client'
 import { log, safeError } from '../log'
 import type { Job, Outcome } from '../outbox/job'
-import { type Scope, SYSTEM } from '../scope'
-import { type Decision, decide, type Inbound } from './decide'
-import { type Arrival, fileMessage, type StoredPart } from './file'
-import { type ParsedMail, readHeaders } from './parse'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { bounceOf, type Decision, decide, type Inbound } from './decide'
+import { fileMessage, type StoredPart } from './file'
+import { type MailHeaders, type ParsedMail, readHeaders, UnparsableMail } from './parse'
 import { parseInWorker } from './parser'
 
 const PARSE_TIMEOUT_MS = 30_000
@@ -30,11 +30,30 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
   if (!row?.storage_key) return { type: 'done' }
   const raw = await readAll(await storage().open(row.storage_key))
   const inbound = await parse(raw, row.recipient, row.envelope_sender)
-  const parts = await storeParts(scope, inbound, await decide(scope, inbound))
-  const arrival: Arrival = { ...inbound, ledger_id: id, mailbox_id: row.mailbox_id, parts }
-  return {
-    type: 'done',
-    settle: (inner) => fileMessage({ ...scope, ...inner }, arrival),
+  await fileWithParts(scope, inbound, await decide(scope, inbound), async (scope, parts) => {
+    // Of two workers one files it, also when the lease of the first ran out meanwhile.
+    if (await lockPending(scope, id)) {
+      await fileMessage(scope, { ...inbound, ledger_id: id, mailbox_id: row.mailbox_id, parts })
+    }
+  })
+  return { type: 'done' }
+}
+
+/** Stores the attachments, then files in a transaction; when that fails, what was stored goes again. */
+export async function fileWithParts(
+  scope: Scope,
+  inbound: Inbound,
+  decision: Decision,
+  file: (scope: Scope, parts: StoredPart[]) => Promise<void>,
+): Promise<void> {
+  const parts: StoredPart[] = []
+  try {
+    await storeParts(scope, inbound, decision, parts)
+    await inTransaction(scope, (scope) => file(scope, parts))
+  } catch (error) {
+    const ids = parts.map(({ id }) => id)
+    await removeUploads(scope, ids).catch((error) => log.warn({ error: safeError(error) }, 'uploads stay for a day'))
+    throw error
   }
 }
 
@@ -42,28 +61,46 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
 export async function parse(raw: Uint8Array, recipient: string, envelope_sender: string | null): Promise<Inbound> {
   const mail = await tryToParse(raw)
   const headers = mail ?? readHeaders(raw)
-  return { recipient, envelope_sender, raw, headers: { ...headers, subject: cleaned(headers.subject) }, mail }
+  return { recipient, envelope_sender, raw, headers: storable(headers), mail: mail && { ...mail, ...storable(mail) } }
 }
 
-/** Stores what will be attached. Outside the transaction, because it writes bytes; what is not used goes in a day. */
-export async function storeParts(scope: Scope, { mail, raw }: Inbound, { outcome }: Decision): Promise<StoredPart[]> {
-  if (outcome === 'unparsed') {
+/**
+ * Stores what will be attached and adds it to `parts`. Outside the transaction, because it writes bytes; what is not
+ * used goes in a day. The decision may still change in the transaction, from nothing to a message of a thread.
+ */
+async function storeParts(scope: Scope, inbound: Inbound, { outcome }: Decision, parts: StoredPart[]): Promise<void> {
+  const { mail, raw } = inbound
+  if (outcome === 'duplicate' || outcome === 'own' || bounceOf(inbound)) return
+  if (!mail) {
     const original = { filename: 'message.eml', content_type: 'message/rfc822', body: raw }
-    return [{ ...(await storeAttachment(scope, original)), content_id: null }]
+    parts.push({ ...(await storeAttachment(scope, original)), content_id: null })
+    return
   }
-  if (outcome !== 'ticket' && outcome !== 'message') return []
-  const parts: StoredPart[] = []
-  for (const { filename, content_type, content_id, content } of mail?.attachments ?? []) {
+  for (const { filename, content_type, content_id, content } of mail.attachments) {
     const file = { filename, content_type, content_id: cleaned(content_id), body: content }
     parts.push({ ...(await storeAttachment(scope, file)), content_id })
   }
-  return parts
+}
+
+/** Uploads that nothing uses will not be used any more: they are removed by the job that removes old ones. */
+async function removeUploads({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    with removed as (
+      delete from attachments
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+      returning storage_key
+    )
+    insert into storage_removals (storage_key) select storage_key from removed
+    on conflict (storage_key) do update set due_at = now()`
 }
 
 async function tryToParse(raw: Uint8Array): Promise<ParsedMail | null> {
   try {
     return await parseInWorker(raw, { timeout_ms: PARSE_TIMEOUT_MS })
   } catch (error) {
+    // Without a parser nothing is known of the message: it is tried again.
+    if (!(error instanceof UnparsableMail)) throw error
     log.warn({ error: safeError(error) }, 'an email could not be parsed, its original is attached to a ticket')
     return null
   }
@@ -76,8 +113,30 @@ async function readLedger({ sql, organization_id }: Scope, id: string): Promise<
   return row
 }
 
+async function lockPending({ sql, organization_id }: Scope, id: string): Promise<boolean> {
+  const found = await sql`
+    select from inbound_messages
+    where organization_id = ${organization_id} and id = ${id} and outcome = 'pending'
+    for update`
+  return found.length > 0
+}
+
 async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   return new Uint8Array(await new Response(stream).arrayBuffer())
+}
+
+/** Keys of an index have at most some 2,700 bytes; no mail system makes ids of a thousand. */
+const MAX_ID_BYTES = 1000
+
+function storable({ message_id, in_reply_to, references, subject, ...rest }: MailHeaders): MailHeaders {
+  const usable = (id: string) => Buffer.byteLength(id) <= MAX_ID_BYTES
+  return {
+    ...rest,
+    message_id: message_id !== null && usable(message_id) ? message_id.toWellFormed() : null,
+    in_reply_to: in_reply_to.filter(usable).map((id) => id.toWellFormed()),
+    references: references.filter(usable).map((id) => id.toWellFormed()),
+    subject: cleaned(subject),
+  }
 }
 
 /** PostgreSQL cannot hold NUL. */

@@ -1,4 +1,5 @@
 /** The outbox handler of kind email: composes a message, hands it to its mailbox's server, records what came of it. */
+import { domainToASCII } from 'node:url'
 import { storage } from '../attachments/storage'
 import { config } from '../config'
 import type { Connection } from '../db/client'
@@ -10,7 +11,7 @@ import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
 import { decrypt } from '../secrets'
 import { recordActivity } from '../tickets/activity'
-import { ComposeError, composeReply, type MailAttachment, type Reply } from './compose'
+import { ComposeError, composeReply, type MailAttachment, type OutgoingMail, type Reply } from './compose'
 import { replyAddress } from './message-id'
 import { type MailboxSmtp, SendError, type SendResult, sendMail } from './transport'
 
@@ -31,7 +32,7 @@ type Email = {
   smtp: (Omit<MailboxSmtp, 'password'> & { password: string | null }) | null
 }
 
-type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string }
+type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string; waits: boolean }
 
 /** What an attempt means for each recipient who still waits. */
 type Result = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
@@ -40,7 +41,7 @@ type Result = { position: number; status: 'sent' | 'failed' | 'queued'; error: s
 export async function sendEmail(job: Job, connection: Connection): Promise<Outcome> {
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
   const [email, recipients] = await Promise.all([readEmail(scope, job), readRecipients(scope, job.id)])
-  if (!email || recipients.length === 0) return { type: 'done' }
+  if (!email || !recipients.some(({ waits }) => waits)) return { type: 'done' }
   const attempt = await tryToSend(scope, job.id, email, recipients)
   const { server_message_id } = attempt
   const delay_s = nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
@@ -63,7 +64,9 @@ function giveUp(job: Job): Outcome {
       const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
       const [email, recipients] = await Promise.all([readEmail(scope, job), readRecipients(scope, job.id)])
       if (!email) return
-      const results = recipients.map(({ position }) => failed(position, 'The message could not be processed'))
+      const results = waitingOf(recipients).map(({ position }) =>
+        failed(position, 'The message could not be processed'),
+      )
       await record(scope, job.id, email.ticket_id, results)
     },
   }
@@ -71,14 +74,15 @@ function giveUp(job: Job): Outcome {
 
 type Attempt = { results: Result[]; is_healthy: boolean; server_message_id?: string }
 
-async function tryToSend(scope: Scope, id: string, email: Email, recipients: Recipient[]): Promise<Attempt> {
+async function tryToSend(scope: Scope, id: string, email: Email, everyone: Recipient[]): Promise<Attempt> {
   const { address, active, smtp } = email
+  const recipients = waitingOf(everyone)
   if (!address || !active || !smtp) {
     const results = recipients.map(({ position }) => failed(position, 'The mailbox was removed or cannot send'))
     return { results, is_healthy: true }
   }
   try {
-    const mail = composeReply(await replyOf(scope, id, email, address, recipients))
+    const mail = onlyTo(recipients, composeReply(await replyOf(scope, id, email, address, everyone)))
     const password = smtp.password ? decrypt(smtp.password) : null
     const sent = await sendMail({ ...smtp, password }, mail, smtpOptions())
     return { results: recipients.map((one) => resultOf(one, sent)), is_healthy: true, ...sent }
@@ -93,11 +97,33 @@ async function tryToSend(scope: Scope, id: string, email: Email, recipients: Rec
   }
 }
 
+function waitingOf(recipients: Recipient[]): Recipient[] {
+  return recipients.filter(({ waits }) => waits)
+}
+
+/** A later attempt shows the same header to those who did not get it yet. */
+function onlyTo(some: Recipient[], { message, recipients, invalid }: OutgoingMail): OutgoingMail {
+  const wanted = new Set(some.map(({ email }) => email))
+  const left = recipients.filter((address) => wanted.has(address))
+  const to = left.map((address) => ({ name: '', address }))
+  return {
+    message: { ...message, envelope: { ...message.envelope, to } },
+    recipients: left,
+    invalid: invalid.filter((address) => wanted.has(address)),
+  }
+}
+
+/** The library gives international domains as punycode. */
+function keyOf(address: string): string {
+  const at = address.lastIndexOf('@') + 1
+  return `${address.slice(0, at)}${domainToASCII(address.slice(at)) || address.slice(at)}`.toLowerCase()
+}
+
 /** A refusal below 500 is worth another try. */
 function resultOf({ position, email }: Recipient, { accepted, rejected }: SendResult): Result {
-  const refusal = rejected.find(({ address }) => address.toLowerCase() === email.toLowerCase())
+  const refusal = rejected.find(({ address }) => keyOf(address) === keyOf(email))
   if (refusal) return { position, status: refusal.code >= 500 ? 'failed' : 'queued', error: refusal.response }
-  const is_accepted = accepted.some((address) => address.toLowerCase() === email.toLowerCase())
+  const is_accepted = accepted.some((address) => keyOf(address) === keyOf(email))
   return is_accepted ? { position, status: 'sent', error: null } : { position, status: 'queued', error: 'no answer' }
 }
 
@@ -181,8 +207,8 @@ async function readEmail({ sql, organization_id }: Scope, job: Job): Promise<Ema
 
 async function readRecipients({ sql, organization_id }: Scope, id: string): Promise<Recipient[]> {
   return sql<Recipient[]>`
-    select position, kind, name, email from message_recipients
-    where organization_id = ${organization_id} and message_id = ${id} and status = 'queued'
+    select position, kind, name, email, status = 'queued' as waits from message_recipients
+    where organization_id = ${organization_id} and message_id = ${id}
     order by position`
 }
 
@@ -215,6 +241,7 @@ async function record(
     update message_recipients r set status = given.status, error = given.error
     from json_to_recordset(${JSON.stringify(results)}::text::json) as given (position integer, status text, error text)
     where r.organization_id = ${organization_id} and r.message_id = ${id} and r.position = given.position
+      and r.status = 'queued'
     returning r.email, r.status, r.error`
   await sql`
     update messages m set email_status = r.status, email_error = r.error

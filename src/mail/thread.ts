@@ -18,6 +18,8 @@ type Clues = Pick<ParsedMail, 'in_reply_to' | 'references' | 'subject' | 'to' | 
 
 /** Ids that are looked up of one message; a thread that needs more is an attack. */
 const MAX_IDS = 50
+/** Tickets that these ids may lead to; messages of many tickets may refer to one ancestor. */
+const MAX_ANCHORS = 1000
 
 /**
  * The ticket of a message, undefined when it starts a new one. Anchors that the service issued (signed) lead there for
@@ -40,15 +42,15 @@ export async function findThread(
   )
 }
 
-/** Whether an address belongs to a ticket: its contact, someone of its company, a confirmed participant. */
-export async function isKnownTo(scope: Scope, ticket_id: string, email: string | null): Promise<boolean> {
-  if (email === null) return false
+/** Those of the tickets that an address belongs to: as their contact, of their company, as a confirmed participant. */
+async function findKnown(scope: Scope, ticket_ids: string[], email: string | null): Promise<Set<string>> {
+  if (email === null || ticket_ids.length === 0) return new Set()
   const { sql, organization_id } = scope
-  const found = await sql`
-    select from tickets t
+  const known = await sql<{ id: string }[]>`
+    select t.id from tickets t
     left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
     left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
-    where t.organization_id = ${organization_id} and t.id = ${ticket_id} and (
+    where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[]) and (
       lower(c.email) = lower(${email})
       or co.domains && ${domainsOf(email)}::text[]
       or exists (
@@ -61,10 +63,10 @@ export async function isKnownTo(scope: Scope, ticket_id: string, email: string |
           and lower(p.email) = lower(${email})
       )
     )`
-  return found.length > 0
+  return new Set(known.map(({ id }) => id))
 }
 
-type Anchor = { email_message_id: string; ticket_id: string; message_id: string | null }
+type Anchor = { email_message_id: string; ticket_id: string; is_issued: boolean }
 
 async function byAnchor(
   scope: Scope,
@@ -74,26 +76,35 @@ async function byAnchor(
 ): Promise<Thread | undefined> {
   if (ids.length === 0) return undefined
   const { sql, organization_id } = scope
-  const wanted = ids.slice(0, MAX_IDS)
+  const wanted = ids.slice(0, MAX_IDS).map((id) => ({ email_message_id: id, message_id: readMessageId(id) }))
+  // Our own ids are found by the message that they name: relays change their case, and their domain.
   const anchors = await sql<Anchor[]>`
-    select a.email_message_id, a.ticket_id, a.message_id
-    from email_anchors a join tickets t on t.organization_id = a.organization_id and t.id = a.ticket_id
-    where a.organization_id = ${organization_id} and a.email_message_id = any(${wanted}) and t.deleted_at is null
-    order by a.ticket_id desc`
-  for (const id of wanted) {
-    for (const anchor of anchors) {
-      if (anchor.email_message_id !== id) continue
-      const { ticket_id } = anchor
-      const is_known = await isKnownTo(scope, ticket_id, sender_email)
-      if (is_known || isIssued(anchor)) return { ticket_id, rule, is_known }
-    }
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
+        as x (email_message_id text, message_id uuid)
+    ), found as (
+      select g.email_message_id, m.ticket_id, true as is_issued
+      from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
+      where m.direction = 'outbound'
+      union all
+      select g.email_message_id, a.ticket_id, false
+      from given g join email_anchors a
+        on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
+    )
+    select f.email_message_id, f.ticket_id, f.is_issued
+    from found f join tickets t on t.organization_id = ${organization_id} and t.id = f.ticket_id
+    where t.deleted_at is null
+    order by f.is_issued desc, f.ticket_id desc
+    limit ${MAX_ANCHORS}`
+  const ticket_ids = anchors.map(({ ticket_id }) => ticket_id)
+  const known = await findKnown(scope, ticket_ids, sender_email)
+  for (const { email_message_id } of wanted) {
+    const anchor = anchors.find(
+      (one) => one.email_message_id === email_message_id && (one.is_issued || known.has(one.ticket_id)),
+    )
+    if (anchor) return { ticket_id: anchor.ticket_id, rule, is_known: known.has(anchor.ticket_id) }
   }
   return undefined
-}
-
-/** Our own Message-ID, signed, and for the ticket that its message is on. */
-function isIssued({ email_message_id, message_id }: Anchor): boolean {
-  return message_id !== null && readMessageId(email_message_id) === message_id
 }
 
 async function byReplyTag(scope: Scope, addresses: string[], sender_email: string | null): Promise<Thread | undefined> {
@@ -104,7 +115,8 @@ async function byReplyTag(scope: Scope, addresses: string[], sender_email: strin
     const found = await sql`
       select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null`
     if (found.length === 0) continue
-    return { ticket_id, rule: 'reply_tag', is_known: await isKnownTo(scope, ticket_id, sender_email) }
+    const known = await findKnown(scope, [ticket_id], sender_email)
+    return { ticket_id, rule: 'reply_tag', is_known: known.has(ticket_id) }
   }
   return undefined
 }
@@ -117,7 +129,7 @@ async function bySubjectCode(scope: Scope, subject: string, sender_email: string
       select id from tickets
       where organization_id = ${organization_id} and number = ${numberOf(code)} and code = ${code}
         and deleted_at is null`
-    if (ticket && (await isKnownTo(scope, ticket.id, sender_email))) {
+    if (ticket && (await findKnown(scope, [ticket.id], sender_email)).has(ticket.id)) {
       return { ticket_id: ticket.id, rule: 'subject_code', is_known: true }
     }
   }

@@ -1,0 +1,87 @@
+/** The product's mail path for tests: its SMTP listener over the test database, and a drain that runs when told to. */
+import { connection } from '../../src/db/client'
+import { newId } from '../../src/db/columns'
+import { log } from '../../src/log'
+import { acceptMessage, findRecipient } from '../../src/mail/accept'
+import { fileInbound } from '../../src/mail/receive'
+import { emailHandler } from '../../src/mail/send'
+import { type SmtpListener, startSmtpServer } from '../../src/mail/server'
+import { drainOutbox, startDrain } from '../../src/outbox/drain'
+import { announceOutcome } from '../../src/outbox/outcome'
+import { deliverWebhook } from '../../src/webhooks/deliver'
+import type { Client, Organization } from './api'
+import { type ClientResult, sendMail } from './smtp'
+
+const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: fileInbound }
+
+/** The most that `startListener` takes. */
+export const MAX_BYTES = 1_000_000
+
+/** The SMTP listener as `main` wires it. */
+export function startListener(): Promise<SmtpListener> {
+  return startSmtpServer({
+    port: 0,
+    host: '127.0.0.1',
+    hostname: 'mx.desk.example',
+    max_bytes: MAX_BYTES,
+    recipients: (address) => findRecipient(connection(), address),
+    store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
+    log,
+  })
+}
+
+/** Files what arrived and sends what waits, until nothing is due. */
+export function drain(): Promise<void> {
+  return drainOutbox(connection(), HANDLERS)
+}
+
+/** A drain that runs beside the test, as in the service; answers of `POST /messages` wait for it. */
+export function keepDraining(): AsyncDisposable {
+  const running = startDrain(connection(), HANDLERS, {
+    on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
+  })
+  return { [Symbol.asyncDispose]: () => running.stop(5000) }
+}
+
+/** A mailbox, over HTTP. */
+export async function createMailbox(client: Client, fields: Record<string, unknown> = {}) {
+  const answer = await client.post('/mailboxes', { address: `help.${newId()}@desk.example`, ...fields })
+  if (answer.status !== 201) throw new Error(`creating a mailbox answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** A message as its bytes: the fields in order, an empty line, the body. */
+export function rawMail(fields: Record<string, string | string[] | undefined>, body = 'Hello'): Buffer {
+  const lines = Object.entries(fields).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => `${name.replaceAll('_', '-')}: ${one}`),
+  )
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body.replace(/\r?\n/g, '\r\n')}\r\n`)
+}
+
+export type Arriving = { from?: string; to: string | string[]; raw: Uint8Array }
+
+/** Delivers over SMTP and files what was accepted. */
+export async function deliver(port: number, { from = 'relay@customer.example', to, raw }: Arriving) {
+  const result: ClientResult = await sendMail({ port, from, to, raw })
+  if (result.code !== 250) throw new Error(`the listener answered ${result.response}`)
+  await drain()
+}
+
+/** Puts an original through the pipeline over HTTP; gives the ledger row. */
+export async function importMail(client: Client, mailbox_id: string, raw: Uint8Array) {
+  const answer = await client.send('POST', `/inbound-messages?mailbox_id=${mailbox_id}`, raw, {
+    'content-type': 'message/rfc822',
+  })
+  if (answer.status !== 201) throw new Error(`importing a message answered ${answer.status} ${answer.text}`)
+  return answer.body.data
+}
+
+/** The ledger, newest first. */
+export async function ledgerOf({ admin }: Organization, query = '') {
+  return (await admin.get(`/inbound-messages?per_page=100${query}`)).body.data
+}
+
+/** A ticket with its messages. */
+export async function readTicket(client: Client, id: string) {
+  return (await client.get(`/tickets/${id}`)).body.data
+}
