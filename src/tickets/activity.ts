@@ -1,6 +1,5 @@
 /** The activity timeline of a ticket (decisions.md section 4): written by commands, in the transaction of the change. */
 import { newId } from '../db/columns'
-import { activities } from '../db/schema'
 import type { Scope } from '../scope'
 
 /** What may stand in the timeline, and what `data` holds. */
@@ -26,7 +25,13 @@ export type ActivityEntry = { type: (typeof ACTIVITY_TYPES)[number]; data?: Reco
 
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
 export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
-  if (entries.length > 0) await scope.db.insert(activities).values(activityRows(scope, ticket_id, entries))
+  if (entries.length === 0) return
+  await scope.sql`
+    insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
+    select organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data
+    from json_to_recordset(${JSON.stringify(activityRows(scope, ticket_id, entries))}::json) as entries (
+      organization_id uuid, id uuid, ticket_id uuid, type text, actor_type text, actor_id uuid, actor_name text, data jsonb
+    )`
 }
 
 /** The rows of `recordActivity`, for statements that write them together with others. */

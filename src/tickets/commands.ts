@@ -28,11 +28,12 @@ export async function createTicket(
   // Made before the transaction begins, so that the time of creation is not after that of the last change.
   const id = newId()
   return inTransaction(scope, async (scope) => {
-    const ticket = await insertTicket(scope, id, number, input, known)
+    const ticket = await insertTicket(scope, id, number, input, known, message?.text ?? '')
     const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
     if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
     await enqueueEvents(scope, events)
-    if (message) await addMessage(scope, ticket, message)
+    // Its words are in the new document already.
+    if (message) await addMessage(scope, ticket, { ...message, text: '' })
     return ticket
   })
 }
@@ -93,10 +94,11 @@ async function insertTicket(
   number: number,
   { subject, priority = 'normal', mailbox_id = null }: Parameters<typeof createTicket>[1],
   { contact, assignee_id, labels, prefix, organization_number }: KnownForNew,
+  text: string,
 ): Promise<Ticket> {
   const { sql, organization_id, actor } = scope
   const code = `${prefix}-${number}`
-  const { vector, size } = newDocument(organization_number, { code, subject })
+  const { vector, size } = newDocument(organization_number, code, subject, text)
   const [row] = await sql<TicketRow[]>`
     with contact as materialized (
       select id, company_id from contacts where organization_id = ${organization_id} and id = ${contact.id} for share

@@ -24,11 +24,12 @@ export async function organizationNumber({ sql, organization_id }: Scope): Promi
   return row!.number
 }
 
-/** The document of a ticket without messages. */
-export function newDocument(organization_number: number, { code, subject }: { code: string; subject: string }) {
+/** The document of a new ticket and its first message. */
+export function newDocument(organization_number: number, code: string, subject: string, text: string): SearchVector {
   const builder = startVector(organization_number, MAX_SIZE)
   builder.addCode(code)
   builder.addText(subject)
+  builder.addText(text)
   return builder.finish()
 }
 
