@@ -11,12 +11,13 @@ import { startJobs } from './jobs'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/accept'
 import { closeParser } from './mail/parser'
-import { fileInbound } from './mail/receive'
+import { inboundHandler } from './mail/receive'
 import { emailHandler } from './mail/send'
 import { type SmtpListener, startSmtpServer } from './mail/server'
 import { closeTransports } from './mail/transport'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
+import { endAllLeases } from './outbox/operate'
 import { announceOutcome } from './outbox/outcome'
 import { deliverWebhook } from './webhooks/deliver'
 
@@ -41,10 +42,12 @@ async function start(): Promise<void> {
   const tls = readCertificate()
   const database = await openDatabase({ shared: false, pool_size: config.DATABASE_POOL })
   const admin = await createFirstOrganization(connection())
+  // The embedded database has no other service.
+  if (database.kind === 'embedded') await endAllLeases(connection())
   let stopping = false
   const drain = startDrain(
     connection(),
-    { webhook: deliverWebhook, email: emailHandler, inbound: fileInbound },
+    { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler },
     { on_settled: (kind, id) => kind === 'email' && announceOutcome(id) },
   )
   const jobs = startJobs(connection())

@@ -3,7 +3,7 @@ import { storeAttachment } from '../attachments/commands'
 import { storage } from '../attachments/storage'
 import type { Connection } from '../db/client'
 import { log, safeError } from '../log'
-import type { Job, Outcome } from '../outbox/job'
+import type { Handler, Job, Outcome } from '../outbox/job'
 import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { bounceOf, type Decision, decide, type Inbound } from './decide'
 import { fileMessage, type StoredPart } from './file'
@@ -37,6 +37,27 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
     }
   })
   return { type: 'done' }
+}
+
+/**
+ * How inbound work is done. A message that ends its worker again and again is filed unread, with its original attached:
+ * it must not stop the others, and it got a 250.
+ */
+export const inboundHandler: Handler = {
+  attempt: fileInbound,
+  giveUp: (job) => ({ type: 'done', settle: (connection) => fileUnread(job, connection) }),
+}
+
+async function fileUnread({ organization_id, id }: Job, connection: Connection): Promise<void> {
+  const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
+  const row = await readLedger(scope, id)
+  if (!row?.storage_key || !(await lockPending(scope, id))) return
+  const raw = await readAll(await storage().open(row.storage_key))
+  const { recipient, envelope_sender, mailbox_id } = row
+  const inbound = { recipient, envelope_sender, raw, headers: storable(readHeaders(raw)), mail: null }
+  const parts: StoredPart[] = []
+  await storeParts(scope, inbound, await decide(scope, inbound), parts)
+  await fileMessage(scope, { ...inbound, ledger_id: id, mailbox_id, parts })
 }
 
 /** Stores the attachments, then files in a transaction; when that fails, what was stored goes again. */

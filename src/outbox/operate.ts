@@ -44,3 +44,11 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
   for (const kind of ['webhook', 'email', 'inbound'] as const) wake(kind)
   return count
 }
+
+/**
+ * Ends every lease. Only for the one process that can be using this database, before it begins to work: whoever held
+ * a lease is dead then, and its work need not wait for the lease to run out.
+ */
+export async function endAllLeases({ sql }: Connection): Promise<void> {
+  await sql`update outbox set lease_until = '-infinity', lease_token = null where lease_token is not null`
+}

@@ -27,7 +27,7 @@ const CLAIM_EVERY_MS = 5
 const LOOK_EVERY_MS = 20
 const LOOK_SHARE = 10
 /** Leases of a job that may be lost without an outcome. */
-const LOST_MOST = 10
+const LOST_MOST = 25
 /** After this long an attempt is given up for lost: its slot is free again and its lease runs out. */
 const ATTEMPT_MOST_S = 600
 
