@@ -1,5 +1,6 @@
 /**
- * `bun run bench`: the product beside the bare limit of the same work, in one run, on this machine.
+ * `bun run bench`: the product beside the bare limit of the same work, in one run, on this machine. CPU is that of the
+ * service, or of the bare server, and of PostgreSQL for one request: other programs on the machine change it little.
  * Settings: BENCH_TICKETS (100000), BENCH_SECONDS (4) for each figure.
  */
 import { spawn } from 'node:child_process'
@@ -9,6 +10,7 @@ import postgres from 'postgres'
 import { startEmbedded } from '../../src/db/embedded'
 import { freePort, startService, until } from '../support/service'
 import { smtpDialog } from '../support/smtp'
+import { cpuOf } from './cpu'
 import { type Figures, measure, request } from './load'
 import { seedTickets } from './seed'
 
@@ -69,7 +71,19 @@ const anyId = () => ids[Math.floor(Math.random() * ids.length)]!
 const ticket = JSON.stringify({ subject: 'A new ticket', description: 'It does not work.', contact_id: contact!.id })
 const api = `${service.url}/api/v1`
 
-type Row = { name: string; demand: number; clients: number; product(): Promise<void>; limit(): Promise<void> }
+const cpuOfService = () => cpuOf(service.process.pid!, dir)
+const cpuOfBare = () => cpuOf(bare.pid!, dir)
+const cpuOfThis = () => cpuOf(process.pid, dir)
+
+type Row = {
+  name: string
+  demand: number
+  clients: number
+  product(): Promise<void>
+  limit(): Promise<void>
+  /** Instead of the bare server's. */
+  cpuOfLimit?: typeof cpuOfThis
+}
 
 const rows: Row[] = [
   {
@@ -101,6 +115,7 @@ const rows: Row[] = [
     limit: async () => {
       await sql`insert into storage_removals (storage_key) values (${crypto.randomUUID()})`
     },
+    cpuOfLimit: cpuOfThis,
   },
 ]
 
@@ -111,14 +126,15 @@ const mail = (size: number) => {
 }
 
 console.log(`${cpus().length} processors, load ${loadavg()[0]!.toFixed(1)}, ${TICKETS} tickets, ${SECONDS} s each\n`)
-for (const { name, demand, clients, product, limit } of rows) {
-  print(name, demand, await measure(clients, SECONDS, product), await measure(clients, SECONDS, limit))
+for (const { name, demand, clients, product, limit, cpuOfLimit = cpuOfBare } of rows) {
+  const reached = await measure(clients, SECONDS, product, cpuOfService)
+  print(name, demand, reached, await measure(clients, SECONDS, limit, cpuOfLimit))
 }
 print(
   'mail of 5 kB, stored and acknowledged, against a server that throws it away',
   0.2,
-  await measureMail(service.smtp_port, 5000),
-  await measureMail(bare_smtp_port, 5000),
+  await measureMail(service.smtp_port, 5000, cpuOfService),
+  await measureMail(bare_smtp_port, 5000, cpuOfBare),
 )
 
 bare.kill()
@@ -127,14 +143,14 @@ await sql.end()
 await database.stop()
 process.exit(0)
 
-async function measureMail(smtp_port: number, size: number): Promise<Figures> {
+async function measureMail(smtp_port: number, size: number, readCpu: typeof cpuOfThis): Promise<Figures> {
   const message = mail(size)
   const dialogs = await Promise.all(Array.from({ length: SMTP_SESSIONS }, () => smtpDialog(smtp_port)))
   for (const dialog of dialogs) {
     await dialog.read()
     await dialog.command('EHLO bench.example')
   }
-  const figures = await measure(SMTP_SESSIONS, SECONDS, async (client) => {
+  const deliver = async (client: number) => {
     const dialog = dialogs[client]!
     await dialog.command('MAIL FROM:<jack@customer.example>')
     await dialog.command('RCPT TO:<support@desk.example>')
@@ -142,14 +158,21 @@ async function measureMail(smtp_port: number, size: number): Promise<Figures> {
     dialog.write(message())
     const reply = await dialog.read()
     if (!reply.startsWith('250')) throw new Error(reply)
-  })
+  }
+  const figures = await measure(SMTP_SESSIONS, SECONDS, deliver, readCpu)
   for (const dialog of dialogs) dialog[Symbol.dispose]()
   return figures
 }
 
 function print(name: string, demand: number, product: Figures, limit: Figures): void {
-  const figures = ({ per_s, p50_ms, p99_ms, errors }: Figures) =>
-    `${per_s.toFixed(0)}/s (p50 ${p50_ms.toFixed(1)} ms, p99 ${p99_ms.toFixed(1)} ms${errors ? `, ${errors} errors` : ''})`
+  const figures = ({ per_s, p50_ms, p99_ms, errors, cpu }: Figures) =>
+    [
+      `${per_s.toFixed(0)}/s (p50 ${p50_ms.toFixed(1)} ms, p99 ${p99_ms.toFixed(1)} ms${errors ? `, ${errors} errors` : ''}),`,
+      `CPU ${cpu.server_ms.toFixed(2)} ms + PostgreSQL ${cpu.database_ms.toFixed(2)} ms`,
+    ].join(' ')
   console.log(`${name}\n  product ${figures(product)}\n  limit   ${figures(limit)}`)
-  console.log(`  ratio   ${(product.per_s / limit.per_s).toFixed(2)} (demanded ${demand})\n`)
+  const totalOf = ({ cpu }: Figures) => cpu.server_ms + cpu.database_ms
+  const ratio = (product.per_s / limit.per_s).toFixed(2)
+  const cpu_ratio = (totalOf(limit) / totalOf(product)).toFixed(2)
+  console.log(`  ratio   ${ratio} (demanded ${demand}), by CPU ${cpu_ratio}, load ${loadavg()[0]!.toFixed(1)}\n`)
 }
