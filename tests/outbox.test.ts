@@ -144,19 +144,19 @@ test('inbound mail that fails is tried again for ever: after 5 s, 30 s, 2 min, t
   expect(delays).toEqual([5, 30, 120, ...Array(11).fill(600)])
 })
 
-test('a job that is leased more than ten times without an outcome is parked and not tried again', async () => {
+test('a job that is leased more than 25 times without an outcome is parked and not tried again', async () => {
   const [poison] = await enqueue('inbound', 1)
   let runs = 0
   const handler = async () => {
     runs++
     return { type: 'done' } as const
   }
-  await scope.sql`update outbox set claims = 10`
+  await scope.sql`update outbox set claims = 25`
   await drainOutbox(connection(), { inbound: handler })
   expect(runs).toBe(0)
   const [row] = await scope.sql`select run_at = 'infinity' as parked, lease_until > now() as leased from outbox`
   expect(row).toEqual({ parked: true, leased: false })
-  await scope.sql`update outbox set claims = 9, run_at = now() where id = ${poison!}`
+  await scope.sql`update outbox set claims = 24, run_at = now() where id = ${poison!}`
   await drainOutbox(connection(), { inbound: handler })
   expect(runs).toBe(1)
 })
