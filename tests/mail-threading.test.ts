@@ -1,0 +1,242 @@
+/** Which ticket a message belongs to, and what a reply does to it (decisions.md section 7, Threading and reopening). */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { config } from '../src/config'
+import { newId } from '../src/db/columns'
+import { replyAddress } from '../src/mail/message-id'
+import type { SmtpListener } from '../src/mail/server'
+import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { activityOf, createCompany, createContact, createMessage, hearEvents, writtenEvents } from './support/factories'
+import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+
+const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
+let listener: SmtpListener
+let desk: Organization
+let mailbox: { id: string; address: string }
+
+beforeAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = 1
+  await startApi(10)
+  listener = await startListener()
+  desk = await createOrganization()
+  // A port that nobody listens on: answers get their Message-ID, and stay.
+  const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
+  mailbox = await createMailbox(desk.admin, { address: 'help@desk.example', smtp })
+})
+afterAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
+  await listener.close({ timeout_ms: 1000 })
+  await stopApi()
+})
+
+type Fields = Record<string, string | undefined>
+
+/** Files a message of `from` over HTTP; gives the ledger row. */
+function file(from: string, fields: Fields = {}, body?: string) {
+  const mail = { From: from, To: 'help@desk.example', Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
+  return importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }, body))
+}
+
+/** The same over SMTP, to an address with a tag. */
+async function fileAt(to: string, from: string, fields: Fields = {}) {
+  const mail = { From: from, To: to, Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
+  await deliver(listener.port, { to, raw: rawMail({ ...mail, ...fields }) })
+  return (await ledgerOf(desk))[0]
+}
+
+/** A conversation of a new contact, with an answer of ours. */
+async function converse(contact = address()) {
+  const message_id = `${newId()}@mail.example`
+  const row = await file(contact, { Message_ID: `<${message_id}>` })
+  const answer = await createMessage(desk.agent, row.ticket_id)
+  const { code } = await readTicket(desk.agent, row.ticket_id)
+  return {
+    contact,
+    message_id,
+    ticket_id: row.ticket_id as string,
+    code: code as string,
+    ours: answer.email_message_id,
+  }
+}
+
+function address(domain = `${newId()}.example`): string {
+  return `person.${newId().slice(-8)}@${domain}`
+}
+
+async function participantsOf(ticket_id: string) {
+  const { data } = (await desk.agent.get(`/tickets/${ticket_id}/participants`)).body
+  return data.map(({ email, confirmed }: { email: string; confirmed: boolean }) => ({ email, confirmed }))
+}
+
+test('a reply to our message is threaded by In-Reply-To, before References', async () => {
+  const [ticket, other] = [await converse(), await converse()]
+  const row = await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>`, References: `<${other.ours}>` })
+  expect(row).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id: ticket.ticket_id })
+  const { messages } = await readTicket(desk.agent, ticket.ticket_id)
+  expect(messages.at(-1)).toMatchObject({ id: row.message_id, direction: 'inbound' })
+})
+
+test('a reply to a message of the contact is threaded by its own Message-ID', async () => {
+  const ticket = await converse()
+  const row = await file(ticket.contact, { In_Reply_To: `<${ticket.message_id}>` })
+  expect(row).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id: ticket.ticket_id })
+})
+
+test('References are tried from the last to the first', async () => {
+  const [first, last] = [await converse(), await converse()]
+  const row = await file(first.contact, { References: `<${first.ours}> <${last.ours}> <unknown@mail.example>` })
+  expect(row).toMatchObject({ rule: 'references', ticket_id: last.ticket_id })
+})
+
+test('messages that share an ancestor which was never seen are threaded', async () => {
+  const contact = address()
+  const ancestor = `<${newId()}@never.example>`
+  const one = await file(contact, { References: ancestor })
+  expect(one).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  expect(await file(contact, { References: ancestor })).toMatchObject({ rule: 'references', ticket_id: one.ticket_id })
+  expect(await file(contact, { In_Reply_To: ancestor })).toMatchObject({
+    rule: 'in_reply_to',
+    ticket_id: one.ticket_id,
+  })
+  expect(await file(address(), { In_Reply_To: ancestor })).toMatchObject({ outcome: 'ticket' })
+})
+
+test('the signed tag of the address threads, in the envelope and in To', async () => {
+  const ticket = await converse()
+  const tagged = replyAddress(mailbox.address, ticket.ticket_id)
+  const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: ticket.ticket_id }
+  expect(await fileAt(tagged, ticket.contact)).toMatchObject(expected)
+  expect(await fileAt(tagged.toUpperCase(), ticket.contact)).toMatchObject(expected)
+  expect(await file(ticket.contact, { To: tagged })).toMatchObject(expected)
+})
+
+test('headers come before the tag, the tag before the code in the subject', async () => {
+  const [by_header, by_tag, by_code] = [await converse(), await converse(), await converse()]
+  const To = replyAddress(mailbox.address, by_tag.ticket_id)
+  const Subject = `Re: Printer [${by_code.code}]`
+  expect(await file(by_code.contact, { To, Subject })).toMatchObject({ rule: 'reply_tag', ticket_id: by_tag.ticket_id })
+  expect(await file(by_code.contact, { To, Subject, References: `<${by_header.ours}>` })).toMatchObject({
+    rule: 'references',
+    ticket_id: by_header.ticket_id,
+  })
+})
+
+test('the code in the subject threads for the contact, also in lower case, and only in brackets', async () => {
+  const ticket = await converse()
+  const expected = { outcome: 'message', rule: 'subject_code', ticket_id: ticket.ticket_id }
+  expect(await file(ticket.contact, { Subject: `AW: Printer [${ticket.code}]` })).toMatchObject(expected)
+  expect(await file(ticket.contact, { Subject: `[${ticket.code.toLowerCase()}] Printer` })).toMatchObject(expected)
+  expect(await file(ticket.contact, { Subject: `[External] Re: [${ticket.code}]` })).toMatchObject(expected)
+  expect(await file(ticket.contact, { Subject: `Printer ${ticket.code}` })).toMatchObject({ outcome: 'ticket' })
+})
+
+test('the same subject alone never threads', async () => {
+  const ticket = await converse()
+  expect(await file(ticket.contact, { Subject: 'Re: Printer' })).toMatchObject({ outcome: 'ticket', rule: 'new' })
+})
+
+test('people of the company and confirmed participants may use the anchors of others and the code', async () => {
+  const domain = `${newId()}.example`
+  const company = await createCompany(desk.agent, { domains: [domain] })
+  const colleague = await createContact(desk.agent, { email: address(), company_id: company.id })
+  const ticket = await converse(address(domain))
+  const participant = address()
+  await desk.agent.post(`/tickets/${ticket.ticket_id}/participants`, { email: participant })
+  for (const person of [colleague.email, address(`sales.${domain}`), participant.toUpperCase()]) {
+    expect(await file(person, { Subject: `[${ticket.code}]` })).toMatchObject({ ticket_id: ticket.ticket_id })
+    expect(await file(person, { In_Reply_To: `<${ticket.message_id}>` })).toMatchObject({ ticket_id: ticket.ticket_id })
+  }
+  expect(await participantsOf(ticket.ticket_id)).toEqual([{ email: participant, confirmed: true }])
+})
+
+test('who holds an anchor of ours writes on the ticket, and is listed without being confirmed', async () => {
+  const ticket = await converse()
+  const [stranger, forwarded] = [address(), address()]
+  expect(await file(stranger, { In_Reply_To: `<${ticket.ours}>`, Cc: 'friend@elsewhere.example' })).toMatchObject({
+    outcome: 'message',
+    ticket_id: ticket.ticket_id,
+  })
+  expect(await file(forwarded, { Subject: 'Fwd: Printer', References: `<${ticket.ours}>` })).toMatchObject({
+    ticket_id: ticket.ticket_id,
+  })
+  expect(await participantsOf(ticket.ticket_id)).toEqual([
+    { email: stranger, confirmed: false },
+    { email: forwarded, confirmed: false },
+  ])
+  expect(await file(stranger, { Subject: `[${ticket.code}]` })).toMatchObject({ outcome: 'ticket' })
+  await desk.agent.post(`/tickets/${ticket.ticket_id}/participants`, { email: stranger })
+  expect(await file(stranger, { Subject: `[${ticket.code}]` })).toMatchObject({ ticket_id: ticket.ticket_id })
+  const answer = await createMessage(desk.agent, ticket.ticket_id)
+  expect(answer.cc).toEqual([stranger])
+})
+
+test('the contact adds participants with a reply, others do not', async () => {
+  const ticket = await converse()
+  const [cc, participant] = [address(), address()]
+  await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>`, Cc: cc })
+  await desk.agent.post(`/tickets/${ticket.ticket_id}/participants`, { email: participant })
+  await file(participant, { In_Reply_To: `<${ticket.ours}>`, Cc: address() })
+  expect(await participantsOf(ticket.ticket_id)).toEqual([
+    { email: cc, confirmed: true },
+    { email: participant, confirmed: true },
+  ])
+})
+
+test('our Message-ID is recognised when a relay changed its case or domain', async () => {
+  const ticket = await converse()
+  for (const id of [ticket.ours.toUpperCase(), ticket.ours.replace('desk.example', 'relay.example')]) {
+    expect(await file(address(), { In_Reply_To: `<${id}>` })).toMatchObject({ ticket_id: ticket.ticket_id })
+  }
+})
+
+test('a reply to a deleted ticket starts a new one', async () => {
+  const ticket = await converse()
+  await desk.agent.delete(`/tickets/${ticket.ticket_id}`)
+  const row = await file(ticket.contact, {
+    In_Reply_To: `<${ticket.ours}>`,
+    References: `<${ticket.message_id}>`,
+    To: replyAddress(mailbox.address, ticket.ticket_id),
+    Subject: `Re: Printer [${ticket.code}]`,
+  })
+  expect(row).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  expect(row.ticket_id).not.toBe(ticket.ticket_id)
+  expect(await file(ticket.contact, { References: `<${ticket.ours}> <${row.email_message_id}>` })).toMatchObject({
+    ticket_id: row.ticket_id,
+  })
+})
+
+test.each([[['pending']], [['resolved']], [['closed']]])(
+  'a reply reopens a ticket that is %p, with its events',
+  async ([status]) => {
+    const ticket = await converse()
+    await desk.agent.patch(`/tickets/${ticket.ticket_id}`, { status })
+    await hearEvents(desk.scope)
+    const before = (await writtenEvents(desk.scope)).length
+    await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>` })
+    expect((await readTicket(desk.agent, ticket.ticket_id)).status).toBe('open')
+    const events = (await writtenEvents(desk.scope)).slice(before)
+    expect(events.map(({ event }) => event)).toEqual(['message.created', 'ticket.updated', 'ticket.status_changed'])
+    expect(events[1].data.changes).toEqual({ status: { from: status, to: 'open' } })
+    expect(events[2].data).toMatchObject({ id: ticket.ticket_id, status: 'open', previous_status: status })
+    expect((await activityOf(desk.scope, ticket.ticket_id)).at(-1)).toMatchObject({
+      data: { from: status, to: 'open' },
+    })
+    const timeline = (await desk.agent.get(`/tickets/${ticket.ticket_id}/activity`)).body.data
+    expect(timeline.at(-1).actor).toMatchObject({ type: 'contact' })
+    await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
+  },
+)
+
+test('an automatic answer, and a reply while the setting is off, leave the ticket as it is', async () => {
+  const ticket = await converse()
+  const status = async () => (await readTicket(desk.agent, ticket.ticket_id)).status
+  await desk.agent.patch(`/tickets/${ticket.ticket_id}`, { status: 'resolved' })
+  const away = await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>`, Auto_Submitted: 'auto-replied' })
+  expect(away).toMatchObject({ outcome: 'message', ticket_id: ticket.ticket_id })
+  expect(await status()).toBe('resolved')
+  await desk.admin.patch('/organization', { reopen_on_reply: false })
+  await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>` })
+  expect(await status()).toBe('resolved')
+  await desk.admin.patch('/organization', { reopen_on_reply: true })
+  await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>` })
+  expect(await status()).toBe('open')
+})
