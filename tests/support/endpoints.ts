@@ -1,0 +1,74 @@
+/** The endpoints as the service documents them (`/swagger/json`), for tests that go through all of them. */
+import { api } from './api'
+
+/** JSON Schema, as far as the document uses it. */
+export type Schema = {
+  type?: string | string[]
+  enum?: unknown[]
+  format?: string
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  minItems?: number
+  maxItems?: number
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+}
+
+type Parameter = { name?: string; in?: string; required?: boolean; schema?: Schema; $ref?: string }
+
+export type Endpoint = {
+  /** `POST /tickets/{ticket_id}/labels`: without `/api/v1`. */
+  name: string
+  method: string
+  path: string
+  /** Names of the path parameters, outermost first. */
+  ids: string[]
+  query: Record<string, Schema>
+  /** Of a JSON body. */
+  body?: Schema
+  /** Every status that the document declares. */
+  statuses: number[]
+}
+
+type Operation = {
+  parameters?: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, unknown>
+}
+
+/** All endpoints of the document, in its order. */
+export async function readEndpoints(): Promise<Endpoint[]> {
+  const answer = await api().handle(new Request('http://localhost/swagger/json'))
+  const { paths } = (await answer.json()) as { paths: Record<string, Record<string, Operation>> }
+  return Object.entries(paths).flatMap(([full_path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => toEndpoint(full_path, method.toUpperCase(), operation)),
+  )
+}
+
+function toEndpoint(full_path: string, method: string, operation: Operation): Endpoint {
+  const path = full_path.replace('/api/v1', '')
+  const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query')
+  return {
+    name: `${method} ${path}`,
+    method,
+    path,
+    ids: [...path.matchAll(/{(\w+)}/g)].map(([, name]) => name!),
+    query: Object.fromEntries(parameters.map(({ name, schema }) => [name!, schema!])),
+    body: operation.requestBody?.content['application/json']?.schema,
+    statuses: Object.keys(operation.responses).map(Number),
+  }
+}
+
+/** The path with its ids. A name without an id stays as it is and names nothing. */
+export function pathWith(path: string, ids: Record<string, string>): string {
+  return path.replace(/{(\w+)}/g, (whole, name) => encodeURIComponent(ids[name] ?? whole))
+}
+
+/** The types of JSON that a schema takes. */
+export function typesOf({ type }: Schema): string[] {
+  return type === undefined ? [] : Array.isArray(type) ? type : [type]
+}

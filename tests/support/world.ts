@@ -1,0 +1,221 @@
+/** One of everything in an organization, and a good request for every endpoint: what tests of all endpoints vary. */
+import { connection } from '../../src/db/client'
+import { type Answer, type Client, type Organization, PASSWORD } from './api'
+import {
+  createCompany,
+  createContact,
+  createLabel,
+  createMessage,
+  createTicket,
+  formOf,
+  logTime,
+  uploadFile,
+} from './factories'
+import { createWebhook } from './webhooks'
+
+/** Ids by the name of the path parameter; `upload_id` is a file that no message uses yet. */
+export type World = Record<WorldId, string>
+export type WorldId = (typeof WORLD_IDS)[number]
+
+export const WORLD_IDS = [
+  ...['ticket_id', 'message_id', 'participant_id', 'attachment_id', 'upload_id', 'contact_id', 'company_id'],
+  ...['label_id', 'time_entry_id', 'webhook_id', 'delivery_id', 'user_id', 'mailbox_id', 'inbound_message_id'],
+] as const
+
+/** Nothing listens there: what the service tries to reach is refused at once. */
+const NOBODY_URL = 'https://127.0.0.1:1/hook'
+
+/** @param mark stands in every text, so that it can be looked for in answers to others */
+export async function createWorld({ admin, agent, addMember }: Organization, mark = 'Mark'): Promise<World> {
+  const company = await createCompany(agent, { name: mark, notes: mark, hourly_rate: 60 })
+  const webhook = await createWebhook(admin, { url: `${NOBODY_URL}?${mark}`, secret: mark })
+  const contact = await createContact(agent, { name: mark, company_id: company.id, notes: mark })
+  const label = await createLabel(agent, { name: mark, description: mark })
+  const ticket = await createTicket(agent, {
+    subject: mark,
+    description: mark,
+    contact_id: contact.id,
+    label_ids: [label.id],
+  })
+  const used = await uploadFile(agent, mark, `${mark}.txt`)
+  const message = await createMessage(agent, ticket.id, { body: mark, attachment_ids: [used.id], send_email: false })
+  const upload = await uploadFile(agent, mark, `${mark}.txt`)
+  const entry = await logTime(admin, ticket.id, { description: mark })
+  const participant = await created(
+    agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
+  )
+  const mailbox = await created(
+    admin.post('/mailboxes', { address: `${crypto.randomUUID()}@desk.example`, name: mark, smtp: smtp() }),
+  )
+  const inbound = await created(importEmail(admin, mailbox.id, mark))
+  const member = await addMember('agent', mark)
+  const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
+  return {
+    ticket_id: ticket.id,
+    message_id: message.id,
+    participant_id: participant.id,
+    attachment_id: used.id,
+    upload_id: upload.id,
+    contact_id: contact.id,
+    company_id: company.id,
+    label_id: label.id,
+    time_entry_id: entry.id,
+    webhook_id: webhook.id,
+    delivery_id: delivery.id,
+    user_id: member.user_id,
+    mailbox_id: mailbox.id,
+    inbound_message_id: inbound.id,
+  }
+}
+
+/** A good body for every endpoint that has one, with every field; names are new each time. */
+export function goodBody(endpoint: string, world: World): Record<string, unknown> {
+  const bodies: Record<string, Record<string, unknown>> = {
+    'POST /auth/login': { email: 'nobody@deskwire.example', password: PASSWORD },
+    'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
+    'PATCH /auth/me': { name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
+    'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
+    'POST /tickets': {
+      subject: 'Printer on fire',
+      description: 'It burns',
+      contact_id: world.contact_id,
+      priority: 'high',
+      assignee_id: world.user_id,
+      label_ids: [world.label_id],
+    },
+    'PATCH /tickets/{ticket_id}': {
+      subject: 'Printer put out',
+      status: 'open',
+      priority: 'low',
+      assignee_id: world.user_id,
+      label_ids: [world.label_id],
+    },
+    'POST /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
+    'DELETE /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
+    'POST /tickets/{ticket_id}/assign': { assignee_id: world.user_id },
+    'POST /tickets/{ticket_id}/messages': {
+      body: 'Have you tried water?',
+      is_internal: false,
+      send_email: false,
+      attachment_ids: [],
+      cc: ['cc@customer.example'],
+    },
+    'POST /tickets/{ticket_id}/participants': { email: `${crypto.randomUUID()}@customer.example`, name: 'Paula' },
+    'POST /contacts': {
+      name: 'Carl',
+      email: `${crypto.randomUUID()}@customer.example`,
+      phone: '+1 555 0100',
+      company_id: world.company_id,
+      notes: 'Tall',
+    },
+    'PATCH /contacts/{contact_id}': {
+      name: 'Carl',
+      email: `${crypto.randomUUID()}@customer.example`,
+      phone: '+1 555 0100',
+      company_id: world.company_id,
+      notes: 'Tall',
+    },
+    'POST /companies': company(),
+    'PATCH /companies/{company_id}': company(),
+    'POST /labels': label(),
+    'PATCH /labels/{label_id}': label(),
+    'POST /tickets/{ticket_id}/time-entries': time(),
+    'PATCH /time-entries/{time_entry_id}': time(),
+    'POST /webhooks': webhook(),
+    'PATCH /webhooks/{webhook_id}': webhook(),
+    'PATCH /organization': {
+      name: 'Acme',
+      ticket_prefix: 'ACME',
+      hourly_rate: 50,
+      currency: 'EUR',
+      reopen_on_reply: true,
+    },
+    'POST /users': member(),
+    'PATCH /users/{user_id}': member(),
+    'POST /mailboxes': mailbox(),
+    'PATCH /mailboxes/{mailbox_id}': mailbox(),
+  }
+  const body = bodies[endpoint]
+  if (!body) throw new Error(`${endpoint} has no good body here: add one`)
+  return body
+}
+
+/** What an endpoint takes besides JSON; undefined for the others. */
+export function goodRaw(endpoint: string): { body: FormData | string; type?: string } | undefined {
+  if (endpoint === 'POST /attachments') return { body: formOf('bytes', 'bytes.bin') }
+  if (endpoint === 'POST /inbound-messages') return { body: email('Hello'), type: 'message/rfc822' }
+  return undefined
+}
+
+/** An original, put through the pipeline of inbound mail. */
+export function importEmail(client: Client, mailbox_id: string, subject: string): Promise<Answer> {
+  const type = { 'content-type': 'message/rfc822' }
+  return client.post(`/inbound-messages?mailbox_id=${mailbox_id}`, email(subject), type)
+}
+
+/** Every table with its number of rows and what tells a changed row: differs whenever anything was written. */
+export async function fingerprint(): Promise<Record<string, string>> {
+  const { sql } = connection()
+  tables ??= (await sql<{ name: string }[]>`
+    select relname as name from pg_class join pg_namespace n on n.oid = relnamespace
+    where nspname = 'public' and relkind in ('r', 'p')`.then((rows) => rows.map(({ name }) => name))) as string[]
+  const counts = tables.map(
+    (name) => `(select count(*) || ' rows ' || coalesce(sum(xmin::text::numeric), 0) from ${name}) as ${name}`,
+  )
+  const [row] = await sql.unsafe<Record<string, string>[]>(`select ${counts.join(', ')}`)
+  return row!
+}
+
+let tables: string[] | undefined
+
+function email(subject: string): string {
+  return [
+    'From: Carla <carla.writes@customer.example>',
+    `Subject: ${subject}`,
+    `Message-ID: <${crypto.randomUUID()}@customer.example>`,
+    '',
+    subject,
+  ].join('\r\n')
+}
+
+async function created(answer: Promise<Answer>) {
+  const { status, body, text } = await answer
+  if (status !== 201) throw new Error(`a create answered ${status} ${text}`)
+  return body.data
+}
+
+const smtp = () => ({ host: '127.0.0.1', port: 1, security: 'none', username: 'desk', password: 'secret' })
+
+const company = () => ({
+  name: 'Customer Ltd',
+  domains: ['customer.test'],
+  hourly_rate: 99.5,
+  currency: 'EUR',
+  ticket_prefix: 'CUST',
+  notes: 'Pays late',
+})
+
+const label = () => ({ name: crypto.randomUUID(), color: '#EF4444', description: 'Burning' })
+
+const time = () => ({ duration_minutes: 30, description: 'Put out', billable: true, date: '2026-03-01', rate: 80 })
+
+const webhook = () => ({ url: NOBODY_URL, events: ['ticket.created'], secret: 'a secret', active: true })
+
+const member = () => ({
+  email: `${crypto.randomUUID()}@deskwire.example`,
+  name: 'Mia Member',
+  password: PASSWORD,
+  role: 'agent',
+  hourly_rate: 70,
+  currency: 'EUR',
+  active: true,
+})
+
+const mailbox = () => ({
+  address: `${crypto.randomUUID()}@desk.example`,
+  name: 'Desk',
+  active: true,
+  is_default: false,
+  plus_addressing: true,
+  smtp: smtp(),
+})
