@@ -1,0 +1,23 @@
+# The same entry point as on a bare machine: `bun start`.
+FROM oven/bun:1.4.5-debian AS dependencies
+WORKDIR /app
+COPY package.json bun.lock bunfig.toml ./
+COPY src/launch.mjs src/launch.mjs
+COPY src/db/patches src/db/patches
+RUN bun src/launch.mjs --version
+
+FROM oven/bun:1.4.5-debian
+WORKDIR /app
+COPY --from=dependencies /app/node_modules node_modules
+COPY package.json bun.lock bunfig.toml tsconfig.json ./
+COPY drizzle drizzle
+COPY src src
+RUN mkdir /data && chown bun:bun /data
+USER bun
+ENV DATA_DIR=/data NODE_ENV=production
+VOLUME /data
+EXPOSE 3000 2525
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+  CMD bun -e "const r = await fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/readyz'); process.exit(r.ok ? 0 : 1)"
+STOPSIGNAL SIGTERM
+CMD ["bun", "start"]
