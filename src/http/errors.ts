@@ -30,7 +30,8 @@ async function toApiError(error: unknown, request: Request, found: Found): Promi
     if (error.type === 'response') return toInternal()
     // The path is judged before body and query.
     if (found.scope && found.params) await requirePath(found.scope, found.params)
-    return stateOf(request).body_error ?? toValidationError(error)
+    // A body that is no JSON is a fault only where JSON is wanted; queries belong to other routes too.
+    return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
   }
   const code = codeOf(error)
   if (code === 'NOT_FOUND') return new ApiError('NOT_FOUND')
