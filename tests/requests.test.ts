@@ -202,6 +202,11 @@ describe('the faults of a request', () => {
     const answer = await agent.post('/labels', { name: 'Bug', description: 7, color: 'red' })
     expectError(answer, 422, 'INVALID_COLOR')
     expect(paths(answer)).toEqual(['/color', '/description'])
+    const missing = await agent.post('/tickets', { subject: 'Help', priority: 'asap' })
+    expectError(missing, 422, 'VALIDATION_ERROR')
+    expect(paths(missing)).toEqual(['/contact_id', '/priority'])
+    const before_missing = await agent.post('/contacts', { name: 5 })
+    expect(paths(before_missing)).toEqual(['/name', '/email'])
   })
 
   test('in a query are named as such, with the code of the filter', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
+import { inTransaction, type Scope } from '../src/scope'
+import { deleteUser, updateUser } from '../src/users/commands'
 import {
   type Answer,
   type Client,
@@ -274,20 +275,20 @@ describe('the last admin', () => {
     expectError(await admin.patch(`/users/${NOBODY}`, {}), 403, 'FORBIDDEN')
   })
 
-  test.each(['removed', 'demoted'])('stays when all admins are %s at the same time', async (how) => {
-    const { id, admin, addMember } = await createOrganization()
-    const admins = [admin, await addMember('admin'), await addMember('admin')]
-    await Promise.all(
-      admins.map(({ user_id }, index) => {
-        const by = admins[(index + 1) % admins.length]!
-        const path = `/users/${user_id}`
-        return how === 'removed' ? by.delete(path) : by.patch(path, { role: 'agent' })
-      }),
-    )
-    const [left] = await connection().sql<{ count: number }[]>`
-      select count(*) from memberships
-      where organization_id = ${id} and role = 'admin' and active and removed_at is null`
-    expect(left!.count).toBeGreaterThan(0)
+  test.each<[string, (scope: Scope, id: string) => Promise<unknown>]>([
+    ['remove', deleteUser],
+    ['demote', (scope, id) => updateUser(scope, id, { role: 'agent' })],
+  ])('stays when two %s each other at the same time', async (_, end) => {
+    const { scope, admin, addMember } = await createOrganization()
+    const second = await addMember('admin')
+    const at_the_same_time: Promise<unknown>[] = []
+    await inTransaction(scope, async (inner) => {
+      await end(inner, second.user_id)
+      at_the_same_time.push(end(scope, admin.user_id).catch((error) => error))
+      await Promise.race([...at_the_same_time, someoneWaits(scope)])
+    })
+    expect(await Promise.all(at_the_same_time)).toEqual([expect.objectContaining({ code: 'VALIDATION_ERROR' })])
+    expect((await admin.get(`/users/${admin.user_id}`)).body.data.role).toBe('admin')
   })
 })
 
@@ -330,6 +331,13 @@ async function createUser(client: Client, fields: Record<string, unknown> = {}) 
   const answer = await client.post('/users', { email, name: 'Nora', password: PASSWORD, ...fields })
   if (answer.status !== 201) throw new Error(`creating a user answered ${answer.status} ${answer.text}`)
   return answer.body.data
+}
+
+/** Resolves when a statement of this database waits for a lock. */
+async function someoneWaits({ sql }: Scope): Promise<void> {
+  const waiting = () => sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await waiting()).length === 0) await Bun.sleep(5)
 }
 
 function names(answer: Answer): string[] {
