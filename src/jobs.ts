@@ -6,12 +6,14 @@ import { config } from './config'
 import type { Connection } from './db/client'
 import { log, safeError } from './log'
 import { removeOldOriginals } from './mail/retention'
+import { foldTicketCounts } from './tickets/counts'
 import { purgeDeletedTickets } from './tickets/purge'
 import { purgeDeliveries, sweepDeliveries } from './webhooks/upkeep'
 
 type Job = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
 const JOBS: Job[] = [
+  { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: sweepDeliveries },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },

@@ -275,6 +275,39 @@ export const tickets = pgTable(
   },
 )
 
+/** How many tickets there are of each kind, deleted ones left out; together with the changes below (`tickets/counts.ts`). */
+export const ticket_counts = pgTable(
+  'ticket_counts',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    status: text({ enum: TICKET_STATUSES }).notNull(),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull(),
+    assignee_id: uuid(),
+    n: integer().notNull(),
+  },
+  (table) => [
+    unique('ticket_counts_kind')
+      .on(table.organization_id, table.status, table.priority, table.assignee_id)
+      .nullsNotDistinct(),
+  ],
+)
+
+/** What a trigger on `tickets` adds in the transaction of each change; a job folds it into the counts. */
+export const ticket_count_changes = pgTable(
+  'ticket_count_changes',
+  {
+    organization_id: uuid().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    status: text({ enum: TICKET_STATUSES }).notNull(),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull(),
+    assignee_id: uuid(),
+    n: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
+)
+
 /** One search document for each ticket; every word is prefixed with the organization's number. */
 export const ticket_search = pgTable(
   'ticket_search',

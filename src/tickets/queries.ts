@@ -5,6 +5,7 @@ import { messagesOfTicket } from '../messages/queries'
 import { type PageMeta, type Paging, pageOf } from '../model'
 import type { Scope } from '../scope'
 import { timeEntriesOfTicket } from '../time-entries/queries'
+import { countOf, isCounted } from './counts'
 import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'
 import type { Activity, Ticket, TicketFilter, TicketWithMessages } from './model'
 import { organizationNumber } from './search'
@@ -33,18 +34,15 @@ type Selected = { rows: TicketRow[]; total: number }
 async function selectInOrder(scope: Scope, query: TicketQuery, range: Range): Promise<Selected> {
   const { sql } = scope
   const order = () => orderOf(sql, query.sort)
-  const [rows, total] = await Promise.all([
-    sql<TicketRow[]>`
-      with page as materialized (
-        select t.organization_id, t.id from tickets t where ${matches(scope, query)} order by ${order()} ${range}
-      )
-      select ${fields(sql)} from page
-      join tickets t using (organization_id, id)
-      ${withNames(sql)}
-      order by ${order()}`,
-    countTickets(scope, query),
-  ])
-  return { rows, total }
+  const rows = await sql<(TicketRow & { total: number })[]>`
+    with page as materialized (
+      select t.organization_id, t.id from tickets t where ${matches(scope, query)} order by ${order()} ${range}
+    )
+    select ${fields(sql)}, ${totalOf(scope, query)} as total from page
+    join tickets t using (organization_id, id)
+    ${withNames(sql)}
+    order by ${order()}`
+  return { rows, total: rows[0]?.total ?? (await countTickets(scope, query)) }
 }
 
 /** Words and labels lead to tickets in no order: all are found before they are sorted, and so counted on the way. */
@@ -65,10 +63,14 @@ async function selectFromAll(scope: Scope, query: TicketQuery, range: Range): Pr
 }
 
 async function countTickets(scope: Scope, query: TicketQuery): Promise<number> {
-  const { sql } = scope
-  const [count] = await sql<{ total: number }[]>`
-    select count(*) as total from ${tablesOf(sql, query)} where ${matches(scope, query)}`
+  const [count] = await scope.sql<{ total: number }[]>`select ${totalOf(scope, query)} as total`
   return count!.total
+}
+
+function totalOf(scope: Scope, query: TicketQuery) {
+  if (isCounted(query)) return countOf(scope, query)
+  const { sql } = scope
+  return sql`(select count(*) from ${tablesOf(sql, query)} where ${matches(scope, query)})`
 }
 
 /** The single ticket, with its messages and time entries. @throws TICKET_NOT_FOUND */

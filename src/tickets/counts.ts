@@ -1,0 +1,59 @@
+/**
+ * Totals of the ticket list, exact however many tickets there are. A row that every request updates would make them
+ * wait for each other, so a trigger on `tickets` only adds a row for each change, in the transaction of the change, and
+ * a job folds these rows into the counts. Both are read together, by one statement.
+ */
+import type { Connection } from '../db/client'
+import type { Scope } from '../scope'
+import type { TicketQuery } from './filter'
+
+/** Rows folded by one statement, so that it stays short. */
+const BATCH = 5000
+
+/** Whether `countOf` knows how many tickets match: only these of a ticket are counted. */
+export function isCounted(query: TicketQuery): boolean {
+  const { contact_id, company_id, label_ids, words, created_after, created_before } = query
+  return !(contact_id || company_id || label_ids || words || created_after || created_before)
+}
+
+/** How many tickets match a query that `isCounted`: a scalar expression. */
+export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketQuery) {
+  const matching = () => sql`
+    organization_id = ${organization_id}
+    ${status ? sql`and status = ${status}` : sql``}
+    ${priority ? sql`and priority = ${priority}` : sql``}
+    ${assignee_id ? sql`and assignee_id = ${assignee_id}` : sql``}`
+  return sql`(
+    select coalesce(sum(n), 0)::bigint from (
+      select n from ticket_counts where ${matching()}
+      union all
+      select n from ticket_count_changes where ${matching()}
+    ) as counted
+  )`
+}
+
+/**
+ * Folds the changes into the counts. For a background job, every few seconds, in any number of processes.
+ * @returns how many rows were folded
+ */
+export async function foldTicketCounts({ sql }: Connection): Promise<number> {
+  for (let total = 0; ; ) {
+    // Rows of the counts are written in one order, so that two processes never wait for each other.
+    const [folded] = await sql<{ rows: number }[]>`
+      with these as materialized (
+        select organization_id, id from ticket_count_changes limit ${BATCH} for update skip locked
+      ), taken as (
+        delete from ticket_count_changes c using these
+        where c.organization_id = these.organization_id and c.id = these.id
+        returning c.*
+      ), counted as (
+        insert into ticket_counts as t (organization_id, status, priority, assignee_id, n)
+        select organization_id, status, priority, assignee_id, sum(n) from taken
+        group by 1, 2, 3, 4 order by 1, 2, 3, 4
+        on conflict (organization_id, status, priority, assignee_id) do update set n = t.n + excluded.n
+      )
+      select count(*) as rows from taken`
+    total += folded!.rows
+    if (folded!.rows < BATCH) return total
+  }
+}
