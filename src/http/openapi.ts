@@ -188,7 +188,7 @@ function toSchema(schema: Schema): Schema {
       }
       const is_schema = keyword === 'items' || (keyword === 'additionalProperties' && typeof value === 'object')
       if (is_schema) return [keyword, toSchema(value as Schema)]
-      if (keyword === 'enum' && schema.type instanceof Array && schema.type.includes('null')) {
+      if (keyword === 'enum' && Array.isArray(schema.type) && schema.type.includes('null')) {
         return [keyword, [...(value as unknown[]), null]]
       }
       return [keyword, keyword.endsWith('Of') ? (value as Schema[]).map(toSchema) : value]
