@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 /** A process that works off the outbox until it is killed. */
 function startProcess(env: Record<string, string> = {}): Bun.Subprocess {
-  const child = Bun.spawn(['bun', '--no-orphans', path.join(import.meta.dir, 'support/drain-process.ts')], {
+  const child = Bun.spawn([process.execPath, '--no-orphans', path.join(import.meta.dir, 'support/drain-process.ts')], {
     env: {
       ...process.env,
       NODE_ENV: 'test',

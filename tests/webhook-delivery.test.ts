@@ -315,7 +315,7 @@ test('a delivery that was leased again and again without an outcome fails with a
   const { admin, scope } = await createOrganization()
   const webhook = await createWebhook(admin, { url: receiver.url })
   await emit(scope)
-  await scope.sql`update outbox set claims = 10 where lane_id = ${webhook.id}`
+  await scope.sql`update outbox set claims = 25 where lane_id = ${webhook.id}`
   await deliverDue()
   expect((await deliveriesOf(admin, webhook.id))[0]).toMatchObject({ status: 'failed', error: 'internal' })
   expect(await queueOf(scope, webhook.id)).toEqual([])

@@ -201,6 +201,8 @@ function decodeCid(content_id: string): string {
 function limitDepth(html: string): string {
   let depth = 0
   return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
+    // `<b<p>` would be one element of that name, which closes nothing.
+    if (tag.length === name.length + slash.length + 1) return ''
     if (SHALLOW.test(name)) return tag
     const isDeep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
     depth = Math.max(0, depth + (slash ? -1 : 1))
