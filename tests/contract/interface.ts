@@ -1,0 +1,17 @@
+/** What proves the interface: one line for every row of it, with the test that fails when the row is broken. */
+import { ENDPOINTS } from './endpoints'
+import { RESOURCES } from './resources'
+import { RULES } from './rules'
+
+/** `row` as `readInterface` names it; `proof` as `readTestNames` does: `file: group > name`. */
+export type Row = { row: string; proof: string }
+
+/** All rows in the order of the interface. */
+export function contractRows(): Row[] {
+  const lines = [RESOURCES, ENDPOINTS, RULES].flatMap((text) => text.split('\n')).filter(Boolean)
+  return lines.map((line) => {
+    const [row, proof, ...rest] = line.split(' <- ')
+    if (!row || !proof || rest.length > 0) throw new Error(`no row with its proof: ${line}`)
+    return { row, proof }
+  })
+}
