@@ -8,12 +8,15 @@ import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicke
 import { buildMail, sendMail } from './support/smtp'
 
 let listener: SmtpListener
+/** For tests that look at nothing but the ticket they made. */
+let shared: Desk
 const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 
 beforeAll(async () => {
   config.EMAIL_INLINE_WAIT_MS = 1
   await startApi(10)
   listener = await startListener()
+  shared = await createDesk()
 })
 afterAll(async () => {
   config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
@@ -118,7 +121,7 @@ test('the contact is found without regard to case; its name stays', async () => 
 })
 
 test('a contact without a display name is called by the local part, and linked to the company of its domain', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const company = await createCompany(desk.agent, { domains: ['customer.example'], ticket_prefix: 'CUST' })
   const ticket = await receiveTicket(desk, rawMail(fields(desk, { From: 'dora.k@sales.customer.example' })))
   expect(ticket.contact.name).toBe('dora.k')
@@ -132,13 +135,13 @@ test.each<[string, Record<string, string | undefined>, string]>([
   ['a From without a domain of the internet', { From: 'root@printer' }, 'root@printer'],
   ['two From fields', { From: 'first@customer.example\r\nFrom: second@customer.example' }, 'first@customer.example'],
 ])('%s: the sender is found', async (_, header, email) => {
-  const desk = await createDesk()
+  const desk = shared
   const ticket = await receiveTicket(desk, rawMail(fields(desk, header)))
   expect(ticket.contact.email).toBe(email)
 })
 
 test('mail with neither a From nor an envelope sender becomes a ticket over HTTP too', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const row = await importMail(desk.admin, desk.mailbox.id, rawMail(fields(desk, { From: undefined })))
   expect(row).toMatchObject({ outcome: 'ticket', from: { name: null, email: null } })
   const ticket = await readTicket(desk.agent, row.ticket_id)
@@ -151,19 +154,19 @@ test.each([
   ['=?utf-8?q?Gr=C3=BC=C3=9Fe?=', 'Grüße'],
   ['=?utf-8?q?a=00b?=', 'a b'],
 ])('the subject %p becomes %p', async (subject, expected) => {
-  const desk = await createDesk()
+  const desk = shared
   const ticket = await receiveTicket(desk, rawMail(fields(desk, { Subject: subject })))
   expect(ticket.subject).toBe(expected)
 })
 
 test('a subject of more than 255 characters is cut', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const ticket = await receiveTicket(desk, rawMail(fields(desk, { Subject: 'ü'.repeat(300) })))
   expect(ticket.subject).toBe('ü'.repeat(255))
 })
 
 test('mail of HTML only has a text made from it, and its HTML is made safe', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const raw = await buildMail({
     from: 'carla@customer.example',
     to: desk.mailbox.address,
@@ -176,14 +179,14 @@ test('mail of HTML only has a text made from it, and its HTML is made safe', asy
 })
 
 test('mail of text only is escaped in its HTML', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const { messages } = await receiveTicket(desk, rawMail(fields(desk), 'a < b & c\n<b>no html</b>'))
   expect(messages[0].body).toBe('a < b & c\n<b>no html</b>\n')
   expect(messages[0].body_html).toContain('a &lt; b &amp; c<br>\n&lt;b&gt;no html&lt;/b&gt;')
 })
 
 test('attachments are stored with the same bytes, and cid images point to them', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const pdf = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 251))
   const raw = await buildMail({
     from: 'carla@customer.example',
@@ -215,7 +218,7 @@ test('attachments are stored with the same bytes, and cid images point to them',
 })
 
 test('mail that cannot be parsed becomes a ticket with the original attached', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const parts = Array.from(
     { length: 1200 },
     (_, index) => `--b${index}\r\nContent-Type: multipart/mixed; boundary=b${index + 1}\r\n\r\n`,
@@ -269,7 +272,7 @@ test.each<[string, (desk: Desk) => Buffer]>([
       ),
   ],
 ])('hostile mail is filed: %s', async (_, raw) => {
-  const desk = await createDesk()
+  const desk = shared
   const row = await receive(desk, raw(desk))
   expect(row).toMatchObject({ outcome: 'ticket', rule: 'new' })
   const ticket = await readTicket(desk.agent, row.ticket_id)
@@ -295,7 +298,7 @@ test('To and Cc of the contact become confirmed participants, own mailboxes and 
 })
 
 test('automatic mail is marked', async () => {
-  const desk = await createDesk()
+  const desk = shared
   const marked = await receiveTicket(desk, rawMail(fields(desk, { Auto_Submitted: 'auto-generated' })))
   expect(marked.messages[0].auto_reply).toBe(true)
   const person = await receiveTicket(desk, rawMail(fields(desk, { X_Auto_Response_Suppress: 'All' })))
@@ -392,11 +395,21 @@ test('mail of the null sender about our message is a bounce without being a repo
   const away = rawMail(fields(desk, { ...about, Auto_Submitted: 'auto-replied', Subject: 'Away' }))
   expect(await receive(desk, away, '')).toMatchObject({ outcome: 'message', ticket_id: ticket.id })
   expect((await readTicket(desk.agent, ticket.id)).messages[1].email_status).toBe('sent')
-  const bare = rawMail(fields(desk, { ...about, From: 'robot@mx.example', Subject: 'No such user' }))
-  expect(await receive(desk, bare, '')).toMatchObject({ outcome: 'bounce', message_id: message.id })
+  const reporters = { 'robot@mx.example': 'No such user', 'MAILER-DAEMON@mx.example': 'Mailbox full' }
+  for (const [From, Subject] of Object.entries(reporters)) {
+    const bare = rawMail(fields(desk, { ...about, From, Subject }))
+    expect(await receive(desk, bare, '')).toMatchObject({ outcome: 'bounce', message_id: message.id })
+  }
   const after = await readTicket(desk.agent, ticket.id)
-  expect(after.messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([false, false, true, false])
-  expect(after.messages[1]).toMatchObject({ email_status: 'bounced', email_error: 'No such user' })
+  expect(after.messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([
+    false,
+    false,
+    true,
+    false,
+    false,
+  ])
+  expect(after.messages[1]).toMatchObject({ email_status: 'bounced', email_error: 'Mailbox full' })
+  expect(await contactsOf(desk)).toHaveLength(1)
 })
 
 test('mail that this organization sent is dropped, mail of another organization of the service is not', async () => {

@@ -49,12 +49,15 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
  * automatic answer, which RFC 3834 wants sent so.
  */
 export function bounceOf({ mail, headers, envelope_sender }: Inbound): Bounce | null {
-  if (!mail || mail.bounce || envelope_sender !== '' || mail.auto_reply) return mail?.bounce ?? null
+  if (!mail || mail.bounce || envelope_sender !== '') return mail?.bounce ?? null
+  if (mail.auto_reply && !DAEMON.test(headers.from?.address ?? '')) return null
   const message_ids = [...headers.in_reply_to, ...headers.references]
   if (message_ids.length === 0) return null
   const { subject } = headers
   return { kind: 'failed', recipients: [], about: { message_ids, subject }, diagnostic: subject ?? '' }
 }
+
+const DAEMON = /^(?:mailer-daemon|postmaster)@/i
 
 /** Who wrote: From (an address, when it is there at all), else the envelope sender, else what the header offers. */
 export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefined {
