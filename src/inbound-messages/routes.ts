@@ -20,7 +20,16 @@ export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
       const message = await data(importMessage(scope, request, query))
       return status(query.dry_run ? 200 : 201, message)
     },
-    { query: InboundOptions, response: { 200: one(InboundMessage), 201: one(InboundMessage) } },
+    {
+      query: InboundOptions,
+      response: { 200: one(InboundMessage), 201: one(InboundMessage) },
+      detail: {
+        requestBody: {
+          required: true,
+          content: { 'message/rfc822': { schema: { type: 'string', format: 'binary' } } },
+        },
+      },
+    },
   )
 
   .get(
@@ -36,5 +45,8 @@ export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
         },
       })
     },
-    { params: path('inbound_message_id') },
+    {
+      params: path('inbound_message_id'),
+      detail: { responses: { 200: { description: 'The email as it came', content: { 'message/rfc822': {} } } } },
+    },
   )
