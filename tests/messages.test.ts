@@ -5,6 +5,7 @@ import { newId } from '../src/db/columns'
 import { readMessageId } from '../src/mail/message-id'
 import { addMessage } from '../src/messages/commands'
 import type { MessageDraft } from '../src/messages/draft'
+import { getMessage } from '../src/messages/queries'
 import { announceOutcome } from '../src/outbox/outcome'
 import { addParticipants } from '../src/participants/commands'
 import { inTransaction, type Scope } from '../src/scope'
@@ -492,7 +493,8 @@ test('a message of an email has its anchor once, and takes over one that was onl
     insert into email_anchors (organization_id, email_message_id, ticket_id)
     values (${scope.organization_id}, 'abc@customer.example', ${ticket.id})`
   const draft = { ...inbound('Help'), email_message_id: 'abc@customer.example', reply_text: 'Help', auto_reply: true }
-  const message = await inTransaction(scope, (scope) => addMessage(scope, ticket, draft))
+  const id = await inTransaction(scope, (scope) => addMessage(scope, ticket, draft))
+  const message = await getMessage(scope, ticket.id, id)
   expect(message).toMatchObject({
     direction: 'inbound',
     sender: { name: 'Carla', email: null },
@@ -529,9 +531,8 @@ test('pictures of a message that are its attachments carry fresh signatures', as
   const [own, foreign] = [await uploadFile(agent), await uploadFile(agent)]
   const image = (url: string) => `<p><img src="${url}" alt="x" /></p>`
   const draft = { ...inbound('Look'), body_html: image(unsignedUrl(own.id)) + image(unsignedUrl(foreign.id)) }
-  const message = await inTransaction(scope, (scope) =>
-    addMessage(scope, ticket, { ...draft, attachment_ids: [own.id] }),
-  )
+  const id = await inTransaction(scope, (scope) => addMessage(scope, ticket, { ...draft, attachment_ids: [own.id] }))
+  const message = await getMessage(scope, ticket.id, id)
   expect(message.body_html).toBe(image(own.url.replaceAll('&', '&amp;')) + image(unsignedUrl(foreign.id)))
 })
 

@@ -3,10 +3,10 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { newMessageId } from '../mail/message-id'
-import { enqueueEvents, enqueueWork } from '../outbox/enqueue'
+import { enqueueEvents, enqueueWork, isHeard, type NewEvent } from '../outbox/enqueue'
 import { waitForOutcome } from '../outbox/outcome'
 import { inTransaction, type Scope } from '../scope'
-import { recordActivity } from '../tickets/activity'
+import { type ActivityEntry, insertActivities, recordActivity } from '../tickets/activity'
 import { addToSearch, rebuildSearch } from '../tickets/search'
 import { renderBody } from './body'
 import { type Conversation, lockConversation } from './conversation'
@@ -24,7 +24,8 @@ type TicketOfMessage = { id: string; code: string; subject: string }
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
   const message = await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    return addMessage(scope, conversation, await draftReply(scope, conversation, input))
+    const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input))
+    return getMessage(scope, ticket_id, id)
   })
   if (message.email_status !== 'queued') return message
   await waitForOutcome(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
@@ -32,26 +33,61 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
   return getMessage(scope, ticket_id, message.id).catch(() => message)
 }
 
+/** A message that is to be written; its id is known before, so that other statements can name it. */
+export type KnownDraft = MessageDraft & { id: string }
+
 /**
  * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
  * activity, search words and event.
+ * @returns its id
  * @throws ATTACHMENT_NOT_FOUND
  */
-export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
+export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
+  const { sql, organization_id } = scope
   const id = draft.id ?? newId()
-  await insertMessage(scope, ticket.id, id, draft)
-  await claimAttachments(scope, id, draft.attachment_ids ?? [])
-  if (draft.email) await enqueueEmail(scope, id, draft.email)
-  if (draft.email_message_id) await addAnchor(scope, ticket.id, id, draft.email_message_id)
-  await recordActivity(scope, ticket.id, [
-    draft.is_internal
-      ? { type: 'note', data: { message_id: id } }
-      : { type: 'message', data: { message_id: id, direction: draft.direction } },
-  ])
+  const message = { ...draft, id }
+  await sql`
+    with message as (${insertMessage(scope, ticket.id, message)}),
+      timeline as (${insertActivities(scope, ticket.id, [messageEntry(message)])})
+    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket.id}`
+  await completeMessage(scope, ticket.id, message)
   await addToSearch(scope, ticket.id, draft.text)
-  const message = await getMessage(scope, ticket.id, id)
-  await enqueueEvents(scope, [{ type: 'message.created', data: eventData(message, ticket) }])
-  return message
+  if (await isHeard(scope, 'message.created')) {
+    await enqueueEvents(scope, [createdEvent(await getMessage(scope, ticket.id, id), ticket)])
+  }
+  return id
+}
+
+/** What hangs on a message that was just inserted: attachments, email and anchor. @throws ATTACHMENT_NOT_FOUND */
+export async function completeMessage(scope: Scope, ticket_id: string, draft: KnownDraft): Promise<void> {
+  await claimAttachments(scope, draft.id, draft.attachment_ids ?? [])
+  if (draft.email) await enqueueEmail(scope, draft.id, draft.email)
+  if (draft.email_message_id) await addAnchor(scope, ticket_id, draft.id, draft.email_message_id)
+}
+
+/** What the timeline says of a new message. */
+export function messageEntry({ id, is_internal, direction }: KnownDraft): ActivityEntry {
+  return is_internal
+    ? { type: 'note', data: { message_id: id } }
+    : { type: 'message', data: { message_id: id, direction } }
+}
+
+/** The event that tells of a new message. */
+export function createdEvent(message: Message, ticket: TicketOfMessage): NewEvent {
+  return { type: 'message.created', data: eventData(message, ticket) }
+}
+
+/** The statement that writes the row. @param once `from` a table with one row, or none when nothing is to be added */
+export function insertMessage(scope: Scope, ticket_id: string, draft: KnownDraft, once = scope.sql``) {
+  const { sql, organization_id } = scope
+  const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
+  const { auto_reply = false, cc = [], email_message_id = null, email } = draft
+  return sql`
+    insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
+      sender_name, sender_email, auto_reply, cc, email_message_id, email_status)
+    select ${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
+      ${sender_name}, ${sender_email}, ${auto_reply}, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'}
+    ${once}`
 }
 
 /**
@@ -106,20 +142,6 @@ function whyImpossible({ contact_email }: Conversation): string {
 function authorOf({ actor }: Scope): { name: string; email: string } {
   if (actor.type === 'system') throw new ApiError('FORBIDDEN')
   return actor
-}
-
-async function insertMessage(scope: Scope, ticket_id: string, id: string, draft: MessageDraft): Promise<void> {
-  const { sql, organization_id } = scope
-  const { body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { auto_reply = false, cc = [], email_message_id = null, email } = draft
-  await sql`
-    with message as (
-      insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
-        sender_name, sender_email, auto_reply, cc, email_message_id, email_status)
-      values (${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
-        ${sender_name}, ${sender_email}, ${auto_reply}, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'})
-    )
-    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
 }
 
 async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: OutgoingEmail): Promise<void> {

@@ -18,15 +18,16 @@ type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]
  */
 export async function enqueueEvents(scope: Scope, events: NewEvent[], happened_at = new Date()): Promise<void> {
   if (events.length === 0) return
-  const { sql, organization_id } = scope
-  const types = events.map((event) => event.type)
-  const subscribers = await sql<Subscriber[]>`
-    select id, status, events from webhooks
-    where organization_id = ${organization_id} and active and deleted_at is null and events && ${types}::text[]`
+  const subscribers = await subscribersOf(scope)
   const deliveries = events.flatMap((event) => deliveriesOf(scope, event, subscribers, happened_at))
   if (deliveries.length === 0) return
   await insertDeliveries(scope, deliveries)
   afterCommit(scope, () => wake('webhook'))
+}
+
+/** Whether anybody is told of such events: else their data need not be read. */
+export async function isHeard(scope: Scope, type: EventType): Promise<boolean> {
+  return (await subscribersOf(scope)).some(({ events }) => events.includes(type))
 }
 
 export type NewDelivery = {
@@ -74,6 +75,20 @@ export async function enqueueWork(
     insert into outbox (organization_id, id, kind, lane_id)
     values (${organization_id}, ${id}, ${kind}, ${lane_id})`
   afterCommit(scope, () => wake(kind))
+}
+
+/** By the connection of a transaction: one that writes several events asks once. */
+const asked = new WeakMap<Scope['sql'], Promise<Subscriber[]>>()
+
+function subscribersOf(scope: Scope): Promise<Subscriber[]> {
+  const { sql, organization_id } = scope
+  const known = scope.after_commit && asked.get(sql)
+  if (known) return known
+  const subscribers = sql<Subscriber[]>`
+    select id, status, events from webhooks where organization_id = ${organization_id} and active and deleted_at is null`
+  const answer = subscribers.then((rows) => [...rows])
+  if (scope.after_commit) asked.set(sql, answer)
+  return answer
 }
 
 function deliveriesOf(scope: Scope, event: NewEvent, subscribers: Subscriber[], happened_at: Date): NewDelivery[] {

@@ -25,13 +25,17 @@ export type ActivityEntry = { type: (typeof ACTIVITY_TYPES)[number]; data?: Reco
 
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
 export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
-  if (entries.length === 0) return
-  await scope.sql`
+  if (entries.length > 0) await insertActivities(scope, ticket_id, entries)
+}
+
+/** The statement of `recordActivity`. @param once tables with one row, or none when nothing is to be added */
+export function insertActivities(scope: Scope, ticket_id: string, entries: ActivityEntry[], once = scope.sql``) {
+  return scope.sql`
     insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
-    select organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data
-    from json_to_recordset(${JSON.stringify(activityRows(scope, ticket_id, entries))}::json) as entries (
+    select e.organization_id, e.id, e.ticket_id, e.type, e.actor_type, e.actor_id, e.actor_name, e.data
+    from json_to_recordset(${JSON.stringify(activityRows(scope, ticket_id, entries))}::json) as e (
       organization_id uuid, id uuid, ticket_id uuid, type text, actor_type text, actor_id uuid, actor_name text, data jsonb
-    )`
+    ) ${once}`
 }
 
 /** The rows of `recordActivity`, for statements that write them together with others. */

@@ -1,11 +1,12 @@
 import { newId } from '../db/columns'
 import { unknownIds } from '../errors'
 import { isBlank, renderBody } from '../messages/body'
-import { addMessage } from '../messages/commands'
+import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageEntry } from '../messages/commands'
 import type { MessageDraft } from '../messages/draft'
+import { getMessage } from '../messages/queries'
 import { enqueueEvents, type NewEvent } from '../outbox/enqueue'
 import { inTransaction, type Scope } from '../scope'
-import { type ActivityEntry, recordActivity } from './activity'
+import { type ActivityEntry, insertActivities, recordActivity } from './activity'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
@@ -23,17 +24,15 @@ export async function createTicket(
   first?: MessageDraft,
 ): Promise<Ticket> {
   const known = await findForNew(scope, input)
-  const message = first ?? draftOf(input.description, known.contact)
   const number = await takeNumber(scope)
   // Made before the transaction begins, so that the time of creation is not after that of the last change.
   const id = newId()
+  const draft = first ?? draftOf(input.description, known.contact)
+  const message = draft && { ...draft, id: draft.id ?? newId() }
   return inTransaction(scope, async (scope) => {
-    const ticket = await insertTicket(scope, id, number, input, known, message?.text ?? '')
-    const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
-    if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-    await enqueueEvents(scope, events)
-    // Its words are in the new document already.
-    if (message) await addMessage(scope, ticket, { ...message, text: '' })
+    const ticket = await insertTicket(scope, id, number, input, known, message)
+    if (message) await completeMessage(scope, id, message)
+    if (known.has_webhooks) await announceNew(scope, ticket, message)
     return ticket
   })
 }
@@ -84,8 +83,15 @@ function draftOf(description: string | undefined, contact: KnownForNew['contact'
   }
 }
 
+async function announceNew(scope: Scope, ticket: Ticket, message: KnownDraft | undefined): Promise<void> {
+  const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
+  if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
+  if (message) events.push(createdEvent(await getMessage(scope, ticket.id, message.id), ticket))
+  await enqueueEvents(scope, events)
+}
+
 /**
- * Ticket, labels, search document and timeline in one statement. The contact's row is locked, so that a company that
+ * Ticket, labels, first message, search document and timeline in one statement. The contact's row is locked, so that a company that
  * it gets meanwhile reaches this ticket too.
  */
 async function insertTicket(
@@ -94,11 +100,13 @@ async function insertTicket(
   number: number,
   { subject, priority = 'normal', mailbox_id = null }: Parameters<typeof createTicket>[1],
   { contact, assignee_id, labels, prefix, organization_number }: KnownForNew,
-  text: string,
+  message: KnownDraft | undefined,
 ): Promise<Ticket> {
-  const { sql, organization_id, actor } = scope
+  const { sql, organization_id } = scope
   const code = `${prefix}-${number}`
-  const { vector, size } = newDocument(organization_number, code, subject, text)
+  const { vector, size } = newDocument(organization_number, code, subject, message?.text ?? '')
+  const timeline: ActivityEntry[] = [{ type: 'created' }]
+  if (message) timeline.push(messageEntry(message))
   const [row] = await sql<TicketRow[]>`
     with contact as materialized (
       select id, company_id from contacts where organization_id = ${organization_id} and id = ${contact.id} for share
@@ -116,9 +124,9 @@ async function insertTicket(
       insert into ticket_search (organization_id, ticket_id, document, size)
       select t.organization_id, t.id, ${vector}::tsvector, ${size} from t
     ), timeline as (
-      insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name)
-      select t.organization_id, ${newId()}, t.id, 'created', ${actor.type}, ${actor.id}, ${actor.name} from t
+      ${insertActivities(scope, id, timeline, sql`, t`)}
     )
+    ${message ? sql`, message as (${insertMessage(scope, id, message, sql`from t`)})` : sql``}
     select ${fields(sql)} from t ${withNames(sql)}`
   if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [contact.id])
   return { ...present(row), labels }

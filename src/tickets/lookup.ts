@@ -13,6 +13,8 @@ export type KnownForNew = {
   contact: { id: string; name: string; email: string }
   assignee_id: string | null
   labels: Label[]
+  /** Without any, nobody is told of the ticket. */
+  has_webhooks: boolean
 }
 
 /** All that a new ticket is made of, in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
@@ -24,7 +26,10 @@ export async function findForNew(
   const [found] = await sql<(Omit<KnownForNew, 'contact'> & { contact: KnownForNew['contact'] | null })[]>`
     select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
       case when c.id is not null then json_build_object('id', c.id, 'name', c.name, 'email', c.email) end as contact,
-      m.user_id as assignee_id, ${labelsIn(scope, label_ids)} as labels
+      m.user_id as assignee_id, ${labelsIn(scope, label_ids)} as labels,
+      exists (
+        select from webhooks w where w.organization_id = o.id and w.active and w.deleted_at is null
+      ) as has_webhooks
     from organizations o
     left join contacts c on c.organization_id = o.id and c.id = ${asId(contact_id)}
     left join companies co on co.organization_id = o.id and co.id = c.company_id
