@@ -52,8 +52,8 @@ const content = new Elysia({ tags })
       detail: {
         description: 'The bytes. Needs a bearer token or the signature that the `url` of an attachment carries.',
         responses: {
-          200: { description: 'The bytes', content: { 'application/octet-stream': {} } },
-          206: { description: 'The range that was asked for' },
+          200: { description: 'The bytes', content: { '*/*': {} } },
+          206: { description: 'The range that was asked for', content: { '*/*': {} } },
           304: { description: 'Unchanged' },
           416: { description: 'The range cannot be satisfied' },
         },

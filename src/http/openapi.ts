@@ -2,7 +2,8 @@
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../package.json'
-import { ERRORS } from '../errors'
+import { type ErrorReplies, errorsOf } from './openapi-errors'
+import { HEADERS, headersOf } from './openapi-headers'
 
 const DESCRIPTION = `Support ticketing for several organizations: tickets, messages, contacts, companies, time, webhooks.
 
@@ -88,6 +89,7 @@ type Operation = {
 /** The document of all routes of `app` that are not hidden. */
 export function openApiDocument(app: AnyElysia) {
   const paths = toOpenAPISchema(readingJson(app)).paths as Record<string, Record<string, Operation>>
+  const responses: ErrorReplies = {}
   return {
     openapi: '3.1.2',
     info: { title: 'Deskwire', version, description: DESCRIPTION },
@@ -95,38 +97,16 @@ export function openApiDocument(app: AnyElysia) {
     security: TOKEN,
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths: mapValues(paths, (operations, path) =>
-      mapValues(operations, (operation, method) => toOperation(operation, method, path.replace('/api/v1', ''))),
+      mapValues(operations, (operation, method) =>
+        toOperation(operation, method, path.replace('/api/v1', ''), responses),
+      ),
     ),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-      parameters: { OrganizationId: ORGANIZATION_ID },
-      schemas: { Error: ERROR },
-      responses: Object.fromEntries([400, 401, 403, 404, 413, 422, 429].map((status) => [status, errorReply(status)])),
+      parameters: HEADERS,
+      responses,
     },
   }
-}
-
-const ORGANIZATION_ID = {
-  name: 'X-Organization-Id',
-  in: 'header',
-  description: "Organization to act in; without it the caller's first one",
-  schema: { type: 'string', format: 'uuid' },
-}
-
-const ERROR = {
-  type: 'object',
-  required: ['error'],
-  properties: {
-    error: {
-      type: 'object',
-      required: ['code', 'message', 'details'],
-      properties: {
-        code: { type: 'string', enum: Object.keys(ERRORS) },
-        message: { type: 'string' },
-        details: { type: 'object', description: 'For a 422 `errors`: a JSON pointer and a message for each fault' },
-      },
-    },
-  },
 }
 
 /** A view of the app in which JSON is parsed by name: the generator says nothing of bodies that a function parses. */
@@ -135,21 +115,22 @@ function readingJson(app: AnyElysia): AnyElysia {
   return Object.create(app, { getGlobalRoutes: { value: () => routes } })
 }
 
-function toOperation(operation: Operation, method: string, path: string) {
+function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
   const summary = operation.summary ?? SUMMARIES[`${method} ${path}`] ?? summaryOf(method, path)
-  const in_organization = !path.startsWith('/auth/')
   const { parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = operation
+  const is_single = isSingle(responses['200'])
   return {
     ...operation,
     summary,
     operationId: summary.replace(/ (\w)/g, (_, letter) => letter.toUpperCase()).replace(/^\w/, (c) => c.toLowerCase()),
     ...(SECURITY[path] && { security: SECURITY[path] }),
-    parameters: [
-      ...(in_organization ? [{ $ref: '#/components/parameters/OrganizationId' }] : []),
-      ...parameters.map(toParameter),
-    ],
+    parameters: [...headersOf(method, path, is_single), ...parameters.map(toParameter)],
     ...(requestBody && { requestBody: { ...requestBody, content: toContent(requestBody.content) } }),
-    responses: { ...mapValues(responses, toReply), ...errorsOf(path, requestBody !== undefined) },
+    responses: {
+      ...mapValues(responses, toReply),
+      ...(method === 'get' && is_single && !path.startsWith('/auth/') && { 304: { description: 'Unchanged' } }),
+      ...errorsOf(operation, method, path, replies),
+    },
   }
 }
 
@@ -167,6 +148,11 @@ function summaryOf(method: string, path: string): string {
 function toParameter({ schema, ...parameter }: Parameter) {
   const { description, ...rest } = toSchema(schema)
   return { ...parameter, ...(description !== undefined && { description }), schema: rest }
+}
+
+function isSingle(reply: Reply | undefined): boolean {
+  const schema = reply?.content?.['application/json']?.schema as { properties?: { data?: Schema } } | undefined
+  return schema?.properties?.data?.type === 'object'
 }
 
 function toReply({ content, ...reply }: Reply, status: string) {
@@ -194,25 +180,6 @@ function toSchema(schema: Schema): Schema {
       return [keyword, keyword.endsWith('Of') ? (value as Schema[]).map(toSchema) : value]
     }),
   )
-}
-
-function errorsOf(path: string, has_body: boolean) {
-  const statuses = [
-    ...(has_body ? [400, 413] : []),
-    401,
-    ...(path.startsWith('/auth/') ? [] : [403]),
-    ...(path.includes('{') ? [404] : []),
-    422,
-    429,
-  ]
-  return Object.fromEntries(statuses.map((status) => [status, { $ref: `#/components/responses/${status}` }]))
-}
-
-function errorReply(status: number) {
-  const codes = Object.entries(ERRORS).flatMap(([code, [own]]) => (own === status ? [code] : []))
-  const more = status === 422 ? ', or the `*_NOT_FOUND` code of an id that is named in the body or query' : ''
-  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
-  return { description: `${codes.join(', ')}${more}`, content }
 }
 
 function mapValues<T, U>(record: Record<string, T>, change: (value: T, key: string) => U): Record<string, U> {

@@ -6,6 +6,7 @@ import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
 import { useSecrets } from '../../src/secrets'
 import { createDatabase } from './database'
+import { answerChecker, type Document } from './openapi'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export type Answer = { status: number; headers: Headers; body: any; text: string }
@@ -52,6 +53,14 @@ export async function stopApi(): Promise<void> {
 /** What handles requests: for tests that need a real listener (`Bun.serve({ fetch: api().fetch })`). */
 export function api(): { handle(request: Request): Promise<Response> } {
   return app
+}
+
+let check_answer: ReturnType<typeof answerChecker> | undefined
+
+async function checker() {
+  const document = async () => (await app.handle(new Request('http://localhost/swagger/json'))).json()
+  check_answer ??= answerChecker((await document()) as Document)
+  return check_answer
 }
 
 let password_hash: string | undefined
@@ -107,6 +116,8 @@ function clientOf(token: string, user_id: string, email: string): Client {
     })
     const response = await app.handle(request)
     const text = await response.text()
+    const check = await checker()
+    check(method, `/api/v1${path}`, { status: response.status, headers: response.headers, text })
     const is_json = response.headers.get('content-type')?.includes('application/json')
     return { status: response.status, headers: response.headers, body: is_json ? JSON.parse(text) : undefined, text }
   }

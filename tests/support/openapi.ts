@@ -1,0 +1,69 @@
+/** Every answer that a test gets is held against `/swagger/json`: what the document does not declare is a failure. */
+import Ajv, { type ValidateFunction } from 'ajv/dist/2020'
+import addFormats from 'ajv-formats'
+
+type Schema = Record<string, unknown>
+type Reply = { $ref?: string; content?: Record<string, { schema?: Schema }> }
+type Operations = Record<string, { responses: Record<string, Reply> }>
+export type Document = {
+  paths: Record<string, Operations>
+  components: { responses: Record<string, Reply> }
+}
+
+export type Checked = { status: number; headers: Headers; text: string }
+
+/**
+ * A check of answers against the document. Validators are compiled when the first answer needs them.
+ * @returns throws when the operation does not declare the answer's status, type or shape
+ */
+export function answerChecker(document: Document) {
+  const ajv = new Ajv({ strict: false, allErrors: true })
+  addFormats(ajv)
+  const validators = new Map<string, ValidateFunction>()
+  const templates = Object.keys(document.paths)
+    // What has fewer parameters is more exact: `/time-entries/summary` is no id.
+    .sort((a, b) => a.split('{').length - b.split('{').length)
+    .map((template) => ({ template, pattern: new RegExp(`^${template.replace(/{\w+}/g, '[^/]+')}$`) }))
+
+  return (method: string, url: string, answer: Checked) => {
+    const { pathname } = new URL(url, 'http://localhost')
+    const template = templates.find(({ pattern }) => pattern.test(pathname))?.template
+    const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()]
+    const fail = (reason: string): never => {
+      const what = `${method} ${template ?? pathname} answered ${answer.status}`
+      throw new Error(`${what}, ${reason}: ${answer.text.slice(0, 2000)}`)
+    }
+    if (!operation) return isUnknownRoute(answer) || fail('an unknown route')
+    const declared = operation.responses[answer.status] ?? fail('which is not documented')
+    const reply = declared.$ref ? document.components.responses[declared.$ref.split('/').at(-1)!]! : declared
+    const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+    const { content } = reply
+    if (!content) return answer.text === '' || fail('documented without a body')
+    if (method === 'HEAD') return
+    const media = content[type] ?? content['*/*'] ?? fail(`as ${type}, which is not documented`)
+    if (!media.schema) return
+    const key = `${method} ${template} ${answer.status} ${type}`
+    const validate = validators.get(key) ?? ajv.compile(closed(media.schema))
+    validators.set(key, validate)
+    if (!validate(JSON.parse(answer.text))) fail(ajv.errorsText(validate.errors))
+  }
+}
+
+/** What is no route answers so, unless the caller has asked too much. */
+function isUnknownRoute({ status, text }: Checked): boolean {
+  if (text === '') return status === 404
+  const { code } = JSON.parse(text).error
+  return (status === 404 && code === 'NOT_FOUND') || (status === 429 && code === 'RATE_LIMITED')
+}
+
+/** The schema without room for fields that it does not name: nothing undeclared may leak. */
+function closed(schema: Schema): Schema {
+  const copy = Object.fromEntries(Object.entries(schema).map(([keyword, value]) => [keyword, closedValue(value)]))
+  const is_object = copy.type === 'object' && copy.properties !== undefined && copy.additionalProperties === undefined
+  return is_object ? { ...copy, additionalProperties: false } : copy
+}
+
+function closedValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closedValue)
+  return typeof value === 'object' && value !== null ? closed(value as Schema) : value
+}
