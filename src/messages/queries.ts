@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import { withUrl } from '../attachments/queries'
 import { signImages } from '../attachments/url'
+import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import { type PageMeta, pageOf } from '../model'
 import type { Scope } from '../scope'
@@ -36,44 +37,64 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   return messages[0]
 }
 
-/** All messages of a ticket that is known to be there, notes too, oldest first. */
-export function messagesOfTicket(scope: Scope, ticket_id: string): Promise<Message[]> {
-  return selectMessages(scope, ticket_id)
-}
-
-type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
+/** A row of `messageFields`. */
+export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
 type Fragment = PendingQuery<Row[]>
 
-/** The select list is the response, but for the signatures in addresses. */
-async function selectMessages(scope: Scope, ticket_id: string, condition?: Fragment, range?: Fragment) {
+async function selectMessages(scope: Scope, ticket_id: string, condition: Fragment, range?: Fragment) {
   const { sql, organization_id } = scope
   const rows = await sql<MessageRow[]>`
-    select m.id, m.body, m.body_html, m.reply_text, m.is_internal, m.direction,
-      json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
-      (
-        select coalesce(json_agg(json_build_object(
-          'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
-        ) order by a.id), '[]')
-        from attachments a where a.organization_id = m.organization_id and a.message_id = m.id
-      ) as attachments,
-      m.email_status in ('sent', 'bounced') as email_sent, m.email_status, m.email_error, m.email_message_id,
-      (
-        select coalesce(json_agg(json_build_object(
-          'email', r.email, 'status', r.status, 'error', r.error
-        ) order by r.position), '[]')
-        from message_recipients r where r.organization_id = m.organization_id and r.message_id = m.id
-      ) as email_recipients,
-      m.cc, m.auto_reply, m.created_at
-    from messages m
-    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${condition ?? sql``}
+    select ${messageFields(sql)} from messages m
+    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${condition}
     order by m.id ${range ?? sql``}`
-  return rows.map((row) => present(organization_id, row))
+  return rows.map((row) => presentMessage(organization_id, row))
 }
 
-function present(organization_id: string, row: MessageRow): Message {
+/** The columns of a message; needs `messages m`. They are the response, but for the signatures in addresses. */
+export function messageFields(sql: Sql) {
+  return sql`
+    m.id, m.body, m.body_html, m.reply_text, m.is_internal, m.direction,
+    json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
+    (
+      select coalesce(json_agg(json_build_object(
+        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
+      ) order by a.id), '[]')
+      from attachments a where a.organization_id = m.organization_id and a.message_id = m.id
+    ) as attachments,
+    m.email_status in ('sent', 'bounced') as email_sent, m.email_status, m.email_error, m.email_message_id,
+    (
+      select coalesce(json_agg(json_build_object(
+        'email', r.email, 'status', r.status, 'error', r.error
+      ) order by r.position), '[]')
+      from message_recipients r where r.organization_id = m.organization_id and r.message_id = m.id
+    ) as email_recipients,
+    m.cc, m.auto_reply, m.created_at`
+}
+
+/** A row of `messageFields` as the response has it; other columns of the row are left out. */
+export function presentMessage(organization_id: string, row: MessageRow): Message {
+  const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
+  const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
   const ids = attachments.map(({ id }) => id)
-  return { ...row, body_html: signImages(row.body_html, organization_id, ids), attachments }
+  return {
+    id,
+    body,
+    body_html: signImages(row.body_html, organization_id, ids),
+    reply_text,
+    is_internal,
+    direction,
+    sender,
+    attachments,
+    email_sent,
+    email_status,
+    email_error,
+    email_message_id,
+    email_recipients,
+    cc,
+    auto_reply,
+    created_at,
+  }
 }
 
 async function countMessages(scope: Scope, ticket_id: string, condition: Fragment): Promise<number> {
