@@ -1,0 +1,20 @@
+/** Run by `tests/fuzz/main.ts` within the test runner, which has the database; not part of `bun run test`. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { startApi, stopApi } from '../support/api'
+import { tryRequests } from '../support/properties'
+
+const HOUR_MS = 3_600_000
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+test(
+  'no generated request is answered with a fault of ours or with what the document does not allow',
+  async () => {
+    const requests = Number(process.env.DESKWIRE_FUZZ_REQUESTS)
+    const statuses = await tryRequests({ requests, seed: Number(process.env.DESKWIRE_FUZZ_SEED) })
+    console.log('answers by status:', JSON.stringify(statuses))
+    expect(Object.keys(statuses)).not.toContain('500')
+  },
+  HOUR_MS,
+)
