@@ -24,7 +24,12 @@ test(`${ROUNDS} times kill -9 on the embedded database: every acknowledged ticke
     const contact_id = await prepare(service, receiver)
     for (let round = 0; round < ROUNDS; round++) {
       const writers = [writeTickets(service, contact_id, acknowledged), relayMails(service, round, acknowledged)]
-      await Bun.sleep(100 + Math.random() * 400)
+      // At any moment, but not before something was acknowledged, however slow the machine is.
+      const before = { tickets: acknowledged.tickets.size, mails: acknowledged.mails.size }
+      await until('a ticket and a mail are acknowledged', () => {
+        return acknowledged.tickets.size > before.tickets && acknowledged.mails.size > before.mails
+      })
+      await Bun.sleep(Math.random() * 300)
       await service.kill()
       await Promise.all(writers)
       service = await startService(env)
@@ -113,7 +118,7 @@ async function relayMails(service: Service, round: number, { mails }: Acknowledg
 }
 
 async function checkTickets(service: Service, { tickets, replies }: Acknowledged) {
-  expect(tickets.size).toBeGreaterThan(ROUNDS)
+  expect(tickets.size).toBeGreaterThanOrEqual(ROUNDS)
   for (const [id, subject] of tickets) {
     const { body } = await service.call('GET', `/tickets/${id}`)
     expect(body.data?.subject).toBe(subject)
@@ -125,7 +130,7 @@ async function checkTickets(service: Service, { tickets, replies }: Acknowledged
 
 /** One ticket and one ledger row for each mail that got a 250; a mail without an answer may be there too, once. */
 async function checkMails(service: Service, { mails }: Acknowledged) {
-  expect(mails.size).toBeGreaterThan(5)
+  expect(mails.size).toBeGreaterThanOrEqual(ROUNDS)
   await until('all mail is filed', async () => {
     const { body } = await service.call('GET', '/inbound-messages?outcome=pending')
     return body.meta.total === 0
