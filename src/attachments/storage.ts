@@ -145,8 +145,32 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** Makes the new name durable; without it a power cut may lose the file although its bytes were flushed. */
-async function flushFolder(folder: string): Promise<void> {
+/** Flushes that have not begun yet, and the last of each folder. */
+const waiting = new Map<string, Promise<void>>()
+const last = new Map<string, Promise<void>>()
+
+/**
+ * Makes the new name durable; without it a power cut may lose the file although its bytes were flushed. Whoever comes
+ * while a flush of the folder runs shares the next one with others.
+ */
+function flushFolder(folder: string): Promise<void> {
+  const shared = waiting.get(folder)
+  if (shared) return shared
+  const flush = (last.get(folder) ?? Promise.resolve())
+    .catch(() => {})
+    .then(() => {
+      waiting.delete(folder)
+      return flushNow(folder)
+    })
+    .finally(() => {
+      if (last.get(folder) === flush) last.delete(folder)
+    })
+  waiting.set(folder, flush)
+  last.set(folder, flush)
+  return flush
+}
+
+async function flushNow(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
     await handle.sync()

@@ -2,11 +2,10 @@
 
 import { domainToASCII } from 'node:url'
 import { storage } from '../attachments/storage'
-import type { Connection } from '../db/client'
+import type { Connection, Sql } from '../db/client'
 import { newId } from '../db/columns'
 import { findMailboxByAddress } from '../mailboxes/queries'
-import { enqueueWork } from '../outbox/enqueue'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { wake } from '../outbox/wake'
 import type { Envelope, Recipient } from './server'
 
 /** The active mailbox of a RCPT address; null is answered 550. */
@@ -16,31 +15,23 @@ export async function findRecipient(connection: Connection, address: string): Pr
 }
 
 /**
- * Makes a message ours: bytes first, then ledger and outbox rows in one transaction. Whatever fails before its commit
+ * Makes a message ours: bytes first, then ledger and outbox rows in one statement. Whatever fails before its commit
  * leaves the message with the sender's server, and bytes without a row are removed in an hour.
  * @throws also when a mailbox went since its RCPT: the next try is told so
  * @returns the id of its first ledger row, for the answer
  */
 export async function acceptMessage(
-  connection: Connection,
+  { sql }: Connection,
   envelope: Envelope,
   raw: AsyncIterable<Uint8Array>,
 ): Promise<{ queue_id: string }> {
   const key = `inbound/${newId()}`
-  const first: Scope = { ...connection, organization_id: envelope.recipients[0]!.organization_id, actor: SYSTEM }
-  await first.sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
+  await sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
   const { size } = await storage().put(key, raw)
-  const ids = await inTransaction(first, async (inner) => {
-    const kept = await inner.sql`delete from storage_removals where storage_key = ${key} returning storage_key`
-    if (kept.length === 0) throw new Error('The message took so long that its bytes were removed')
-    const ids: string[] = []
-    for (const recipient of onePerOrganization(envelope.recipients)) {
-      const scope = { ...inner, organization_id: recipient.organization_id }
-      ids.push(await addToLedger(scope, envelope.sender, recipient, key, size))
-    }
-    return ids
-  })
-  return { queue_id: ids[0]! }
+  const entries = onePerOrganization(envelope.recipients).map((recipient) => ({ ...recipient, id: newId() }))
+  await addToLedger(sql, envelope.sender, entries, key, size)
+  wake('inbound')
+  return { queue_id: entries[0]!.id }
 }
 
 /** A mailbox may have the name of an international domain in either form; the listener gives it in Unicode. */
@@ -50,23 +41,35 @@ async function findInAscii(connection: Connection, address: string) {
   return ascii === address ? null : findMailboxByAddress(connection, ascii)
 }
 
+/** All of it or nothing, by one statement, which costs less than a transaction. */
 async function addToLedger(
-  scope: Scope,
+  sql: Sql,
   envelope_sender: string,
-  { organization_id, mailbox_id, address }: Recipient,
+  entries: (Recipient & { id: string })[],
   storage_key: string,
   size: number,
-): Promise<string> {
-  const id = newId()
-  const added = await scope.sql`
-    insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
-      storage_key)
-    select organization_id, ${id}, id, address, ${address}, ${envelope_sender}, ${size}, ${storage_key}
-    from mailboxes where organization_id = ${organization_id} and id = ${mailbox_id}
+): Promise<void> {
+  const added = await sql`
+    with given as materialized (
+      select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.address as recipient
+      from json_to_recordset(${JSON.stringify(entries)}::text::json)
+        as g (organization_id uuid, id uuid, mailbox_id uuid, address text)
+      join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
+    ), kept as (
+      delete from storage_removals
+      where storage_key = ${storage_key} and (select count(*) from given) = ${entries.length}
+      returning storage_key
+    ), ledger as (
+      insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
+        storage_key)
+      select organization_id, id, mailbox_id, mailbox_address, recipient, ${envelope_sender}, ${size}, storage_key
+      from kept cross join given
+      returning organization_id, id
+    )
+    insert into outbox (organization_id, id, kind, lane_id)
+    select organization_id, id, 'inbound', organization_id from ledger
     returning id`
-  if (added.length === 0) throw new Error('The mailbox was removed while the message arrived')
-  await enqueueWork(scope, 'inbound', id, organization_id)
-  return id
+  if (added.length === 0) throw new Error('A mailbox was removed, or the bytes, while the message arrived')
 }
 
 /** A message to two mailboxes of an organization is one message; the one with a `+tag` tells more. */
