@@ -6,8 +6,11 @@ import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
 import { documentationRoutes } from './http/documentation'
 import { envelope } from './http/envelope'
-import { errorHandler } from './http/errors'
+import { errorsAfter } from './http/errors'
+import { etags, requireMatch } from './http/etag'
+import { handlersOf } from './http/handlers'
 import { healthRoutes } from './http/health'
+import { idempotency, requireKey } from './http/idempotency'
 import { inboundMessageRoutes } from './inbound-messages/routes'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
@@ -36,9 +39,17 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(userRoutes)
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
+  const handlers = handlersOf(api)
   return new Elysia({ normalize: false })
-    .use(errorHandler)
+    .use(
+      errorsAfter(async (call) => {
+        await requireMatch(handlers, call)
+        if (call.request.method === 'POST' && call.request.headers.has('idempotency-key')) requireKey(call.request)
+      }),
+    )
     .use(envelope)
+    .use(etags(handlers))
+    .use(idempotency(handlers))
     .use(healthRoutes(isReady))
     .use(documentationRoutes)
     .use(api)

@@ -4,6 +4,7 @@ import { removeStoredBytes, removeUnusedUploads } from './attachments/commands'
 import { deleteExpiredTokens } from './auth/commands'
 import { config } from './config'
 import type { Connection } from './db/client'
+import { removeIdempotencyKeys } from './http/idempotency-keys'
 import { log, safeError } from './log'
 import { removeOldOriginals } from './mail/retention'
 import { foldTicketCounts } from './tickets/counts'
@@ -29,6 +30,7 @@ const JOBS: Job[] = [
     run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
   },
   { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
 ]
 
 /** Starts the clean-up. `stop` begins nothing more and resolves once what runs has ended. */

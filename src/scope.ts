@@ -15,6 +15,8 @@ export type Scope = {
   actor: Actor
   /** Inside a transaction: what to do once it has committed (wake the outbox, answer a waiter). */
   after_commit?: (() => void)[]
+  /** Outside a transaction: what the next one does last, with the result of its work. An error rolls it back. */
+  before_commit?: (connection: Connection, result: unknown) => Promise<void>
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire' }
@@ -25,7 +27,11 @@ export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire' }
  */
 export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
   const after_commit: (() => void)[] = []
-  const result = await transact(scope, (inner: Connection) => work({ ...scope, ...inner, after_commit }))
+  const result = await transact(scope, async (inner: Connection) => {
+    const result = await work({ ...scope, ...inner, after_commit, before_commit: undefined })
+    await scope.before_commit?.(inner, result)
+    return result
+  })
   if (scope.after_commit) scope.after_commit.push(...after_commit)
   else for (const run of after_commit) run()
   return result

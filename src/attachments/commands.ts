@@ -128,7 +128,7 @@ async function removeNow({ sql }: Scope, key: string): Promise<void> {
 }
 
 /** A media type that can stand in a header, without parameters. */
-function mediaType(text: string): string {
+export function mediaType(text: string): string {
   const type = text.split(';')[0]!.trim().toLowerCase()
   return /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/.test(type) ? type : 'application/octet-stream'
 }

@@ -706,6 +706,41 @@ export const inbound_fingerprints = pgTable(
   (table) => [primaryKey({ columns: [table.organization_id, table.fingerprint] })],
 )
 
+/**
+ * What a POST with an Idempotency-Key answered, for 24 hours; while it runs, who runs it (`http/idempotency.ts`).
+ * `answer` may be there before `lease_until` is null: then its change is committed, and only the end is missing.
+ */
+export const idempotency_keys = pgTable(
+  'idempotency_keys',
+  {
+    organization_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    /** SHA-256 of the path and the key. */
+    key_digest: bytes().notNull(),
+    /** SHA-256 of what the request says; null while an upload is still to be read. */
+    request_digest: bytes(),
+    /** Who runs it; a runner that was given up for dead changes nothing any more. */
+    token: uuid().notNull(),
+    /** Until when the runner is taken for alive; null once it has answered. */
+    lease_until: instant(),
+    status: integer(),
+    /** The body, byte for byte. */
+    answer: text(),
+    created_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.user_id, table.key_digest] }),
+    index('idempotency_keys_age').on(table.created_at),
+    foreignKey({
+      name: 'idempotency_keys_member_fk',
+      columns: [table.organization_id, table.user_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }).onDelete('cascade'),
+    check('idempotency_keys_answer', sql`num_nulls(${table.status}, ${table.answer}) in (0, 2)`),
+    check('idempotency_keys_end', sql`${table.lease_until} is not null or ${table.answer} is not null`),
+  ],
+)
+
 /** Key columns of what hangs directly on the organization. */
 function root() {
   return {

@@ -4,32 +4,44 @@ import Elysia, { ValidationError } from 'elysia'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
 import { log, safeError } from '../log'
 import { codePoints } from '../model'
-import type { Scope } from '../scope'
+import type { Call } from './handlers'
 import { requirePath } from './path'
 import { stateOf } from './request'
 
-export const errorHandler = new Elysia({ name: 'errors' }).onError({ as: 'global' }, async (context) => {
-  const { request, set } = context
-  const state = stateOf(request)
-  const found = context as { scope?: Scope; params?: Record<string, string> }
-  const error = await toApiError(context.error, request, found).catch(toInternal)
-  if (error.status >= 500) log.error({ request_id: state.id, error: safeError(context.error) }, error.code)
-  const details = error.status === 500 ? { request_id: state.id } : error.details
-  set.status = error.status
-  set.headers['x-request-id'] = state.id
-  if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
-  if (error.status === 503) set.headers['retry-after'] = '5'
-  return { error: { code: error.code, message: error.message, details } }
-})
+/** What else is judged before the body of a request whose path is there; throws what it finds. */
+type CheckBefore = (call: Call) => Promise<void>
 
-type Found = { scope?: Scope; params?: Record<string, string> }
+export const errorsAfter = (checkBefore: CheckBefore) =>
+  new Elysia({ name: 'errors' }).onError({ as: 'global' }, async (context) => {
+    const { request, set } = context
+    const state = stateOf(request)
+    const found = context as unknown as Partial<Call>
+    const error = await toApiError(context.error, request, found, checkBefore).catch(toInternal)
+    if (error.status >= 500) log.error({ request_id: state.id, error: safeError(context.error) }, error.code)
+    const details = error.status === 500 ? { request_id: state.id } : error.details
+    set.status = error.status
+    set.headers['x-request-id'] = state.id
+    if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
+    if (error.status === 503) set.headers['retry-after'] = '5'
+    return { error: { code: error.code, message: error.message, details } }
+  })
 
-async function toApiError(error: unknown, request: Request, found: Found): Promise<ApiError> {
+export const errorHandler = errorsAfter(async () => {})
+
+async function toApiError(
+  error: unknown,
+  request: Request,
+  found: Partial<Call>,
+  checkBefore: CheckBefore,
+): Promise<ApiError> {
   if (error instanceof ApiError) return error
   if (error instanceof ValidationError) {
     if (error.type === 'response') return toInternal()
     // The path is judged before body and query.
-    if (found.scope && found.params) await requirePath(found.scope, found.params)
+    if (found.scope) {
+      await requirePath(found.scope, found.params ?? {})
+      await checkBefore(found as Call)
+    }
     // A body that is no JSON is a fault only where JSON is wanted; queries belong to other routes too.
     return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
   }

@@ -20,7 +20,19 @@ const RESOURCES: Record<string, { table: string; key?: string; code: ErrorCode; 
 }
 
 /** @throws the resource's own 404 for the first path parameter that names nothing in the organization */
-export async function requirePath({ sql, organization_id }: Scope, params: Record<string, string>): Promise<void> {
+export function requirePath(scope: Scope, params: Record<string, string>): Promise<void> {
+  return findRows(scope, params, false)
+}
+
+/** As `requirePath`, and holds the rows until the transaction ends; without parameters that of the organization. */
+export async function lockPath(scope: Scope, params: Record<string, string>): Promise<void> {
+  await findRows(scope, params, true)
+  if (Object.keys(params).length > 0) return
+  await scope.sql`select from organizations where id = ${scope.organization_id} for update`
+}
+
+async function findRows(scope: Scope, params: Record<string, string>, lock: boolean): Promise<void> {
+  const { sql, organization_id } = scope
   for (const [name, id] of Object.entries(params)) {
     const resource = RESOURCES[name]
     if (!resource) continue
@@ -29,7 +41,8 @@ export async function requirePath({ sql, organization_id }: Scope, params: Recor
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
         ${live ? sql`and ${sql(live)} is null` : sql``}
-        ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}`
+        ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
+      ${lock ? sql`for update` : sql``}`
     if (found.length === 0) throw new ApiError(code)
   }
 }

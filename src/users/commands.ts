@@ -6,7 +6,7 @@ import { newId } from '../db/columns'
 import { memberships, refresh_tokens, users } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
-import { inTransaction, type Scope } from '../scope'
+import { afterCommit, inTransaction, type Scope } from '../scope'
 import type { NewUser, User, UserChanges } from './model'
 import { getUser } from './queries'
 
@@ -22,7 +22,7 @@ export async function createUser(scope: Scope, input: NewUser): Promise<User> {
     await addMembership(scope, id, membership)
     return id
   })
-  forgetMemberships(id)
+  afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)
 }
 
@@ -48,7 +48,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     const goes = isActiveAdmin(user) && !isActiveAdmin({ ...user, ...membership })
     if (goes) await requireAdmin(scope, membership.role === 'agent' ? '/role' : '/active')
   })
-  forgetMemberships(id)
+  afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)
 }
 
@@ -67,7 +67,7 @@ export async function deleteUser(scope: Scope, id: string): Promise<void> {
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
     if (isActiveAdmin(user)) await requireAdmin(scope, '')
   })
-  forgetMemberships(id)
+  afterCommit(scope, () => forgetMemberships(id))
 }
 
 type Account = { email: string; name: string; password_hash: string | undefined }
