@@ -135,11 +135,24 @@ export function path<const Names extends readonly string[]>(...names: Names) {
 
 // What comes out.
 
-export const Uuid = Type.String({ format: 'uuid', description: 'UUIDv7, lower case' })
+export const Uuid = Type.String({
+  format: 'uuid',
+  description: 'UUIDv7, lower case',
+  examples: ['019c0a3e-5b1c-7d40-9c4e-2f6a1b8d3e57'],
+})
 /** A time on the wire: ISO 8601, UTC, whole seconds. */
-export const Instant = Type.String({ format: 'date-time', pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' })
+export const Instant = Type.String({
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$',
+  description: 'UTC, whole seconds',
+  examples: ['2026-01-31T09:00:00Z'],
+})
 /** A day on the wire. */
-export const Day = Type.String({ format: 'date', pattern: '^\\d{4}-\\d\\d-\\d\\d$' })
+export const Day = Type.String({
+  format: 'date',
+  pattern: '^\\d{4}-\\d\\d-\\d\\d$',
+  examples: ['2026-01-31'],
+})
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
 FormatRegistry.Set('uuid', (value) => UUID.test(value))
@@ -156,7 +169,11 @@ export function list<T extends TSchema>(schema: T) {
   return unchecked(Type.Object({ data: Type.Array(schema) }))
 }
 
-export const PageMeta = Type.Object({ total: Type.Integer(), page: Type.Integer(), per_page: Type.Integer() })
+export const PageMeta = Type.Object({
+  total: Type.Integer({ description: 'Of all pages' }),
+  page: Type.Integer({ description: 'From 1' }),
+  per_page: Type.Integer({ description: 'At most 100' }),
+})
 export type PageMeta = Static<typeof PageMeta>
 
 /** A page of a list. */

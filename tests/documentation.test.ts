@@ -134,6 +134,27 @@ describe('the document', () => {
     }
   })
 
+  test('has what every operation answers when it succeeds', () => {
+    for (const { operationId, responses } of operations()) {
+      const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+      const known = successes.map(([status, { content }]) => status === '204' || Object.keys(content ?? {}).length > 0)
+      expect([operationId, known]).toEqual([operationId, expect.arrayContaining([true])])
+      expect([operationId, known]).not.toEqual([operationId, expect.arrayContaining([false])])
+    }
+  })
+
+  test('has the headers that operations heed', () => {
+    for (const { method, path, parameters, responses } of operations()) {
+      const heeds = (name: string) => parameters.some(({ $ref }) => $ref === `#/components/parameters/${name}`)
+      const about = (result: boolean) => [method, path, result]
+      expect(about(heeds('IdempotencyKey'))).toEqual(about(method === 'post' && !path.startsWith('/api/v1/auth/')))
+      expect(about(heeds('IfMatch'))).toEqual(about('412' in responses))
+      expect(about(heeds('IfNoneMatch'))).toEqual(about('304' in responses && !path.endsWith('/content')))
+    }
+    expect(document.paths['/api/v1/labels/{label_id}']!.patch!.responses).toHaveProperty('412')
+    expect(document.paths['/api/v1/labels/{label_id}']!.get!.responses).toHaveProperty('304')
+  })
+
   test('has the fields of bodies, and of queries with their types', () => {
     const create = document.paths['/api/v1/labels']!.post!
     expect(Object.keys(create.requestBody!.content)).toEqual(['application/json'])

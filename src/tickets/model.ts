@@ -32,7 +32,7 @@ const priority = oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })
 /** A ticket in lists, in the answers of writes and in events. */
 export const Ticket = Type.Object({
   id: Uuid,
-  code: Type.String(),
+  code: Type.String({ description: 'Prefix of the organization and number', examples: ['ACME-42'] }),
   subject: Type.String(),
   status: oneOf(TICKET_STATUSES),
   priority: oneOf(TICKET_PRIORITIES),
