@@ -72,12 +72,13 @@ const OTHERS: unknown[] = [
 
 const DEEP = `${'['.repeat(5000)}${']'.repeat(5000)}`
 
-/** Every value as it stands in the JSON, and the type that it has there. */
-const VALUES = [
-  ...[...TEXTS, ...BAD_TEXTS, ...LONG_TEXTS, ...NUMBERS, ...OTHERS].map((value) => JSON.stringify(value)),
-  ...RAW_NUMBERS,
-  DEEP,
-].map((json) => ({ json, type: typeOfJson(json) }))
+/** Values for a field as they stand in the JSON, with their types there: all of its own type, a few of the others. */
+function valuesFor(schema: Schema): { json: string; type: string }[] {
+  const texts = takes(schema, 'string') ? [...TEXTS, ...LONG_TEXTS] : TEXTS.slice(0, 8)
+  const numbers = takes(schema, 'number') ? NUMBERS : NUMBERS.slice(0, 4)
+  const written = [...texts, ...BAD_TEXTS, ...numbers, ...OTHERS].map((value) => JSON.stringify(value))
+  return [...written, ...RAW_NUMBERS, DEEP].map((json) => ({ json, type: typeOfJson(json) }))
+}
 
 describe('a body with one wrong field', () => {
   test('is never our fault, says which field it is, and leaves nothing', async () => {
@@ -85,7 +86,7 @@ describe('a body with one wrong field', () => {
     for (const endpoint of endpoints.filter(({ body }) => body)) {
       const target = await createTarget(endpoint)
       for (const [path, schema] of fieldsOf(endpoint.body!)) {
-        const requests = VALUES.map(({ json, type }): BadRequest => {
+        const requests = valuesFor(schema).map(({ json, type }): BadRequest => {
           // In a create a null is as if the field were absent.
           const is_absent = type === 'null' && endpoint.method === 'POST' && path.length === 1
           const fault_at = !takes(schema, type) && !is_absent ? `/${path.join('/')}` : undefined
@@ -104,8 +105,8 @@ describe('a body with one wrong field', () => {
         tried += requests.length
       }
     }
-    expect(tried).toBeGreaterThan(5000)
-  }, 120_000)
+    expect(tried).toBeGreaterThan(4000)
+  }, 300_000)
 
   test('that is missing and required is told', async () => {
     const organization = await createTarget(endpoints[0]!)
@@ -160,7 +161,7 @@ test('a query parameter with anything in it is never our fault and changes nothi
     }
   }
   expect(tried).toBeGreaterThan(2000)
-}, 120_000)
+}, 300_000)
 
 test('a path with anything for an id names nothing, and one that is no UTF-8 is refused', async () => {
   const { admin } = await createOrganization()
