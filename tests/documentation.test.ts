@@ -6,6 +6,7 @@ import path from 'node:path'
 import { version } from '../package.json'
 import { ERRORS } from '../src/errors'
 import { api, startApi, stopApi } from './support/api'
+import { answerChecker } from './support/openapi'
 
 type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[] }
 type Parameter = { name?: string; in?: string; schema?: Schema; $ref?: string }
@@ -195,6 +196,46 @@ describe('the document', () => {
 
   test('keeps the own keywords of the schemas to itself', () => {
     expect(text).not.toMatch(/"(fault|length_fault|missing_code|noValidate)":|"(rule|decoder|min|max|trim)":[\dtf]/)
+  })
+})
+
+describe('the check of all answers that tests get', () => {
+  const HEADERS = new Headers({ 'content-type': 'application/json' })
+  const check = (status: number, body: unknown, url = '/api/v1/auth/me') =>
+    answerChecker(document as Parameters<typeof answerChecker>[0])('GET', url, {
+      status,
+      headers: HEADERS,
+      text: JSON.stringify(body),
+    })
+  const organization = { id: '019c0a3e-5b1c-7d40-9c4e-2f6a1b8d3e58', name: 'Acme', role: 'admin' }
+  const me = {
+    id: '019c0a3e-5b1c-7d40-9c4e-2f6a1b8d3e57',
+    email: 'a@b.example',
+    name: 'A',
+    organizations: [organization],
+  }
+  const error = { code: 'INVALID_TOKEN', message: 'No', details: {} }
+
+  test('lets pass what the document declares', () => {
+    check(200, me)
+    check(401, { error })
+    check(404, { error: { ...error, code: 'NOT_FOUND' } }, '/api/v1/nonsense')
+  })
+
+  test.each<[string, number, unknown]>([
+    ['a field that is not declared', 200, { ...me, password_hash: 'x' }],
+    ['a field that is not declared, further in', 200, { ...me, organizations: [{ ...organization, currency: 'EUR' }] }],
+    ['a missing field', 200, { ...me, name: undefined }],
+    ['a wrong format', 200, { ...me, id: '1' }],
+    ['a status that is not declared', 201, me],
+    ['a code that is not declared', 401, { error: { ...error, code: 'INVALID_CREDENTIALS' } }],
+    ['an error with more fields', 401, { error: { ...error, stack: 'x' } }],
+  ])('finds %s', (_, status, body) => {
+    expect(() => check(status, body)).toThrow(`GET /api/v1/auth/me answered ${status}`)
+  })
+
+  test('finds a route that is not declared', () => {
+    expect(() => check(200, me, '/api/v1/nonsense')).toThrow('GET /api/v1/nonsense answered 200, an unknown route')
   })
 })
 

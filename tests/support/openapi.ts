@@ -52,7 +52,7 @@ export function answerChecker(document: Document) {
 /** What is no route answers so, unless the caller has asked too much. */
 function isUnknownRoute({ status, text }: Checked): boolean {
   if (text === '') return status === 404
-  const { code } = JSON.parse(text).error
+  const code = JSON.parse(text).error?.code
   return (status === 404 && code === 'NOT_FOUND') || (status === 429 && code === 'RATE_LIMITED')
 }
 
