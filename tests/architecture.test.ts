@@ -19,7 +19,7 @@ const IMPORTS = new Map([...FILES].map(([file, text]) => [file, importsOf(file, 
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
-  ['what HTTP needs', /^http\//, /^(app|main|http\/.*|.*\/routes|auth\/commands)$/],
+  ['what HTTP needs', /^http\//, /^(app|main|jobs|http\/.*|.*\/routes|auth\/commands)$/],
   ['commands', /\/commands$/, /^(cli|jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   [
     'the pool',

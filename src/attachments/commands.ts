@@ -4,7 +4,7 @@ import { unknownIds } from '../errors'
 import { log, safeError } from '../log'
 import { asIds } from '../model'
 import { inTransaction, type Scope } from '../scope'
-import { cleanFileName } from './file-name'
+import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
 import { type Bytes, storage } from './storage'
@@ -125,10 +125,4 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
 async function removeNow({ sql }: Scope, key: string): Promise<void> {
   await storage().remove(key)
   await sql`delete from storage_removals where storage_key = ${key}`
-}
-
-/** A media type that can stand in a header, without parameters. */
-export function mediaType(text: string): string {
-  const type = text.split(';')[0]!.trim().toLowerCase()
-  return /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/.test(type) ? type : 'application/octet-stream'
 }

@@ -17,3 +17,9 @@ export function cleanFileName(name: string): string {
   const ending = new RegExp(`\\.[^.]{1,${MAX_ENDING}}$`, 'u').exec(base)?.[0] ?? ''
   return characters.slice(0, MAX_LENGTH - [...ending].length).join('') + ending
 }
+
+/** A media type that can stand in a header, without parameters. */
+export function mediaType(text: string): string {
+  const type = text.split(';')[0]!.trim().toLowerCase()
+  return /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/.test(type) ? type : 'application/octet-stream'
+}

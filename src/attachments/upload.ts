@@ -25,12 +25,14 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
   let file: BusboyFileStream | undefined
   let result: Promise<T> | undefined
   let failure: unknown
+  const whole = Promise.withResolvers<void>()
+  whole.promise.catch(() => {})
   parser.on('file', (field, bytes, filename: string | undefined, _encoding, content_type) => {
     bytes.on('error', () => {})
     // Browsers send an empty name when no file was chosen.
     if (field !== 'file' || filename === '' || file) return void bytes.resume()
     file = bytes
-    result = store({ filename: unescapeName(filename ?? ''), content_type, bytes })
+    result = store({ filename: unescapeName(filename ?? ''), content_type, bytes: untilWhole(bytes, whole.promise) })
     const fail = (error: Error) => {
       failure ??= error
       parser.destroy(error)
@@ -40,14 +42,22 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
   })
   try {
     await pipeline(Readable.fromWeb(body), parser)
+    whole.resolve()
   } catch (error) {
     failure ??= new ApiError('BAD_REQUEST', { reason: 'The multipart body is malformed or incomplete' })
     file?.destroy(error as Error)
+    whole.reject(failure)
     await result?.catch(() => {})
     throw failure
   }
   if (!result) throw fieldError('VALIDATION_ERROR', '/file', 'is required: a part with a file name')
   return result
+}
+
+/** The part ends only when the whole upload has arrived: one that breaks off may look like a shorter file until then. */
+async function* untilWhole(bytes: AsyncIterable<Uint8Array>, whole: Promise<void>): AsyncGenerator<Uint8Array> {
+  yield* bytes
+  await whole
 }
 
 /** Browsers write a quote and a line break of a name like this (HTML standard, multipart/form-data). */

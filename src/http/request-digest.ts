@@ -1,7 +1,6 @@
 /** Whether two requests say the same: a digest of their content, also of what is too large to be held in memory. */
 import { createHash, type Hash } from 'node:crypto'
-import { mediaType } from '../attachments/commands'
-import { cleanFileName } from '../attachments/file-name'
+import { cleanFileName, mediaType } from '../attachments/file-name'
 import { readUpload } from '../attachments/upload'
 import { config } from '../config'
 import type { Scope } from '../scope'

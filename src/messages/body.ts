@@ -18,6 +18,22 @@ const TAGS = [
   ...['th', 'thead', 'time', 'tr', 'tt', 'u', 'ul', 'var'],
 ]
 
+/** Elements whose content is no text for people. */
+const UNREADABLE = [
+  'script',
+  'style',
+  'textarea',
+  'option',
+  'noscript',
+  'title',
+  'template',
+  'iframe',
+  'object',
+  'svg',
+  'math',
+]
+const KNOWN = new Set([...TAGS, ...UNREADABLE])
+
 const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
 
 /** End tags of these may be left out, and void elements have none: neither says anything about depth. */
@@ -145,19 +161,7 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['http', 'https', 'cid', 'data'] },
     allowProtocolRelative: false,
-    nonTextTags: [
-      'script',
-      'style',
-      'textarea',
-      'option',
-      'noscript',
-      'title',
-      'template',
-      'iframe',
-      'object',
-      'svg',
-      'math',
-    ],
+    nonTextTags: UNREADABLE,
     transformTags: {
       a: (tagName, { href, rel: _, target: __, ...attribs }) => {
         if (!href || !isSafeLink(href)) return { tagName, attribs }
@@ -197,12 +201,13 @@ function decodeCid(content_id: string): string {
   }
 }
 
-/** Drops the tags that open or close an element below the depth; their text stays. */
+/** Drops the tags of elements that are unknown or below the depth; their text stays. */
 function limitDepth(html: string): string {
   let depth = 0
   return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
-    // `<b<p>` would be one element of that name, which closes nothing.
-    if (tag.length === name.length + slash.length + 1) return ''
+    // An element that is not kept must not decide where others end either: `<b<p>` is one element of that name.
+    const next = tag[1 + slash.length + name.length]
+    if (!KNOWN.has(name.toLowerCase()) || next === undefined || !/[\s/>]/.test(next)) return ''
     if (SHALLOW.test(name)) return tag
     const isDeep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
     depth = Math.max(0, depth + (slash ? -1 : 1))
