@@ -1,7 +1,7 @@
 /** Starts the service, and stops it in order: database, outbox, mail, HTTP; then the same backwards. */
 import { readFileSync } from 'node:fs'
 import { createApp } from './app'
-import { config, ignoreProxies } from './config'
+import { ConfigError, config, ignoreProxies } from './config'
 import { isDatabaseReady, openDatabase } from './database'
 import { connection } from './db/client'
 import { EmbeddedError } from './db/embedded'
@@ -32,7 +32,7 @@ process.on('unhandledRejection', die)
 
 // Not awaited at the top level: while that is pending, Bun only prints what nobody caught.
 start().catch((error) => {
-  const is_for_operator = error instanceof EmbeddedError || error instanceof MigrationError
+  const is_for_operator = [EmbeddedError, MigrationError, ConfigError].some((kind) => error instanceof kind)
   process.stderr.write(`deskwire: ${is_for_operator ? error.message : explain(error)}\n`)
   process.exit(1)
 })
@@ -51,16 +51,19 @@ async function start(): Promise<void> {
     { on_settled: (kind, id) => kind === 'email' && announceOutcome(id) },
   )
   const jobs = startJobs(connection())
-  const smtp = config.SMTP_PORT > 0 ? await startSmtp(tls) : undefined
-  const app = createApp(async () => !stopping && (await isDatabaseReady())).listen({
-    port: config.PORT,
-    hostname: config.HOST,
-    reusePort: false,
-    idleTimeout: IDLE_TIMEOUT_S,
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    ...(tls && { tls }),
-  })
-  const metrics = await startMetrics()
+  const smtp = config.SMTP_PORT > 0 ? await naming('SMTP_PORT', () => startSmtp(tls)) : undefined
+  const app = createApp(async () => !stopping && (await isDatabaseReady()))
+  await naming('PORT', async () =>
+    app.listen({
+      port: config.PORT,
+      hostname: config.HOST,
+      reusePort: false,
+      idleTimeout: IDLE_TIMEOUT_S,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      ...(tls && { tls }),
+    }),
+  )
+  const metrics = await naming('METRICS_PORT', startMetrics)
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp, admin)
 
@@ -100,7 +103,27 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
 function readCertificate(): { cert: string; key: string } | undefined {
   const { TLS_CERT_FILE, TLS_KEY_FILE } = config
   if (!TLS_CERT_FILE || !TLS_KEY_FILE) return undefined
-  return { cert: readFileSync(TLS_CERT_FILE, 'utf8'), key: readFileSync(TLS_KEY_FILE, 'utf8') }
+  return { cert: readFileOf('TLS_CERT_FILE', TLS_CERT_FILE), key: readFileOf('TLS_KEY_FILE', TLS_KEY_FILE) }
+}
+
+function readFileOf(variable: string, name: string): string {
+  try {
+    return readFileSync(name, 'utf8')
+  } catch {
+    throw new ConfigError(`${variable} names ${name}, which cannot be read`)
+  }
+}
+
+/** A port that cannot be had is a fault of the setting that named it. @throws ConfigError */
+async function naming<T>(variable: 'PORT' | 'SMTP_PORT' | 'METRICS_PORT', listen: () => Promise<T>): Promise<T> {
+  try {
+    return await listen()
+  } catch (error) {
+    const { code } = safeError(error)
+    if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw error
+    const why = code === 'EADDRINUSE' ? 'is in use' : 'cannot be opened'
+    throw new ConfigError(`${variable} ${config[variable]} on ${config.HOST} ${why}`)
+  }
 }
 
 /** For the person who starts it. On standard error: standard output has the log only. */
