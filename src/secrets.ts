@@ -1,7 +1,7 @@
 /** Keys derived from SECRET_KEY, one for each purpose; the previous SECRET_KEY still verifies and decrypts. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
-export type Purpose = 'access-token' | 'encryption' | 'message-id' | 'reply-tag' | 'attachment-url'
+export type Purpose = 'access-token' | 'encryption' | 'message-id' | 'reply-tag' | 'bounce-tag' | 'attachment-url'
 
 let roots: string[] = []
 const keys = new Map<string, Buffer>()

@@ -1,5 +1,6 @@
 /**
  * What `bun run test [file] [options of bun test]` runs: one PostgreSQL for all files, with one migrated template.
+ * `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one after the other.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one.
  */
 import { spawn } from 'node:child_process'
@@ -20,6 +21,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
+
+const LONG = '--long'
+const LONG_DIR = path.join(import.meta.dirname, 'long')
 
 const TEMPLATE = `deskwire_template_${process.pid}`
 
@@ -77,8 +81,9 @@ async function dropTemplate(server_url: string) {
 
 /** Runs `bun test`, shows its output and adds the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
-  const parallel = args.some((arg) => arg.startsWith('--parallel')) ? [] : ['--parallel=2']
-  const tests = spawn(process.execPath, ['test', '--no-orphans', '--timeout=30000', ...parallel, ...args], {
+  const asked = args.includes(LONG) ? longTests(args.filter((arg) => arg !== LONG)) : args
+  const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=2']
+  const tests = spawn(process.execPath, ['test', '--no-orphans', '--timeout=30000', ...parallel, ...asked], {
     env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
     stdio: ['inherit', 'inherit', 'pipe'],
   })
@@ -101,6 +106,14 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
   const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
   console.log(`${counts.pass} passed, ${failed} failed`)
   return code
+}
+
+/** Bun finds by itself only what is called *.test.ts. */
+function longTests(args: string[]): string[] {
+  const [options, names] = [args.filter((arg) => arg.startsWith('-')), args.filter((arg) => !arg.startsWith('-'))]
+  const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
+  const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
+  return [...wanted.map((file) => path.join(LONG_DIR, file)), ...options]
 }
 
 /** As the shell tells the end by a signal. */

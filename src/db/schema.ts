@@ -163,6 +163,13 @@ export const mailboxes = pgTable(
     smtp_username: text(),
     /** Encrypted with a key derived from SECRET_KEY. */
     smtp_password: text(),
+    /** Signs what it sends (RFC 6376); null does not. */
+    dkim_domain: text(),
+    dkim_selector: text(),
+    /** PEM, encrypted with a key derived from SECRET_KEY. */
+    dkim_private_key: text(),
+    /** Whether the envelope sender names the message, so that any report about it comes back with that name. */
+    verp: boolean().notNull().default(false),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -175,6 +182,10 @@ export const mailboxes = pgTable(
     check(
       'mailboxes_smtp_complete',
       sql`num_nulls(${table.smtp_host}, ${table.smtp_port}, ${table.smtp_security}) in (0, 3)`,
+    ),
+    check(
+      'mailboxes_dkim_complete',
+      sql`num_nulls(${table.dkim_domain}, ${table.dkim_selector}, ${table.dkim_private_key}) in (0, 3)`,
     ),
   ],
 )
@@ -549,6 +560,9 @@ export const webhooks = pgTable(
     events: text({ enum: EVENTS }).array().notNull(),
     /** Encrypted with a key derived from SECRET_KEY. */
     secret: text(),
+    /** The secret before, encrypted: it signs too for a while, so that receivers can change over. */
+    previous_secret: text(),
+    previous_secret_until: instant(),
     active: boolean().notNull().default(true),
     status: text({ enum: WEBHOOK_STATUSES }).notNull().default('active'),
     failure_count: integer().notNull().default(0),
@@ -562,6 +576,10 @@ export const webhooks = pgTable(
     check('webhooks_status', isOneOf(table.status, WEBHOOK_STATUSES)),
     check('webhooks_events', sql`cardinality(${table.events}) > 0`),
     check('webhooks_failure_count', sql`${table.failure_count} >= 0`),
+    check(
+      'webhooks_previous_secret',
+      sql`num_nulls(${table.previous_secret}, ${table.previous_secret_until}) in (0, 2)`,
+    ),
   ],
 )
 

@@ -22,7 +22,7 @@ export function readMessageId(email_message_id: string): string | null {
 }
 
 const TAG_HASH_BYTES = 8
-/** 24 bytes (ticket and hash) in base 36: relays may change the case of an address. */
+/** 24 bytes (id and hash) in base 36: relays may change the case of an address. */
 const TAG_LENGTH = 38
 /** RFC 5321 section 4.5.3.1.1. */
 const LOCAL_PART_MAX_LENGTH = 64
@@ -32,23 +32,43 @@ const LOCAL_PART_MAX_LENGTH = 64
  * leaves no room for one (more than 25 characters).
  */
 export function replyAddress(mailbox_address: string, ticket_id: string): string {
-  const at = mailbox_address.lastIndexOf('@')
-  const local = mailbox_address.slice(0, at)
-  if (local.length + 1 + TAG_LENGTH > LOCAL_PART_MAX_LENGTH) return mailbox_address
-  const hash = sign('reply-tag', ticket_id).subarray(0, TAG_HASH_BYTES).toString('hex')
-  const tag = BigInt(`0x${ticket_id.replaceAll('-', '')}${hash}`)
-    .toString(36)
-    .padStart(TAG_LENGTH, '0')
-  return `${local}+${tag}${mailbox_address.slice(at)}`
+  return withTag('reply-tag', mailbox_address, ticket_id)
 }
 
 /** The ticket that a reply address leads to; null when it has no tag of ours, or a forged one. */
 export function readReplyTag(address: string): string | null {
+  return readTag('reply-tag', address)
+}
+
+/** The envelope sender of a message (VERP): reports about it come back there. As it is without room, as above. */
+export function bounceAddress(mailbox_address: string, message_id: string): string {
+  return withTag('bounce-tag', mailbox_address, message_id)
+}
+
+/** The message that a report came back about; null when the address has no such tag of ours, or a forged one. */
+export function readBounceTag(address: string): string | null {
+  return readTag('bounce-tag', address)
+}
+
+type TagPurpose = 'reply-tag' | 'bounce-tag'
+
+function withTag(purpose: TagPurpose, address: string, id: string): string {
+  const at = address.lastIndexOf('@')
+  const local = address.slice(0, at)
+  if (local.length + 1 + TAG_LENGTH > LOCAL_PART_MAX_LENGTH) return address
+  const hash = sign(purpose, id).subarray(0, TAG_HASH_BYTES).toString('hex')
+  const tag = BigInt(`0x${id.replaceAll('-', '')}${hash}`)
+    .toString(36)
+    .padStart(TAG_LENGTH, '0')
+  return `${local}+${tag}${address.slice(at)}`
+}
+
+function readTag(purpose: TagPurpose, address: string): string | null {
   const tag = /\+([0-9a-z]{38})@[^@]*$/i.exec(address)?.[1]?.toLowerCase()
   if (!tag) return null
   const value = [...tag].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)
   const hex = value.toString(16).padStart(48, '0')
-  const ticket_id = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   if (hex.length !== 48) return null
-  return verify('reply-tag', ticket_id, Buffer.from(hex.slice(32), 'hex')) ? ticket_id : null
+  const id = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return verify(purpose, id, Buffer.from(hex.slice(32), 'hex')) ? id : null
 }
