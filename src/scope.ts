@@ -22,18 +22,19 @@ export type Scope = {
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire' }
 
 /**
- * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it is a savepoint, so commands
- * compose. What `work` registers with `afterCommit` runs after the outermost commit.
+ * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it is part of that one, so
+ * commands compose; an error of the inner one must end the outer one too. What `work` registers with `afterCommit` runs
+ * after the commit.
  */
 export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
+  if (scope.after_commit) return work(scope)
   const after_commit: (() => void)[] = []
   const result = await transact(scope, async (inner: Connection) => {
     const result = await work({ ...scope, ...inner, after_commit, before_commit: undefined })
     await scope.before_commit?.(inner, result)
     return result
   })
-  if (scope.after_commit) scope.after_commit.push(...after_commit)
-  else for (const run of after_commit) run()
+  for (const run of after_commit) run()
   return result
 }
 

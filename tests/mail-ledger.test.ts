@@ -9,6 +9,9 @@ import { newId } from '../src/db/columns'
 import { fileInbound } from '../src/mail/receive'
 import { removeOldOriginals } from '../src/mail/retention'
 import type { SmtpListener } from '../src/mail/server'
+import { takeLease } from '../src/outbox/claim'
+import { settleOne } from '../src/outbox/settle'
+import { SYSTEM } from '../src/scope'
 import { api, createOrganization, type Organization, startApi, stopApi, stranger } from './support/api'
 import { createMailbox, deliver, drain, importMail, ledgerOf, MAX_BYTES, rawMail, startListener } from './support/mail'
 import { buildMail, sendMail, smtpDialog } from './support/smtp'
@@ -369,18 +372,24 @@ test('an import that fails leaves nothing but bytes that are to be removed', asy
   expect(await storedCounts()).toEqual({ ...before, removals: before!.removals + 2 })
 })
 
-test('a message that two workers file at once is filed once', async () => {
+test('a message that two workers file at once is filed by the one who holds the lease', async () => {
   const mailbox = await createMailbox(desk.admin)
   await send(mailbox.address)
   const { sql } = connection()
-  const [job] = await sql<{ organization_id: string; id: string }[]>`
-    select organization_id, id from outbox where organization_id = ${desk.id} and kind = 'inbound'`
-  const lease = { ...job!, lane_id: desk.id, attempts: 0, claims: 1, lease_token: newId() }
-  await Promise.all([fileInbound(lease, connection()), fileInbound(lease, connection()), drain()])
-  const [row] = await ledgerOf(desk)
-  const { data } = (await desk.agent.get(`/tickets/${row.ticket_id}/messages`)).body
+  const [row] = await sql<{ id: string }[]>`
+    select id from outbox where organization_id = ${desk.id} and kind = 'inbound'`
+  const lease = async () => {
+    await sql`update outbox set lease_until = '-infinity' where id = ${row!.id}`
+    return (await takeLease({ ...connection(), organization_id: desk.id, actor: SYSTEM }, row!.id))!
+  }
+  const workers = [await lease(), await lease()]
+  const outcomes = await Promise.all(workers.map((job) => fileInbound(job, connection())))
+  const settled = await Promise.all(workers.map((job, index) => settleOne(connection(), job, outcomes[index]!)))
+  expect(settled).toEqual([false, true])
+  const [filed] = await ledgerOf(desk)
+  const { data } = (await desk.agent.get(`/tickets/${filed.ticket_id}/messages`)).body
   expect(data).toHaveLength(1)
-  expect(row.outcome).toBe('ticket')
+  expect(filed.outcome).toBe('ticket')
 })
 
 function mailWithFile(): Promise<Buffer> {

@@ -5,7 +5,7 @@ import { contacts } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { codePoints, isUuid } from '../model'
-import { enqueueEvents } from '../outbox/enqueue'
+import { enqueueEvents, isHeard } from '../outbox/enqueue'
 import { inTransaction, type Scope } from '../scope'
 import { fold } from '../text'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
@@ -15,9 +15,9 @@ import { giveCompanyToTickets, takeFromTickets } from './tickets'
 /** Linked to a company by its email's domain unless `company_id` says otherwise. @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
 export function createContact(scope: Scope, contact: NewContact): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
-    const id = await insertContact(scope, contact)
-    if (!id) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
-    return announceNew(scope, id)
+    const created = await insertContact(scope, contact)
+    if (!created) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
+    return announceNew(scope, created.id)
   })
 }
 
@@ -34,10 +34,10 @@ export function findOrCreateContact(
     for (let round = 0; round < 5; round++) {
       const found = await findContact(scope, sender.email)
       if (found) return { ...found, created: false }
-      const id = await insertContact(scope, { name: nameOf(sender), email: sender.email })
-      if (!id) continue
-      const { name, email, company } = await announceNew(scope, id)
-      return { id, name, email, company_id: company?.id ?? null, created: true }
+      const created = await insertContact(scope, { name: nameOf(sender), email: sender.email })
+      if (!created) continue
+      if (await isHeard(scope, 'contact.created')) await announceNew(scope, created.id)
+      return { ...created, created: true }
     }
     throw new ApiError('SERVICE_UNAVAILABLE')
   })
@@ -97,18 +97,18 @@ async function announceNew(scope: Scope, id: string): Promise<ContactWithTickets
   return data
 }
 
-/** The new contact's id, undefined when its email is taken. @throws COMPANY_NOT_FOUND */
-async function insertContact(scope: Scope, contact: NewContact): Promise<string | undefined> {
-  const { db, organization_id } = scope
+/** The new contact, undefined when its email is taken. @throws COMPANY_NOT_FOUND */
+async function insertContact(scope: Scope, contact: NewContact): Promise<KnownContact | undefined> {
+  const { sql, organization_id } = scope
+  const { name, email, phone = null, notes = null } = contact
   const company_id =
-    contact.company_id === undefined ? await findCompanyOf(scope, contact.email) : asKnownId(contact.company_id)
-  const [created] = await db
-    .insert(contacts)
-    .values({ ...contact, organization_id, id: newId(), company_id, search: searchText(contact) })
-    .onConflictDoNothing()
-    .returning({ id: contacts.id })
-    .catch((error) => conflict(error, contact.company_id))
-  return created?.id
+    contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asKnownId(contact.company_id)
+  const [created] = await sql<KnownContact[]>`
+    insert into contacts (organization_id, id, name, email, phone, company_id, notes, search)
+    values (${organization_id}, ${newId()}, ${name}, ${email}, ${phone}, ${company_id}, ${notes}, ${searchText(contact)})
+    on conflict do nothing
+    returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
+  return created
 }
 
 type Row = { name: string; email: string; phone: string | null; company_id: string | null; notes: string | null }

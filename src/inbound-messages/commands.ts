@@ -4,9 +4,9 @@ import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide, senderOf } from '../mail/decide'
 import { fileMessage } from '../mail/file'
-import { fileWithParts, parse } from '../mail/receive'
+import { orDiscard, parse, storeParts } from '../mail/receive'
 import { asIds } from '../model'
-import type { Scope } from '../scope'
+import { inTransaction, type Scope } from '../scope'
 import type { InboundMessage, InboundOptions } from './model'
 import { getInboundMessage } from './queries'
 
@@ -24,8 +24,8 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
   const inbound = await parse(raw, mailbox.address, null)
-  const decision = await decide(scope, inbound)
   if (options.dry_run) {
+    const decision = await decide(scope, inbound)
     const sender = senderOf(inbound)
     return {
       id: null,
@@ -45,16 +45,19 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const key = `inbound/${ledger_id}`
   await scope.sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
   await storage().put(key, raw)
-  await fileWithParts(scope, inbound, decision, async (scope, parts) => {
-    const { sql, organization_id } = scope
-    await sql`delete from storage_removals where storage_key = ${key}`
-    await sql`
-      insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
-        storage_key)
-      values (${organization_id}, ${ledger_id}, ${mailbox.id}, ${mailbox.address}, ${mailbox.address}, '', ${raw.length},
-        ${key})`
-    await fileMessage(scope, { ...inbound, ledger_id, mailbox_id: mailbox.id, parts })
-  })
+  const parts = await storeParts(scope, inbound)
+  const file = () =>
+    inTransaction(scope, async (scope) => {
+      const { sql, organization_id } = scope
+      await sql`delete from storage_removals where storage_key = ${key}`
+      await sql`
+        insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
+          size, storage_key)
+        values (${organization_id}, ${ledger_id}, ${mailbox.id}, ${mailbox.address}, ${mailbox.address}, '',
+          ${raw.length}, ${key})`
+      await fileMessage(scope, { ...inbound, ledger_id, mailbox_id: mailbox.id, parts })
+    })
+  await orDiscard(scope, parts, file)
   return getInboundMessage(scope, ledger_id)
 }
 

@@ -28,19 +28,9 @@ const MAX_ANCESTORS = 50
 
 /** Decides, carries it out and writes the ledger row. To be called in a transaction. */
 export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void> {
-  await waitForRelatives(scope, arrival)
-  const decision = await decide(scope, arrival)
-  const filed = await carryOut(scope, arrival, decision)
-  if (decision.outcome !== 'duplicate') await addFingerprint(scope, arrival)
-  const { sql, organization_id } = scope
-  const { headers } = arrival
-  const sender = senderOf(arrival)
-  await sql`
-    update inbound_messages
-    set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
-      email_message_id = ${headers.message_id}, from_name = ${sender?.name || null}, from_email = ${sender?.email ?? null},
-      subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null}, ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
-    where organization_id = ${organization_id} and id = ${arrival.ledger_id}`
+  // A transaction runs its statements in order: the decision reads what the locks have waited for.
+  const [, decision] = await Promise.all([waitForRelatives(scope, arrival), decide(scope, arrival)])
+  await writeLedger(scope, arrival, decision, await carryOut(scope, arrival, decision))
 }
 
 type Filed = { ticket_id: string; message_id: string }
@@ -74,11 +64,23 @@ async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arriva
     ) as sorted`
 }
 
-async function addFingerprint({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
+/** What became of the message, and what tells another delivery of it. */
+async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, filed?: Filed): Promise<void> {
+  const { sql, organization_id } = scope
+  const { headers } = arrival
+  const sender = senderOf(arrival)
   await sql`
-    insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
-    values (${organization_id}, ${fingerprintOf(arrival)}, ${arrival.ledger_id})
-    on conflict do nothing`
+    with fingerprint as (
+      insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
+      values (${organization_id}, ${fingerprintOf(arrival)}, ${arrival.ledger_id})
+      on conflict do nothing
+    )
+    update inbound_messages
+    set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
+      email_message_id = ${headers.message_id}, from_name = ${sender?.name || null},
+      from_email = ${sender?.email ?? null}, subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null},
+      ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
+    where organization_id = ${organization_id} and id = ${arrival.ledger_id}`
 }
 
 /** A new conversation. */
@@ -92,7 +94,7 @@ async function openTicket(scope: Scope, arrival: Arrival): Promise<Filed> {
     draft,
   )
   await addAncestors(scope, ticket.id, arrival)
-  if (arrival.mail) await addParticipants(inName, ticket.id, othersOf(arrival.mail), true)
+  await addParticipants(inName, ticket.id, othersOf(arrival), true)
   return { ticket_id: ticket.id, message_id: draft.id }
 }
 
@@ -121,12 +123,12 @@ async function addReply(
 async function addPeople(
   scope: Scope,
   { id, contact_email }: Conversation,
-  { mail }: Arrival,
+  arrival: Arrival,
   sender: Sender | undefined,
   is_known: boolean,
 ): Promise<void> {
   if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
-    await addParticipants(scope, id, mail ? othersOf(mail) : [], true)
+    await addParticipants(scope, id, othersOf(arrival), true)
   } else if (sender && !is_known) {
     await addParticipants(scope, id, [sender], false)
   }
@@ -213,9 +215,10 @@ function subjectOf({ headers }: Arrival): string {
   return [...subject].slice(0, MAX_SUBJECT).join('').trim() || '(no subject)'
 }
 
-function othersOf({ to, cc }: ParsedMail) {
-  return [...to, ...cc]
-    .filter(({ address }) => address.includes('@'))
+/** To whom it went besides the address that it came in by. */
+function othersOf({ mail, recipient }: Arrival) {
+  return [...(mail?.to ?? []), ...(mail?.cc ?? [])]
+    .filter(({ address }) => address.includes('@') && address.toLowerCase() !== recipient.toLowerCase())
     .map(({ name, address }) => ({ name, email: address.slice(0, 254) }))
 }
 

@@ -2,12 +2,13 @@
 import { storeAttachment } from '../attachments/commands'
 import { storage } from '../attachments/storage'
 import type { Connection } from '../db/client'
+import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
-import type { Handler, Job, Outcome } from '../outbox/job'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
-import { bounceOf, type Decision, decide, type Inbound } from './decide'
+import type { Handler, Job, Outcome, Settlement } from '../outbox/job'
+import { type Scope, SYSTEM } from '../scope'
+import { bounceOf, decide, type Inbound } from './decide'
 import { fileMessage, type StoredPart } from './file'
-import { type MailHeaders, type ParsedMail, readHeaders, UnparsableMail } from './parse'
+import { type MailHeaders, type ParsedAttachment, type ParsedMail, readHeaders, UnparsableMail } from './parse'
 import { parseInWorker } from './parser'
 
 const PARSE_TIMEOUT_MS = 30_000
@@ -30,13 +31,13 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
   if (!row?.storage_key) return { type: 'done' }
   const raw = await readAll(await storage().open(row.storage_key))
   const inbound = await parse(raw, row.recipient, row.envelope_sender)
-  await fileWithParts(scope, inbound, await decide(scope, inbound), async (scope, parts) => {
-    // Of two workers one files it, also when the lease of the first ran out meanwhile.
-    if (await lockPending(scope, id)) {
-      await fileMessage(scope, { ...inbound, ledger_id: id, mailbox_id: row.mailbox_id, parts })
-    }
-  })
-  return { type: 'done' }
+  const parts = await storeParts(scope, inbound)
+  const arrival = { ...inbound, ledger_id: id, mailbox_id: row.mailbox_id, parts }
+  // In the transaction that ends the lease: of two workers one files it, and one commit does all of it.
+  return {
+    type: 'done',
+    settle: (inner) => orDiscard(scope, parts, () => fileMessage({ ...scope, ...inner }, arrival)),
+  }
 }
 
 /**
@@ -48,32 +49,26 @@ export const inboundHandler: Handler = {
   giveUp: (job) => ({ type: 'done', settle: (connection) => fileUnread(job, connection) }),
 }
 
-async function fileUnread({ organization_id, id }: Job, connection: Connection): Promise<void> {
-  const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
+async function fileUnread({ organization_id, id }: Job, settlement: Settlement): Promise<void> {
+  const scope: Scope = { ...settlement, organization_id, actor: SYSTEM }
   const row = await readLedger(scope, id)
-  if (!row?.storage_key || !(await lockPending(scope, id))) return
+  if (!row?.storage_key) return
   const raw = await readAll(await storage().open(row.storage_key))
   const { recipient, envelope_sender, mailbox_id } = row
   const inbound = { recipient, envelope_sender, raw, headers: storable(readHeaders(raw)), mail: null }
-  const parts: StoredPart[] = []
-  await storeParts(scope, inbound, await decide(scope, inbound), parts)
+  const parts = await storeParts(scope, inbound)
   await fileMessage(scope, { ...inbound, ledger_id: id, mailbox_id, parts })
 }
 
-/** Stores the attachments, then files in a transaction; when that fails, what was stored goes again. */
-export async function fileWithParts(
-  scope: Scope,
-  inbound: Inbound,
-  decision: Decision,
-  file: (scope: Scope, parts: StoredPart[]) => Promise<void>,
-): Promise<void> {
-  const parts: StoredPart[] = []
+/**
+ * Runs `file`, which makes a message of `parts` in a transaction. When that fails for good the parts go again; what
+ * fails for a passing reason is tried again with them.
+ */
+export async function orDiscard(scope: Scope, parts: StoredPart[], file: () => Promise<void>): Promise<void> {
   try {
-    await storeParts(scope, inbound, decision, parts)
-    await inTransaction(scope, (scope) => file(scope, parts))
+    await file()
   } catch (error) {
-    const ids = parts.map(({ id }) => id)
-    await removeUploads(scope, ids).catch((error) => log.warn({ error: safeError(error) }, 'uploads stay for a day'))
+    if (!isPassing(error)) await discard(scope, parts)
     throw error
   }
 }
@@ -86,34 +81,44 @@ export async function parse(raw: Uint8Array, recipient: string, envelope_sender:
 }
 
 /**
- * Stores what will be attached and adds it to `parts`. Outside the transaction, because it writes bytes; what is not
- * used goes in a day. The decision may still change in the transaction, from nothing to a message of a thread.
+ * Stores what will be attached, outside the transaction, because it writes bytes. Nothing when it is certain that no
+ * message will have it; the decision may still change in the transaction, and what is not used goes in a day.
  */
-async function storeParts(scope: Scope, inbound: Inbound, { outcome }: Decision, parts: StoredPart[]): Promise<void> {
-  const { mail, raw } = inbound
-  if (outcome === 'duplicate' || outcome === 'own' || bounceOf(inbound)) return
-  if (!mail) {
-    const original = { filename: 'message.eml', content_type: 'message/rfc822', body: raw }
-    parts.push({ ...(await storeAttachment(scope, original)), content_id: null })
-    return
+export async function storeParts(scope: Scope, inbound: Inbound): Promise<StoredPart[]> {
+  const files = inbound.mail?.attachments ?? [originalOf(inbound)]
+  if (files.length === 0 || bounceOf(inbound)) return []
+  const { outcome } = await decide(scope, inbound)
+  if (outcome === 'duplicate' || outcome === 'own') return []
+  const parts: StoredPart[] = []
+  try {
+    for (const { filename, content_type, content_id, content } of files) {
+      const file = { filename, content_type, content_id: cleaned(content_id), body: content }
+      parts.push({ ...(await storeAttachment(scope, file)), content_id })
+    }
+  } catch (error) {
+    await discard(scope, parts)
+    throw error
   }
-  for (const { filename, content_type, content_id, content } of mail.attachments) {
-    const file = { filename, content_type, content_id: cleaned(content_id), body: content }
-    parts.push({ ...(await storeAttachment(scope, file)), content_id })
-  }
+  return parts
+}
+
+function originalOf({ raw }: Inbound): ParsedAttachment {
+  return { filename: 'message.eml', content_type: 'message/rfc822', content_id: null, content: raw, inline: false }
 }
 
 /** Uploads that nothing uses will not be used any more: they are removed by the job that removes old ones. */
-async function removeUploads({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
-  if (ids.length === 0) return
-  await sql`
+async function discard({ sql, organization_id }: Scope, parts: StoredPart[]): Promise<void> {
+  if (parts.length === 0) return
+  const discarded = sql`
     with removed as (
       delete from attachments
-      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+      where organization_id = ${organization_id} and id = any(${parts.map(({ id }) => id)}::uuid[])
+        and message_id is null
       returning storage_key
     )
     insert into storage_removals (storage_key) select storage_key from removed
     on conflict (storage_key) do update set due_at = now()`
+  await discarded.catch((error) => log.warn({ error: safeError(error) }, 'uploads stay for a day'))
 }
 
 async function tryToParse(raw: Uint8Array): Promise<ParsedMail | null> {
@@ -132,14 +137,6 @@ async function readLedger({ sql, organization_id }: Scope, id: string): Promise<
     select mailbox_id, recipient, envelope_sender, storage_key from inbound_messages
     where organization_id = ${organization_id} and id = ${id} and outcome = 'pending'`
   return row
-}
-
-async function lockPending({ sql, organization_id }: Scope, id: string): Promise<boolean> {
-  const found = await sql`
-    select from inbound_messages
-    where organization_id = ${organization_id} and id = ${id} and outcome = 'pending'
-    for update`
-  return found.length > 0
 }
 
 async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {

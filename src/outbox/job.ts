@@ -16,12 +16,15 @@ export type Job = {
   lease_token: string
 }
 
+/** The transaction in which jobs are settled, and what is to be done once it has committed (`scope.ts`). */
+export type Settlement = Connection & { after_commit: (() => void)[] }
+
 /**
  * Writes a handler's own rows, in the transaction that removes or reschedules the outbox row and only when the lease
  * still holds. Outcomes with the same function are settled together: `rows` are theirs, in any order. It may run again
  * after a lost connection, always in a new transaction.
  */
-type Settle = { settle?(connection: Connection, rows: unknown[]): Promise<void>; row?: unknown }
+type Settle = { settle?(settlement: Settlement, rows: unknown[]): Promise<void>; row?: unknown }
 
 export type Outcome = Settle &
   (
@@ -51,6 +54,6 @@ export type Attempt = (job: Job, connection: Connection) => Promise<Outcome>
 export type Handler = Attempt | { attempt: Attempt; giveUp(job: Job): Outcome }
 
 /** `settle` and `row` of an outcome whose rows are written many at a time. */
-export function inBatch<Row>(settle: (connection: Connection, rows: Row[]) => Promise<void>, row: Row) {
+export function inBatch<Row>(settle: (settlement: Settlement, rows: Row[]) => Promise<void>, row: Row) {
   return { settle: settle as NonNullable<Settle['settle']>, row }
 }

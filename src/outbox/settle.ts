@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, type Sql, transact } from '../db/client'
+import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import type { Job, Outcome } from './job'
 
@@ -88,12 +89,15 @@ async function settleEach(connection: Connection, group: Ended[], onFault: (job:
 
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
   const { settle } = group[0]!.outcome
-  return transact(connection, async (inner) => {
+  const after_commit: (() => void)[] = []
+  const settled = await transact(connection, async (inner) => {
     const ours = await endLeases(inner.sql, group)
     const rows = group.filter(({ job }) => ours.has(job.id)).map(({ outcome }) => outcome.row)
-    if (rows.length > 0) await settle?.(inner, rows)
+    if (rows.length > 0) await settle?.({ ...inner, after_commit }, rows)
     return ours
   })
+  for (const run of after_commit) run()
+  return settled
 }
 
 /** The fence: ends the leases that still hold, and tells which did. */
@@ -127,13 +131,4 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Set<string>> {
     )
     select id from removed union all select id from rescheduled`
   return new Set(ended.map((row) => row.id))
-}
-
-/** What goes away by itself: no connection, a server that stops, starts or is full, deadlocks. */
-const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|40001|40P01)/
-
-function isPassing(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause ? error.cause : error
-  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
-  return typeof code === 'string' && PASSING.test(code)
 }

@@ -36,6 +36,7 @@ export async function addParticipants(
   candidates: Candidate[],
   confirmed: boolean,
 ): Promise<void> {
+  if (candidates.length === 0) return
   await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
     const rows = await rowsOf(scope, conversation, candidates)
