@@ -9,7 +9,7 @@ import { log, safeError } from './log'
 import { removeOldOriginals } from './mail/retention'
 import { foldTicketCounts } from './tickets/counts'
 import { purgeDeletedTickets } from './tickets/purge'
-import { purgeDeliveries, sweepDeliveries } from './webhooks/upkeep'
+import { forgetSecrets, purgeDeliveries, sweepDeliveries } from './webhooks/upkeep'
 
 type Job = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
@@ -17,6 +17,7 @@ const JOBS: Job[] = [
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: sweepDeliveries },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
+  { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
   { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },
   {
     name: 'purge deliveries',

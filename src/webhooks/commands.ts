@@ -7,6 +7,7 @@ import { afterCommit, inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
 import type { NewWebhook, Webhook, WebhookChanges } from './model'
 import { getWebhook, lockWebhook } from './queries'
+import { replaceSecret } from './secret'
 
 /** It gets what happens from now on. */
 export async function createWebhook(scope: Scope, { secret, events, ...fields }: NewWebhook): Promise<Webhook> {
@@ -32,11 +33,11 @@ export async function updateWebhook(scope: Scope, id: string, changes: WebhookCh
       .set({
         ...fields,
         ...(events && { events: [...new Set(events)] }),
-        ...(secret !== undefined && { secret: secret && encrypt(secret) }),
         ...(changes.active && { status: 'active' as const }),
         updated_at: expression`now()`,
       })
       .where(and(eq(webhooks.organization_id, organization_id), eq(webhooks.id, id)))
+    if (secret !== undefined) await replaceSecret(scope, id, secret)
     if (changes.active === false) await cancelQueue(scope, id)
     if (changes.active && webhook.status === 'failed') await releaseQueue(scope, id)
     return getWebhook(scope, id)

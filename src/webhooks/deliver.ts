@@ -6,22 +6,20 @@ import type { EVENTS } from '../db/schema'
 import { log } from '../log'
 import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
-import { decrypt } from '../secrets'
 import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries } from './record'
 import { postWebhook } from './request'
+import { type StoredSecrets, secretsOf } from './secret'
 import { signatureHeaders } from './signature'
 
 /** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
 const OWN_FAULT_DELAY_S = 60
 
-type Delivery = {
+type Delivery = StoredSecrets & {
   id: string
   webhook_id: string
   event: (typeof EVENTS)[number]
   body: string
   url: string
-  /** Encrypted. */
-  secret: string | null
   /** Neither deleted nor switched off. */
   is_on: boolean
   status: 'active' | 'failed'
@@ -47,7 +45,7 @@ export const deliverWebhook: Handler = {
 async function send(job: Job, delivery: Delivery): Promise<Outcome> {
   const { id, webhook_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
-  const secret = delivery.secret && decrypt(delivery.secret)
+  const secret = secretsOf(delivery)
   const answer = await postWebhook({
     url,
     headers: signatureHeaders({ secret, delivery_id: id, event, timestamp, body, now: new Date() }),
@@ -122,8 +120,9 @@ async function read(job: Job, connection: Connection): Promise<Delivery | undefi
 
 async function readDeliveries({ sql }: Connection, jobs: Job[]): Promise<Map<string, Delivery>> {
   const deliveries = await sql<Delivery[]>`
-    select d.id, d.webhook_id, d.event, e.body, w.url, w.secret, w.active and w.deleted_at is null as is_on, w.status,
-      w.failure_count
+    select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
+      case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
+      w.active and w.deleted_at is null as is_on, w.status, w.failure_count
     from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
       as job (organization_id, id)
     join deliveries d on d.organization_id = job.organization_id and d.id = job.id

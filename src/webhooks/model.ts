@@ -16,7 +16,15 @@ const events = Type.Array(oneOf(EVENTS, { code: 'INVALID_EVENTS' }), {
   code: 'INVALID_EVENTS',
   fault: 'must be a list of at least one event',
 })
-const secret = text({ min: 1, max: 255, trim: false, description: 'Signs the deliveries; it is never shown again' })
+const secret = text({
+  min: 1,
+  max: 255,
+  trim: false,
+  description:
+    'Signs the deliveries; it is never shown again. When it is changed, webhook-signature carries the signatures of ' +
+    'the new and of the old one for 24 hours, the new one first; X-Service-Signature has the new one at once. ' +
+    'null removes both',
+})
 const active = flag({ description: 'Default true. Setting it enables a failed webhook again' })
 
 export const Webhook = Type.Object({

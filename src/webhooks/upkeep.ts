@@ -36,6 +36,12 @@ export async function purgeDeliveries({ sql }: Connection, days: number): Promis
     )`
 }
 
+/** Removes secrets that were replaced and sign no more. */
+export async function forgetSecrets({ sql }: Connection): Promise<void> {
+  await sql`
+    update webhooks set previous_secret = null, previous_secret_until = null where previous_secret_until <= now()`
+}
+
 async function releaseForgotten(sql: Sql): Promise<number> {
   const rows = await sql`
     with forgotten as materialized (
