@@ -10,6 +10,7 @@ import { startMetrics } from './http/metrics'
 import { startJobs } from './jobs'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/accept'
+import { checkCapacity } from './mail/capacity'
 import { closeParser } from './mail/parser'
 import { inboundHandler } from './mail/receive'
 import { emailHandler } from './mail/send'
@@ -93,7 +94,11 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
     host: config.HOST,
     hostname: config.SMTP_HOSTNAME,
     max_bytes: config.SMTP_MAX_BYTES,
+    max_clients: config.SMTP_MAX_CLIENTS,
+    max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
+    proxies: config.SMTP_TRUSTED_PROXIES,
     tls,
+    refusal: checkCapacity(connection().sql),
     recipients: (address) => findRecipient(connection(), address),
     store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
     log,

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
+import ipaddr from 'ipaddr.js'
 import { log } from '../src/log'
 import { type Envelope, type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../src/mail/server'
 import { issueCertificate } from './support/certificates'
@@ -383,7 +384,7 @@ describe('abuse', () => {
   })
 
   test('one address gets only its share of connections; PROXY headers of trusted proxies name it', async () => {
-    const server = await start({ max_clients_per_address: 2, proxies: ['127.0.0.1'] })
+    const server = await start({ max_clients_per_address: 2, proxies: [ipaddr.parseCIDR('127.0.0.0/8')] })
     const from = async (address: string) => {
       const dialog = await smtpDialog(server.port)
       dialog.write(`PROXY TCP4 ${address} 198.51.100.1 40000 25\r\n`)

@@ -1,6 +1,7 @@
 /** The address of the client of a request, behind trusted proxies. */
 import ipaddr from 'ipaddr.js'
 import type { Network } from '../config'
+import { isInNetworks } from '../networks'
 
 /**
  * @param peer address of the TCP connection
@@ -9,15 +10,9 @@ import type { Network } from '../config'
 export function clientAddress(peer: string, forwarded: string | null, trusted: Network[]): string {
   let address = peer
   const hops = (forwarded ?? '').split(',').map((hop) => hop.trim())
-  for (let hop = hops.pop(); hop && isTrusted(address, trusted); hop = hops.pop()) {
+  for (let hop = hops.pop(); hop && isInNetworks(address, trusted); hop = hops.pop()) {
     if (!ipaddr.isValid(hop)) break
     address = hop
   }
   return address
-}
-
-function isTrusted(address: string, trusted: Network[]): boolean {
-  if (trusted.length === 0 || !ipaddr.isValid(address)) return false
-  const parsed = ipaddr.process(address)
-  return trusted.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
 }

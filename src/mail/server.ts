@@ -3,31 +3,19 @@
  * is kept are the caller's. A message is acknowledged only after `store` resolved, so whatever goes wrong before that
  * leaves it with the sender's server, which tries again.
  */
-import { PassThrough, type Readable } from 'node:stream'
-import ipaddr from 'ipaddr.js'
+import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
+import type { Network } from '../config'
 import { safeError } from '../log'
+import { countClients, isLoopback } from './clients'
+import { type Envelope, envelopeOf, IncompleteError, type Recipient, readMessage } from './incoming'
+import { ProtocolServer } from './protocol'
 
-/** A mailbox that a message is for. */
-export type Recipient = {
-  organization_id: string
-  mailbox_id: string
-  /** The address as the sender's server gave it, with its `+tag`; the domain in Unicode. */
-  address: string
-}
+export type { Envelope, Recipient } from './incoming'
 
-export type Envelope = {
-  /** Empty for the null sender of bounces. */
-  sender: string
-  /** At least one. */
-  recipients: Recipient[]
-  remote_address: string
-  helo: string
-  tls: boolean
-  /** Bytes as announced with SIZE (RFC 1870); the message may differ. */
-  size?: number
-}
+/** Why nothing can be taken now: 451 or 452 with an enhanced code and a text; the sender tries again. */
+export type Refusal = { code: 451 | 452; text: string }
 
 export type SmtpServerOptions = {
   /** 0 takes a free port. */
@@ -41,14 +29,27 @@ export type SmtpServerOptions = {
   tls?: { key: string; cert: string }
   /** Connections at a time, 1000 unless told; one more is answered 421. */
   max_clients?: number
-  /** The same for each remote address, 50 unless told. Loopback is exempt: a relay on this host is one address. */
+  /**
+   * The same for each remote address, or network of 64 bits of IPv6, 50 unless told. Loopback is exempt: a relay on
+   * this host is one address.
+   */
   max_clients_per_address?: number
-  /** Addresses whose connections begin with a PROXY header (version 1) that names the client. */
-  proxies?: string[]
+  /** Networks whose connections begin with a PROXY header (version 1) that names the client. */
+  proxies?: Network[]
   /** How long a session may last in all, which ends a sender of one byte a second; 600,000 unless told. */
   session_deadline_ms?: number
   /** How long a client may be silent; 300,000 unless told (RFC 5321 section 4.5.3.2.7). */
   socket_timeout_ms?: number
+  /** How long a proxy may take for its header; 5,000 unless told. */
+  proxy_header_ms?: number
+  /** Commands of a session for each of its messages, 1000 unless told; one more is answered 421. */
+  max_commands?: number
+  /** Complete messages whose `store` has not resolved, 100 unless told; at more, new ones are answered 451. */
+  max_storing?: number
+  /** How long the lookup of a recipient may take until it is answered 451; 30,000 unless told. */
+  lookup_timeout_ms?: number
+  /** Asked at MAIL: why no message can be taken now. A rejection is answered 451. */
+  refusal?: () => Promise<Refusal | undefined>
   /** The mailbox of an address: null is answered 550, a rejection 451. */
   recipients: (address: string) => Promise<Recipient | null>
   /**
@@ -56,6 +57,8 @@ export type SmtpServerOptions = {
    * large; what was written of it is then to be dropped. A rejection is answered 451.
    */
   store: (envelope: Envelope, raw: Readable) => Promise<{ queue_id: string }>
+  /** Told of the end of each transaction: the reply to MAIL when it was refused there, else to the message. */
+  observe?: (reply_code: number, duration_ms: number) => void
   log: Pick<Logger, 'debug' | 'warn' | 'error'>
 }
 
@@ -73,8 +76,12 @@ const RECIPIENTS_MAX = 100
 /** No authentication here, nobody may pass for another client, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 
+const TRY_AGAIN = 'Local error in processing, try again later'
+
 type Session = {
   recipients: Map<string, Recipient>
+  /** When MAIL came, by `performance.now()`. */
+  began_ms: number
   /** The message being received or stored. */
   stream?: SMTPServerDataStream
   /** The deadline passed while a complete message was being stored: the session ends with its reply. */
@@ -87,14 +94,18 @@ type Session = {
  * @throws the error of the socket, such as `EADDRINUSE`
  */
 export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpListener> {
-  const { max_clients = 1000, max_clients_per_address = 50 } = options
-  const { session_deadline_ms = 600_000, socket_timeout_ms = 300_000, log } = options
+  const { max_clients = 1000, max_clients_per_address = 50, max_storing = 100, max_commands = 1000 } = options
+  const { session_deadline_ms = 600_000, socket_timeout_ms = 300_000, lookup_timeout_ms = 30_000 } = options
+  const { proxies = [], proxy_header_ms = 5_000, log } = options
   const sessions = new Map<string, Session>()
-  const clients = new Map<string, number>()
+  const clients = countClients()
+  /** Of messages under way, complete or not. */
   const stores = new Set<Promise<unknown>>()
+  let storing = 0
+  let looking_up = 0
   let closing = false
 
-  const server = new SMTPServer({
+  const settings: SMTPServerOptions = {
     name: options.hostname,
     size: options.max_bytes,
     rejectOversized: true,
@@ -106,25 +117,29 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
     maxClients: max_clients,
     maxRecipients: RECIPIENTS_MAX,
     socketTimeout: socket_timeout_ms,
-    useProxy: options.proxies ?? false,
     logger: false,
     ...options.tls,
 
     onConnect(session, callback) {
       const address = session.remoteAddress
-      if (!isLoopback(address) && countOf(address) >= max_clients_per_address) {
+      if (!isLoopback(address) && clients.count(address) >= max_clients_per_address) {
         log.warn({ remote_address: address }, 'too many smtp connections from one address')
         return callback(reply(421, '4.7.0 Too many connections from your address'))
       }
-      clients.set(address, countOf(address) + 1)
+      clients.add(address)
       const deadline = setTimeout(() => endSession(session.id), session_deadline_ms)
-      sessions.set(session.id, { recipients: new Map(), overdue: false, deadline })
+      sessions.set(session.id, { recipients: new Map(), began_ms: 0, overdue: false, deadline })
       callback()
     },
 
     onMailFrom(_address, session, callback) {
-      sessions.get(session.id)?.recipients.clear()
-      callback()
+      const state = sessions.get(session.id)
+      state?.recipients.clear()
+      if (state) state.began_ms = performance.now()
+      findRefusal().then((refusal) => {
+        if (refusal) options.observe?.(refusal.code, performance.now() - (state?.began_ms ?? 0))
+        callback(refusal && reply(refusal.code, refusal.text))
+      })
     },
 
     onRcptTo({ address }, session, callback) {
@@ -137,10 +152,12 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
 
     onData(stream, session, callback) {
       const state = sessions.get(session.id)
-      if (!state) return callback(reply(451, 'Local error in processing'))
+      if (!state) return callback(reply(451, TRY_AGAIN))
       state.stream = stream
       const stored = take(stream, envelopeOf(session, state.recipients)).then((answer) => {
         state.stream = undefined
+        const code = stream.sizeExceeded ? 552 : answer.responseCode
+        if (!stream.errored) options.observe?.(code, performance.now() - state.began_ms)
         callback(answer)
         // Sent away at once, since a relay would keep the session open for more.
         if (closing || state.overdue) setImmediate(() => dismiss(({ id }) => id === session.id))
@@ -154,11 +171,10 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
       if (!state) return
       clearTimeout(state.deadline)
       sessions.delete(session.id)
-      const left = countOf(session.remoteAddress) - 1
-      if (left > 0) clients.set(session.remoteAddress, left)
-      else clients.delete(session.remoteAddress)
+      clients.remove(session.remoteAddress)
     },
-  })
+  }
+  const server = new ProtocolServer(settings, { proxies, proxy_header_ms, max_commands })
   // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
   server.on('error', (error) => log.debug({ error: safeError(error) }, 'smtp client failed'))
 
@@ -170,31 +186,54 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
 
   return { port: typeof bound === 'object' && bound ? bound.port : options.port, close }
 
-  function countOf(address: string) {
-    return clients.get(address) ?? 0
+  async function findRefusal(): Promise<Refusal | undefined> {
+    if (storing >= max_storing) {
+      log.warn({ storing }, 'mail is refused for now: too many messages wait to be stored')
+      return { code: 451, text: '4.3.2 Too busy, try again later' }
+    }
+    try {
+      return await options.refusal?.()
+    } catch (error) {
+      log.error({ error: safeError(error) }, 'mail is refused for now: its conditions cannot be checked')
+      return { code: 451, text: TRY_AGAIN }
+    }
   }
 
-  /** The mailbox, or the refusal to answer with. */
+  /** The mailbox, or the refusal to answer with. A lookup that was given up still counts until it ends. */
   async function findRecipient(address: string): Promise<Recipient | Error> {
+    if (looking_up >= max_clients) return reply(451, '4.3.2 Too busy, try again later')
+    looking_up += 1
+    const lookup = options.recipients(address).finally(() => {
+      looking_up -= 1
+    })
     try {
-      return (await options.recipients(address)) ?? reply(550, 'No such mailbox here')
+      return (await inTime(lookup, lookup_timeout_ms)) ?? reply(550, 'No such mailbox here')
     } catch (error) {
       log.error({ error: safeError(error) }, 'recipient lookup failed')
-      return reply(451, 'Local error in processing, try again later')
+      return reply(451, TRY_AGAIN)
     }
   }
 
   /** Hands a message to `store`. Never rejects: resolves with the reply. */
-  async function take(stream: SMTPServerDataStream, envelope: Envelope): Promise<Error> {
+  async function take(stream: SMTPServerDataStream, envelope: Envelope): Promise<Reply> {
     const raw = readMessage(stream)
+    let waits = 0
+    // Counted once it is whole: how long it takes to arrive is up to its sender.
+    const onEnd = () => {
+      waits = 1
+      storing += 1
+    }
+    stream.once('end', onEnd)
     try {
       const { queue_id } = await options.store(envelope, raw)
       return reply(250, `Ok: queued as ${queue_id}`)
     } catch (error) {
       // Too large is answered 552 by the library, and a client that left hears nothing.
       if (!(error instanceof IncompleteError)) log.error({ error: safeError(error) }, 'message not stored')
-      return reply(451, 'Local error in processing, try again later')
+      return reply(451, TRY_AGAIN)
     } finally {
+      stream.off('end', onEnd)
+      storing -= waits
       raw.destroy()
     }
   }
@@ -230,48 +269,20 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
   }
 }
 
-/** The message was cut off by its sender or by the size limit. */
-class IncompleteError extends Error {}
+type Reply = Error & { responseCode: number }
 
-/**
- * The message without dot-stuffing, in the sender's pace. Errors when the client leaves or the message grows too large.
- * When the reader stops, the rest is read and dropped, so that the client gets its reply and the session goes on.
- */
-function readMessage(stream: SMTPServerDataStream): Readable {
-  const raw = new PassThrough()
-  stream.on('data', () => {
-    if (stream.sizeExceeded) raw.destroy(new IncompleteError('message too large'))
-  })
-  stream.on('error', () => raw.destroy(new IncompleteError('client left before the end of the message')))
-  // Whoever reads `raw` also gets its error; this listener only keeps an unread one from ending the process.
-  raw.on('error', () => {})
-  raw.on('close', () => {
-    stream.unpipe(raw)
-    stream.resume()
-  })
-  stream.pipe(raw)
-  return raw
-}
-
-function envelopeOf(session: SMTPServerSession, recipients: Map<string, Recipient>): Envelope {
-  const { mailFrom, rcptTo } = session.envelope
-  const parameters = mailFrom ? mailFrom.args : false
-  const size = parameters ? Number(parameters.SIZE) : Number.NaN
-  return {
-    sender: mailFrom ? mailFrom.address : '',
-    recipients: rcptTo.flatMap(({ address }) => recipients.get(address.toLowerCase()) ?? []),
-    remote_address: session.remoteAddress,
-    helo: session.hostNameAppearsAs,
-    tls: session.secure,
-    size: Number.isFinite(size) ? size : undefined,
-  }
-}
-
-/** smtp-server takes every reply as an error with a code, and adds the enhanced code of that class (RFC 3463). */
-function reply(code: number, text: string): Error {
+/** smtp-server takes every reply as an error with a code; see `protocol.ts` for the enhanced code. */
+function reply(code: number, text: string): Reply {
   return Object.assign(new Error(text), { responseCode: code })
 }
 
-function isLoopback(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
+/** @throws Error when `work` takes longer; its own later end is then nobody's */
+async function inTime<T>(work: Promise<T>, timeout_ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`not within ${timeout_ms} ms`)), timeout_ms)
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
 }
