@@ -34,16 +34,6 @@ export function organizationOfUrl(address: string, now_ms = Date.now()): string 
   return verify('attachment-url', signedText(organization_id, id, expires), signature) ? organization_id : undefined
 }
 
-const IMAGE_ADDRESS = /(<img [^>]*?src=")[^"]*\/api\/v1\/attachments\/([0-9a-f-]{36})\/content[^"]*"/gi
-
-/** Message HTML with fresh signatures in the addresses of images that are among `ids`, the message's attachments. */
-export function signImages(html: string, organization_id: string, ids: string[]): string {
-  if (ids.length === 0) return html
-  return html.replace(IMAGE_ADDRESS, (image, start: string, id: string) =>
-    ids.includes(id) ? `${start}${attachmentUrl(organization_id, id).replaceAll('&', '&amp;')}"` : image,
-  )
-}
-
 function signedText(organization_id: string, id: string, expires: number): string {
   return `${organization_id} ${id} ${expires}`
 }

@@ -6,6 +6,7 @@ import type { Connection } from '../db/client'
 import { log } from '../log'
 import { smtpOptions } from '../mailboxes/commands'
 import { renderBody } from '../messages/body'
+import { placeImages } from '../messages/html-view'
 import type { Handler, Job, Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
@@ -154,11 +155,12 @@ async function replyOf(
   const to = (kind: Recipient['kind']) =>
     recipients.filter((one) => one.kind === kind).map(({ name, email }) => ({ name, address: email }))
   const shown = new Set<string>()
-  const html = email.body_html.replace(ATTACHED_IMAGE, (image, start: string, attachment_id: string) => {
-    if (!files.some((file) => file.id === attachment_id)) return image
+  const placeInline = (attachment_id: string) => {
+    if (!files.some((file) => file.id === attachment_id)) return undefined
     shown.add(attachment_id)
-    return `${start}cid:${contentIdOf(attachment_id)}"`
-  })
+    return `cid:${contentIdOf(attachment_id)}`
+  }
+  const html = placeImages(email.body_html, placeInline, 'src')
   return {
     from: { name: email.mailbox_name ?? email.organization_name, address },
     to: to('to'),
@@ -174,8 +176,6 @@ async function replyOf(
     attachments: files.map((file) => attachmentOf(file, shown.has(file.id))),
   }
 }
-
-const ATTACHED_IMAGE = /(<img [^>]*?src=")[^"]*\/api\/v1\/attachments\/([0-9a-f-]{36})\/content[^"]*"/gi
 
 type File = { id: string; filename: string; content_type: string; size: number; storage_key: string }
 

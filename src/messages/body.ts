@@ -3,7 +3,7 @@ import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
 import { safeHtmlToText } from './html-text'
 
-/** Both forms of a body. `body_html` may be put into a page as it is. */
+/** Both forms of a body. `body_html` runs nothing and loads nothing; `html-view.ts` makes of it what a page shows. */
 export type RenderedBody = { body_html: string; text: string }
 
 /** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
@@ -40,6 +40,9 @@ const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
 const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
 
 const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
+/** Large enough to be read. */
+const TEXT_SIZE =
+  /^(?:(?:[5-9]|[1-9]\d{1,3})(?:\.\d{1,4})?(?:px|pt)|(?:0?\.[5-9]\d{0,3}|[1-9]\d?(?:\.\d{1,4})?)(?:em|rem|ex)|(?:[5-9]\d|[1-9]\d{2,3})(?:\.\d{1,4})?%)$/i
 /** Never zero or negative: nothing may be shrunk away or moved over something else. */
 const LENGTH = /^(?:[1-9]\d{0,3}(?:\.\d{1,4})?|0?\.[1-9]\d{0,3})(?:px|pt|em|rem|ex|%)$/i
 const SPACING = /^(?:(?:auto|0|\d{1,3}(?:\.\d{1,4})?(?:px|pt|em|rem|ex|%)?)(?:\s+|$)){1,4}$/i
@@ -50,14 +53,14 @@ const STYLES: Record<string, RegExp[]> = {
   color: [COLOR],
   'background-color': [COLOR],
   'font-family': [/^[\w\s"',.-]{1,200}$/],
-  'font-size': [LENGTH, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
+  'font-size': [TEXT_SIZE, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
   'font-style': [/^(?:normal|italic|oblique)$/i],
   'font-weight': [/^(?:normal|bold|bolder|lighter|[1-9]00)$/i],
   'text-align': [/^(?:left|right|center|justify|start|end)$/i],
   'text-decoration': [/^(?:none|underline|line-through|overline)$/i],
   'vertical-align': [/^(?:top|middle|bottom|baseline|sub|super)$/i],
   'white-space': [/^(?:normal|nowrap|pre|pre-wrap|pre-line)$/i],
-  'line-height': [LENGTH, /^(?:normal|[1-9](?:\.\d{1,4})?)$/i],
+  'line-height': [TEXT_SIZE, /^(?:normal|[1-9](?:\.\d{1,4})?)$/i],
   'list-style-type': [/^[a-z-]{1,30}$/i],
   direction: [/^(?:ltr|rtl)$/i],
   width: [LENGTH, /^auto$/i],
@@ -80,8 +83,7 @@ export function renderBody(body: string): RenderedBody {
 }
 
 /**
- * The HTML of an email made safe. Remote images stay (https only, without a referrer): support needs to see
- * screenshots, at the price that the sender may learn that the message was opened.
+ * The HTML of an email made safe.
  * @param options.cid gives the address of the attachment with that Content-ID; null leaves the image out
  */
 export function sanitizeEmailHtml(html: string, options: { cid: (content_id: string) => string | null }): string {
@@ -114,17 +116,26 @@ function hasNoText(text: string): boolean {
 
 /** Plain text as HTML: escaped, line breaks kept, links made. */
 export function textToHtml(text: string): string {
-  return text
-    .replace(/\r\n?/g, '\n')
-    .split(/(\s+)/)
-    .map((word) => (/\n/.test(word) ? word.replaceAll('\n', '<br>\n') : linkWord(word)))
-    .join('')
+  const lines = text.replace(/\r\n?/g, '\n')
+  let result = ''
+  let position = 0
+  for (const { 0: word, index } of lines.matchAll(/\S+/g)) {
+    if (!LINK_SIGN.test(word)) continue
+    result += linesToHtml(lines.slice(position, index)) + linkWord(word)
+    position = index + word.length
+  }
+  return result + linesToHtml(lines.slice(position))
+}
+
+const LINK_SIGN = /:\/\/|@/
+
+function linesToHtml(lines: string): string {
+  return escapeHtml(lines).replaceAll('\n', '<br>\n')
 }
 
 /** Word by word and only up to a length: link detection is quadratic in a run without white space. */
 function linkWord(word: string): string {
-  if (word.length > MAX_LINK_LENGTH || !/:\/\/|@/.test(word) || (word.match(/xn--/gi)?.length ?? 0) > 8)
-    return escapeHtml(word)
+  if (word.length > MAX_LINK_LENGTH || (word.match(/xn--/gi)?.length ?? 0) > 8) return escapeHtml(word)
   let result = ''
   let position = 0
   for (const link of linkify.match(word) ?? []) {
@@ -147,7 +158,7 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
     allowedAttributes: {
       '*': ['style', 'dir', 'lang', 'align', 'title'],
       a: ['href', 'rel', 'target'],
-      img: ['src', 'alt', 'width', 'height', 'referrerpolicy', 'loading'],
+      img: ['src', 'data-src', 'alt', 'width', 'height', 'referrerpolicy', 'loading'],
       table: ['width', 'border', 'cellpadding', 'cellspacing', 'bgcolor'],
       td: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
       th: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
@@ -159,7 +170,7 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
     },
     allowedStyles: { '*': STYLES },
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
-    allowedSchemesByTag: { img: ['http', 'https', 'cid', 'data'] },
+    allowedSchemesByTag: { img: ['data'] },
     allowProtocolRelative: false,
     nonTextTags: UNREADABLE,
     transformTags: {
@@ -167,13 +178,13 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
         if (!href || !isSafeLink(href)) return { tagName, attribs }
         return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
       },
-      img: (tagName, { src = '', referrerpolicy: _, loading: __, ...attribs }) => {
-        const safe = /^cid:/i.test(src.trim()) ? embedded(src.trim()) : isSafeImage(src.trim()) ? src.trim() : null
-        if (safe === null) return { tagName, attribs: {} }
-        return { tagName, attribs: { src: safe, ...attribs, referrerpolicy: 'no-referrer', loading: 'lazy' } }
+      img: (tagName, { src, 'data-src': later, referrerpolicy: _, loading: __, ...attribs }) => {
+        const address = imageAddress((src || later || '').trim(), embedded)
+        if (!address) return { tagName, attribs: {} }
+        return { tagName, attribs: { ...address, ...attribs, referrerpolicy: 'no-referrer', loading: 'lazy' } }
       },
     },
-    exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src,
+    exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src && !frame.attribs['data-src'],
   })
 }
 
@@ -182,11 +193,14 @@ function isSafeLink(href: string): boolean {
   return /^\s*(?:https?:\/\/|mailto:|tel:)/i.test(href)
 }
 
-/** Remote over https, pictures in the text that no browser runs, and attachments of this service over any scheme. */
-function isSafeImage(src: string): boolean {
-  if (/^https:\/\//i.test(src)) return true
-  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return true
-  return /^http:\/\/[^?#\\"\s]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content(?:\?[\w=&.-]*)?$/i.test(src)
+/**
+ * Only a picture that the text itself holds, of a type that runs nothing, is shown as it is. The address of any other
+ * waits in `data-src`, which loads nothing: else the sender would learn that the message was opened, and from where.
+ */
+function imageAddress(src: string, embedded: (src: string) => string | null): Record<string, string> | null {
+  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return { src }
+  const address = /^cid:/i.test(src) ? embedded(src) : /^https?:\/\//i.test(src) ? src : null
+  return address === null ? null : { 'data-src': address }
 }
 
 function keepCid(src: string): string {

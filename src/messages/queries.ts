@@ -1,10 +1,10 @@
 import type { PendingQuery, Row } from 'postgres'
 import { withUrl } from '../attachments/queries'
-import { signImages } from '../attachments/url'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import { type PageMeta, pageOf } from '../model'
 import type { Scope } from '../scope'
+import { viewHtml } from './html-view'
 import type { Message, MessageFilter } from './model'
 
 type MessagePage = { data: Message[]; meta?: PageMeta }
@@ -76,11 +76,11 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
   const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
-  const ids = attachments.map(({ id }) => id)
+  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
   return {
     id,
     body,
-    body_html: signImages(row.body_html, organization_id, ids),
+    body_html: viewHtml(row.body_html, urlOf),
     reply_text,
     is_internal,
     direction,
