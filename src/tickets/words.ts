@@ -39,18 +39,20 @@ export function searchVector(organization_number: number, text: string, limit: n
 
 /** As `searchVector`, for several texts. No phrase runs from the end of one text into the next. */
 export function startVector(organization_number: number, limit: number) {
-  const positions = new Map<string, Set<number>>()
+  const positions = new Map<string, number[]>()
+  const prefix_bytes = `${organization_number}:`.length
   let size = 0
   let position = 0
   /** False when the word does not fit any more. */
   const add = (word: string) => {
     const at = Math.min(position, MAX_POSITION)
     const known = positions.get(word)
-    if (known && (known.size >= MAX_POSITIONS || known.has(at))) return true
-    const bytes = known ? 2 : Buffer.byteLength(`${organization_number}:${word}`) + 5
+    if (known && (known.length >= MAX_POSITIONS || known.at(-1) === at)) return true
+    const bytes = known ? 2 : prefix_bytes + Buffer.byteLength(word) + 5
     if (size + bytes > limit) return false
     size += bytes
-    positions.set(word, (known ?? new Set()).add(at))
+    if (known) known.push(at)
+    else positions.set(word, [at])
     return true
   }
   return {
@@ -67,7 +69,7 @@ export function startVector(organization_number: number, limit: number) {
       })
     },
     finish(): SearchVector {
-      const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${[...at].join(',')}`)
+      const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${at.join(',')}`)
       return { vector: entries.join(' '), size }
     },
   }
