@@ -20,10 +20,16 @@ const OTHER = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g')
 
 /** Lower case, compatibility forms unified (NFKC), without accents: what is equal here is found by a search. */
 export function fold(text: string): string {
+  if (isAscii(text)) return text.toLowerCase()
   return text
     .normalize('NFKD')
     .toLowerCase()
     .replace(ACCENTS, '')
     .replace(OTHER, (letter) => LETTERS[letter]!)
     .normalize('NFKC')
+}
+
+/** Most text is; it needs none of the work for other scripts. */
+export function isAscii(text: string): boolean {
+  return !/[^\0-\x7f]/.test(text)
 }

@@ -1,5 +1,5 @@
 /** Texts and queries as words of the search index. Pure. */
-import { fold } from '../text'
+import { fold, isAscii } from '../text'
 
 /** More of a text is not looked at; an API message is at most half of it. */
 const MAX_TEXT = 2_000_000
@@ -9,6 +9,7 @@ const MAX_WORD = 64
 const MAX_POSITION = 16_383
 const MAX_POSITIONS = 255
 
+const ASCII_RUN = /[a-z0-9]+/g
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
 /** Scripts that put no spaces between words: each character is a word, and a search for several is a phrase. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}'
@@ -20,7 +21,9 @@ const CODE = /^[^\p{L}\p{N}]*([a-z][a-z0-9]{0,9}-\d{1,10})[^\p{L}\p{N}]*$/iu
 
 /** The words of a text, folded (`text.ts`), in order. */
 export function wordsOf(text: string): string[] {
-  const runs = fold(text.slice(0, MAX_TEXT).toWellFormed()).match(RUN) ?? []
+  const folded = fold(text.slice(0, MAX_TEXT).toWellFormed())
+  if (isAscii(folded)) return (folded.match(ASCII_RUN) ?? []).map(cut)
+  const runs = folded.match(RUN) ?? []
   return runs.flatMap((run) => (IS_UNSPACED.test(run) ? run.match(PIECE)! : run)).map(cut)
 }
 
