@@ -6,13 +6,18 @@ import type { EVENTS } from '../db/schema'
 import { log } from '../log'
 import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
+import { bareHost } from './destination'
+import { observeAttempt } from './metrics'
+import { outageWatch } from './outage'
 import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries } from './record'
-import { postWebhook } from './request'
+import { postWebhook, type WebhookAnswer, type WebhookFault } from './request'
 import { type StoredSecrets, secretsOf } from './secret'
 import { signatureHeaders } from './signature'
 
 /** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
 const OWN_FAULT_DELAY_S = 60
+/** Failures of the way to a receiver, which many have at once when it is ours. */
+const UNREACHED: WebhookFault[] = ['dns', 'connect', 'timeout', 'reset']
 
 type Delivery = StoredSecrets & {
   id: string
@@ -24,6 +29,8 @@ type Delivery = StoredSecrets & {
   is_on: boolean
   status: 'active' | 'failed'
   failure_count: number
+  /** Recorded so far. */
+  attempts: number
 }
 
 /** One attempt of a delivery (interface: Events; decisions.md section 8). */
@@ -53,12 +60,10 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
     allowed: config.WEBHOOK_ALLOWED_NETWORKS,
     ca: await trustedAuthority(),
   })
+  const is_own_fault = noteAnswer(job, delivery, answer)
   // A test is sent once, whatever comes of it.
   const is_test = event === 'test.ping'
-  if (!answer.ok && answer.blame === 'own' && !is_test) {
-    log.warn({ delivery_id: id, error: answer.error }, 'a webhook delivery failed by a fault of our own')
-    return reschedule(job, OWN_FAULT_DELAY_S)
-  }
+  if (is_own_fault && !is_test) return reschedule(job, OWN_FAULT_DELAY_S, answer.blame === 'own')
   const { response_code, response_time_ms, error, response_head } = answer
   const schedule = config.RETRY_SCHEDULE_SECONDS
   const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule)
@@ -81,10 +86,40 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
   return { type: 'retry', delay_s, counts: true, ...settle }
 }
 
-/** Without counting; `healthy`, because the receiver was not asked. @param delay_s null until somebody sets it free */
-function reschedule({ organization_id, id }: Job, delay_s: number | null): Outcome {
+/** What of an answer is told to operators, and to the watch. @returns whether a failure is a fault of our own */
+function noteAnswer(job: Job, delivery: Delivery, answer: WebhookAnswer): boolean {
+  const { blame, error, response_code, response_time_ms } = answer
+  const host = bareHost(new URL(delivery.url).hostname)
+  const is_unreached = error !== null && UNREACHED.includes(error)
+  if (blame !== 'own' && error !== 'blocked_address') outageWatch.note(host, !is_unreached)
+  const is_own_fault = blame === 'own' || (is_unreached && outageWatch.isOurs())
+  observeAttempt(error, response_time_ms)
+  log[is_own_fault ? 'warn' : 'info'](
+    {
+      organization_id: job.organization_id,
+      webhook_id: delivery.webhook_id,
+      delivery_id: delivery.id,
+      attempt: delivery.attempts + 1,
+      // The host alone: the rest of a URL may be a secret.
+      host,
+      status: response_code,
+      error,
+      is_own_fault,
+      duration_ms: response_time_ms,
+    },
+    'webhook attempt',
+  )
+  return is_own_fault
+}
+
+/**
+ * Without counting.
+ * @param delay_s null until somebody sets it free
+ * @param healthy true when the receiver was not even asked
+ */
+function reschedule({ organization_id, id }: Job, delay_s: number | null, healthy = true): Outcome {
   const settle = inBatch(rescheduleDeliveries, { organization_id, id, delay_s })
-  return { type: 'retry', delay_s, counts: false, healthy: true, ...settle }
+  return { type: 'retry', delay_s, counts: false, healthy, ...settle }
 }
 
 let authority: Promise<string> | undefined
@@ -122,7 +157,7 @@ async function readDeliveries({ sql }: Connection, jobs: Job[]): Promise<Map<str
   const deliveries = await sql<Delivery[]>`
     select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
-      w.active and w.deleted_at is null as is_on, w.status, w.failure_count
+      w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
     from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
       as job (organization_id, id)
     join deliveries d on d.organization_id = job.organization_id and d.id = job.id
