@@ -4,6 +4,7 @@ import { isEmailAddress } from '../contacts/email'
 import type { Scope } from '../scope'
 import { readMessageId } from './message-id'
 import type { Bounce, MailHeaders, ParsedMail } from './parse'
+import { findReported, isTagged, type Reported } from './reported'
 import { findThread, type Rule } from './thread'
 
 /** A message as the ledger knows it, with what the parser made of it. */
@@ -22,7 +23,7 @@ export type Sender = { name: string; email: string }
 
 export type Decision =
   | { outcome: 'duplicate' | 'own' | 'unmatched_bounce' }
-  | { outcome: 'bounce'; ticket_id: string; message_id: string }
+  | ({ outcome: 'bounce' } & Reported)
   | { outcome: 'message'; rule: Rule; ticket_id: string; is_known: boolean }
   | { outcome: 'ticket' | 'unparsed'; rule: 'new' }
 
@@ -34,7 +35,7 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
   if (!mail) return { outcome: 'unparsed', rule: 'new' }
   const bounce = bounceOf(inbound)
   if (bounce) {
-    const about = await findMessage(scope, bounce.about.message_ids)
+    const about = await findReported(scope, inbound, bounce)
     return about ? { outcome: 'bounce', ...about } : { outcome: 'unmatched_bounce' }
   }
   const thread = await findThread(scope, mail, inbound.recipient, senderOf(inbound)?.email ?? null)
@@ -48,24 +49,27 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
  * What a message reports about another: a delivery report, or whatever else came with the null sender, unless it is an
  * automatic answer, which RFC 3834 wants sent so.
  */
-export function bounceOf({ mail, headers, envelope_sender }: Inbound): Bounce | null {
+export function bounceOf(inbound: Inbound): Bounce | null {
+  const { mail, headers, envelope_sender } = inbound
   if (!mail || mail.bounce || envelope_sender !== '') return mail?.bounce ?? null
   if (mail.auto_reply && !DAEMON.test(headers.from?.address ?? '')) return null
   const message_ids = [...headers.in_reply_to, ...headers.references]
-  if (message_ids.length === 0) return null
+  if (message_ids.length === 0 && !isTagged(inbound)) return null
   const { subject } = headers
   return { kind: 'failed', recipients: [], about: { message_ids, subject }, diagnostic: subject ?? '' }
 }
 
 const DAEMON = /^(?:mailer-daemon|postmaster)@/i
 
-/** Who wrote: From (an address, when it is there at all), else the envelope sender, else what the header offers. */
+/**
+ * Who wrote: From (an address, when it is there at all), else the envelope sender, else Sender. Never Reply-To, which
+ * says where answers are wanted, not whose words these are.
+ */
 export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefined {
-  const { from, sender, reply_to } = headers
+  const { from, sender } = headers
   if (from) return { name: from.name, email: from.address }
   if (envelope_sender && isEmailAddress(envelope_sender)) return { name: '', email: envelope_sender }
-  const other = sender ?? reply_to
-  return other ? { name: other.name, email: other.address } : undefined
+  return sender ? { name: sender.name, email: sender.address } : undefined
 }
 
 /** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
@@ -109,19 +113,4 @@ async function isOwn({ sql, organization_id }: Scope, email_message_id: string |
       and (m.direction = 'outbound' or m.id is null and ${ours !== null})
     limit 1`
   return found.length > 0
-}
-
-/** The outbound message that a report is about. */
-async function findMessage({ sql, organization_id }: Scope, ids: string[]) {
-  const ours = ids.map(readMessageId).filter((id) => id !== null)
-  const [message] = await sql<{ ticket_id: string; message_id: string }[]>`
-    select m.ticket_id, m.id as message_id
-    from messages m join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
-    where m.organization_id = ${organization_id} and m.direction = 'outbound' and t.deleted_at is null
-      and (m.id = any(${ours}::uuid[]) or m.id in (
-        select a.message_id from email_anchors a
-        where a.organization_id = ${organization_id} and a.email_message_id = any(${ids})
-      ))
-    order by m.id desc limit 1`
-  return message
 }

@@ -8,11 +8,11 @@ import { type Conversation, lockConversation } from '../messages/conversation'
 import type { MessageDraft } from '../messages/draft'
 import { addParticipants } from '../participants/commands'
 import type { Actor, Scope } from '../scope'
-import { recordActivity } from '../tickets/activity'
 import { createTicket, updateTicket } from '../tickets/commands'
 import { bounceOf, type Decision, decide, fingerprintOf, type Inbound, type Sender, senderOf } from './decide'
 import { readMessageId } from './message-id'
-import type { Bounce, ParsedMail } from './parse'
+import type { ParsedMail } from './parse'
+import { recordBounce } from './record-bounce'
 
 /** An attachment of the message, stored and waiting for it. */
 export type StoredPart = { id: string; content_id: string | null }
@@ -143,39 +143,6 @@ async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
 /** Every other status may become open again; an open ticket stays as it is. */
 async function reopen(scope: Scope, ticket_id: string): Promise<void> {
   await updateTicket(scope, ticket_id, { status: 'open' })
-}
-
-/** The message is marked, and an internal note tells the team (decisions.md section 7). */
-async function recordBounce(
-  scope: Scope,
-  { ticket_id, message_id }: Filed,
-  { kind, recipients, ...report }: Bounce,
-): Promise<Filed> {
-  if (kind !== 'failed') return { ticket_id, message_id }
-  const diagnostic = report.diagnostic || 'The report gives no reason'
-  const { sql, organization_id } = scope
-  const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => address.toLowerCase())
-  const ticket = await lockConversation(scope, ticket_id)
-  await sql`
-    update message_recipients set status = 'bounced', error = ${diagnostic}
-    where organization_id = ${organization_id} and message_id = ${message_id}
-      and (lower(email) = any(${failed}) or ${failed.length === 0})`
-  await sql`
-    update messages set email_status = 'bounced', email_error = ${diagnostic}
-    where organization_id = ${organization_id} and id = ${message_id}`
-  await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
-  const whom = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
-  const body = `The email${whom} could not be delivered: ${diagnostic}`
-  await addMessage(scope, ticket, {
-    body,
-    body_html: textToHtml(body),
-    text: body,
-    is_internal: true,
-    direction: null,
-    sender_name: scope.actor.name,
-    sender_email: null,
-  })
-  return { ticket_id, message_id }
 }
 
 function draftOf(arrival: Arrival, contact: { name: string; email: string }) {

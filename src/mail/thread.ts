@@ -2,7 +2,7 @@
 import { domainsOf } from '../companies/domains'
 import type { THREADING_RULES } from '../db/schema'
 import type { Scope } from '../scope'
-import { readMessageId, readReplyTag } from './message-id'
+import { readBounceTag, readMessageId, readReplyTag } from './message-id'
 import type { ParsedMail } from './parse'
 
 export type Rule = (typeof THREADING_RULES)[number]
@@ -16,10 +16,8 @@ export type Thread = {
 
 type Clues = Pick<ParsedMail, 'in_reply_to' | 'references' | 'subject' | 'to' | 'cc'>
 
-/** Ids that are looked up of one message; a thread that needs more is an attack. */
+/** Ids and addresses of one message that are looked up; a thread that needs more is an attack. */
 const MAX_IDS = 50
-/** Tickets that these ids may lead to; messages of many tickets may refer to one ancestor. */
-const MAX_ANCHORS = 1000
 
 /**
  * The ticket of a message, undefined when it starts a new one. Anchors that the service issued (signed) lead there for
@@ -37,37 +35,50 @@ export async function findThread(
   return (
     (await byAnchor(scope, 'in_reply_to', mail.in_reply_to, sender_email)) ??
     (await byAnchor(scope, 'references', references, sender_email)) ??
-    (await byReplyTag(scope, [recipient, ...[...mail.to, ...mail.cc].map(({ address }) => address)], sender_email)) ??
+    (await byTag(scope, destinationsOf(mail, recipient), sender_email)) ??
     (await bySubjectCode(scope, mail.subject ?? '', sender_email))
   )
 }
 
-/** Those of the tickets that an address belongs to: as their contact, of their company, as a confirmed participant. */
-async function findKnown(scope: Scope, ticket_ids: string[], email: string | null): Promise<Set<string>> {
-  if (email === null || ticket_ids.length === 0) return new Set()
-  const { sql, organization_id } = scope
-  const known = await sql<{ id: string }[]>`
-    select t.id from tickets t
-    left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
-    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
-    where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[]) and (
-      lower(c.email) = lower(${email})
-      or co.domains && ${domainsOf(email)}::text[]
-      or exists (
-        select from contacts x
-        where x.organization_id = t.organization_id and lower(x.email) = lower(${email}) and x.company_id = t.company_id
-      )
-      or exists (
-        select from participants p
-        where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
-          and lower(p.email) = lower(${email})
-      )
-    )`
-  return new Set(known.map(({ id }) => id))
+/** Where a message came to: relays that do not keep the `+tag` in the envelope leave it in the header. */
+export function destinationsOf({ to, cc }: Pick<Clues, 'to' | 'cc'>, recipient: string): string[] {
+  return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_IDS)
 }
 
-type Anchor = { email_message_id: string; ticket_id: string; is_issued: boolean }
+type Found = Omit<Thread, 'rule'>
 
+/**
+ * Joins to ticket `t` what an address is to it: a customer, as its contact or of its company, or a confirmed
+ * participant. Customers are made by themselves or the team; a participant by any contact's Cc.
+ */
+function relation({ sql }: Scope, email: string | null) {
+  return sql`
+    left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
+    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
+    cross join lateral (
+      select
+        coalesce(
+          lower(c.email) = lower(${email})
+          or co.domains && ${email === null ? [] : domainsOf(email)}::text[]
+          or exists (
+            select from contacts x
+            where x.organization_id = t.organization_id and lower(x.email) = lower(${email})
+              and x.company_id = t.company_id
+          ), false
+        ) as is_customer,
+        exists (
+          select from participants p
+          where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
+            and lower(p.email) = lower(${email})
+        ) as is_participant
+    ) related`
+}
+
+/**
+ * The ticket of the first id that leads to one. Of several that an id of others leads to: the sender's own before one
+ * that somebody made them a participant of, which could be there to catch their mail; the one that has the message
+ * before those that only refer to it; the newest.
+ */
 async function byAnchor(
   scope: Scope,
   rule: Rule,
@@ -76,47 +87,46 @@ async function byAnchor(
 ): Promise<Thread | undefined> {
   if (ids.length === 0) return undefined
   const { sql, organization_id } = scope
-  const wanted = ids.slice(0, MAX_IDS).map((id) => ({ email_message_id: id, message_id: readMessageId(id) }))
+  const wanted = ids
+    .slice(0, MAX_IDS)
+    .map((id, position) => ({ position, email_message_id: id, message_id: readMessageId(id) }))
   // Our own ids are found by the message that they name: relays change their case, and their domain.
-  const anchors = await sql<Anchor[]>`
+  const [found] = await sql<Found[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
-        as x (email_message_id text, message_id uuid)
-    ), found as (
-      select g.email_message_id, m.ticket_id, true as is_issued
+        as x (position integer, email_message_id text, message_id uuid)
+    ), anchors as (
+      select g.position, m.ticket_id, true as is_issued, true as is_message
       from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
       where m.direction = 'outbound'
       union all
-      select g.email_message_id, a.ticket_id, false
+      select g.position, a.ticket_id, false, a.message_id is not null
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
     )
-    select f.email_message_id, f.ticket_id, f.is_issued
-    from found f join tickets t on t.organization_id = ${organization_id} and t.id = f.ticket_id
-    where t.deleted_at is null
-    order by f.is_issued desc, f.ticket_id desc
-    limit ${MAX_ANCHORS}`
-  const ticket_ids = anchors.map(({ ticket_id }) => ticket_id)
-  const known = await findKnown(scope, ticket_ids, sender_email)
-  for (const { email_message_id } of wanted) {
-    const anchor = anchors.find(
-      (one) => one.email_message_id === email_message_id && (one.is_issued || known.has(one.ticket_id)),
-    )
-    if (anchor) return { ticket_id: anchor.ticket_id, rule, is_known: known.has(anchor.ticket_id) }
-  }
-  return undefined
+    select t.id as ticket_id, is_customer or is_participant as is_known
+    from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
+    ${relation(scope, sender_email)}
+    where t.deleted_at is null and (is_issued or is_customer or is_participant)
+    order by position, is_issued desc, is_customer desc, is_message desc, t.id desc
+    limit 1`
+  return found && { ...found, rule }
 }
 
-async function byReplyTag(scope: Scope, addresses: string[], sender_email: string | null): Promise<Thread | undefined> {
+/** A reply address names its ticket; a bounce address, which people write to by mistake, the ticket of its message. */
+async function byTag(scope: Scope, addresses: string[], sender_email: string | null): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
-  for (const address of addresses.slice(0, MAX_IDS)) {
-    const ticket_id = readReplyTag(address)
-    if (!ticket_id) continue
-    const found = await sql`
-      select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null`
-    if (found.length === 0) continue
-    const known = await findKnown(scope, [ticket_id], sender_email)
-    return { ticket_id, rule: 'reply_tag', is_known: known.has(ticket_id) }
+  for (const address of addresses) {
+    const [ticket_id, message_id] = [readReplyTag(address), readBounceTag(address)]
+    if (!ticket_id && !message_id) continue
+    const [found] = await sql<Found[]>`
+      select t.id as ticket_id, is_customer or is_participant as is_known
+      from tickets t ${relation(scope, sender_email)}
+      where t.organization_id = ${organization_id} and t.deleted_at is null and t.id = coalesce(${ticket_id}::uuid, (
+        select ticket_id from messages
+        where organization_id = ${organization_id} and id = ${message_id} and direction = 'outbound'
+      ))`
+    if (found) return { ...found, rule: 'reply_tag' }
   }
   return undefined
 }
@@ -125,13 +135,12 @@ async function bySubjectCode(scope: Scope, subject: string, sender_email: string
   const { sql, organization_id } = scope
   const codes = [...subject.matchAll(/\[([A-Z][A-Z0-9]{0,9}-\d{1,10})\]/gi)].map(([, code]) => code!.toUpperCase())
   for (const code of codes.slice(0, 5)) {
-    const [ticket] = await sql<{ id: string }[]>`
-      select id from tickets
-      where organization_id = ${organization_id} and number = ${numberOf(code)} and code = ${code}
-        and deleted_at is null`
-    if (ticket && (await findKnown(scope, [ticket.id], sender_email)).has(ticket.id)) {
-      return { ticket_id: ticket.id, rule: 'subject_code', is_known: true }
-    }
+    const [found] = await sql<Found[]>`
+      select t.id as ticket_id, true as is_known
+      from tickets t ${relation(scope, sender_email)}
+      where t.organization_id = ${organization_id} and t.number = ${numberOf(code)} and t.code = ${code}
+        and t.deleted_at is null and (is_customer or is_participant)`
+    if (found) return { ...found, rule: 'subject_code' }
   }
   return undefined
 }
