@@ -1,0 +1,20 @@
+/** A clock that steps and goes on, as one that is set does; `setSystemTime` of bun:test stops it. */
+const RealDate = Date
+let offset_ms = 0
+
+class SteppedDate extends RealDate {
+  constructor(...given: [] | [number | string | Date]) {
+    if (given.length === 0) super(RealDate.now() + offset_ms)
+    else super(...given)
+  }
+
+  static override now(): number {
+    return RealDate.now() + offset_ms
+  }
+}
+
+/** Steps the clock of this process. 0 puts it right again. @param by_ms away from the true time */
+export function stepClock(by_ms: number): void {
+  offset_ms = by_ms
+  globalThis.Date = by_ms === 0 ? RealDate : (SteppedDate as DateConstructor)
+}
