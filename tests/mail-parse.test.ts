@@ -100,7 +100,7 @@ describe('body and attachments', () => {
     const html = '<style>p{}</style><body><h1>Hello</h1><p>a &amp; b</p></body></html>footer'
     const parsed = await parseMail(mixed(['Content-Type: text/html', '', html]))
     expect(parsed.text).toBe('Hello\n\na & b\n\nfooter')
-    expect(parsed.html).toBe(html)
+    expect(parsed.body_html).toBe('<h1>Hello</h1><p>a &amp; b</p>footer')
   })
 
   test('HTML before and behind a picture is one body', async () => {
@@ -111,7 +111,7 @@ describe('body and attachments', () => {
         ['Content-Type: text/html', '', '<p>behind</p>'],
       ),
     )
-    expect(parsed.html).toBe('<p>before</p>\n<p>behind</p>')
+    expect(parsed.body_html).toBe('<p>before</p>\n<p>behind</p>')
     expect(parsed.text).toBe('before\n\nbehind')
     expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['a.png'])
   })
@@ -133,7 +133,7 @@ describe('body and attachments', () => {
         ['Content-Type: application/pdf; name=a.pdf', '', 'pdf'],
       ),
     )
-    expect([parsed.text, parsed.html]).toEqual(['text', '<p>html</p>'])
+    expect([parsed.text, parsed.body_html]).toEqual(['text', '<p>html</p>'])
     expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['a.pdf'])
   })
 

@@ -1,12 +1,12 @@
 /** What of a body reaches a page, and what it says in plain text. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { htmlToText, isBlank, renderBody, sanitizeEmailHtml } from '../src/messages/body'
+import { embedImages, htmlToText, isBlank, renderBody, sanitizeEmailHtml, textToHtml } from '../src/messages/body'
 
 const LINK = 'rel="noopener noreferrer nofollow" target="_blank"'
 const ATTACHMENT = 'http://localhost:3000/api/v1/attachments/0197c3f1-0000-7000-8000-000000000000/content'
 
-const sanitize = (html: string) => sanitizeEmailHtml(html, { cid: () => null })
+const sanitize = (html: string) => embedImages(sanitizeEmailHtml(html), () => null)
 
 describe('plain text', () => {
   test.each([
@@ -75,11 +75,17 @@ describe('HTML', () => {
   })
 
   test('an image within an email points to its attachment, or goes', () => {
-    const html = '<img src="cid:a%40b"><img src="cid:unknown">'
-    const cid = (id: string) => (id === 'a@b' ? ATTACHMENT : null)
-    expect(sanitizeEmailHtml(html, { cid })).toBe(
-      `<img data-src="${ATTACHMENT}" referrerpolicy="no-referrer" loading="lazy" />`,
+    const html = '<img src="cid:a%40b"><img src="CID:unknown"> data-src="cid:a@b"'
+    const safe = sanitizeEmailHtml(html)
+    expect(embedImages(safe, (id) => (id === 'a@b' ? ATTACHMENT : null))).toBe(
+      `<img data-src="${ATTACHMENT}" referrerpolicy="no-referrer" loading="lazy" /> data-src="cid:a@b"`,
     )
+  })
+
+  test('of very many addresses in a text the first become links', () => {
+    const text = 'a@b.de '.repeat(6000)
+    expect(textToHtml(text).match(/<a href/g)).toHaveLength(5000)
+    expect(textToHtml(text).replace(/<[^>]*>/g, '')).toBe(text)
   })
 
   test('what is safe stays as it is when it is sanitized again', () => {

@@ -2,7 +2,7 @@
 import { unsignedUrl } from '../attachments/url'
 import { findOrCreateContact } from '../contacts/commands'
 import { newId } from '../db/columns'
-import { sanitizeEmailHtml, textToHtml } from '../messages/body'
+import { embedImages, textToHtml } from '../messages/body'
 import { addMessage } from '../messages/commands'
 import { type Conversation, lockConversation } from '../messages/conversation'
 import type { MessageDraft } from '../messages/draft'
@@ -171,10 +171,9 @@ function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
 const UNPARSED = 'This email could not be read. The original is attached as message.eml.'
 
 /** Images of the message (`cid:`) point to the stored attachments. */
-function htmlOf({ html, text }: ParsedMail, parts: StoredPart[]): string {
-  if (!html?.trim()) return textToHtml(text.replaceAll('\u0000', ''))
+function htmlOf({ body_html }: ParsedMail, parts: StoredPart[]): string {
   const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
-  return sanitizeEmailHtml(html.replaceAll('\u0000', ''), { cid: (content_id) => addresses.get(content_id) ?? null })
+  return embedImages(body_html, (content_id) => addresses.get(content_id) ?? null)
 }
 
 function subjectOf({ headers }: Arrival): string {

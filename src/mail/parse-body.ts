@@ -97,13 +97,13 @@ function joinBodies(bodies: Body[]): Body {
 
 function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
-  const whole = decodeBytes(part.content, part.content_params.get('charset'))
-    .replace(/\r\n?/g, '\n')
-    .replaceAll('\0', '')
+  // No charset needs more bytes for a character, and what will be cut need not be decoded.
+  const start = part.content.subarray(0, Math.max(budget.text, budget.html) * 4)
+  const whole = decodeBytes(start, part.content_params.get('charset')).replace(/\r\n?/g, '\n').replaceAll('\0', '')
   const form = isHtml(part, whole) ? 'html' : 'text'
   const text = whole.slice(0, budget[form]).toWellFormed()
   budget[form] -= text.length
-  if (text.length < whole.length) budget.cut.add(part)
+  if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
   if (form === 'html') return { text: null, html: text }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
   return { text: libmime.decodeFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }

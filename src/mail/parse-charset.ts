@@ -64,20 +64,52 @@ function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined 
 /** Text that says UTF-8 and is not: mostly UTF-8 with a few broken bytes stays UTF-8, else another charset was meant. */
 function guessAgainst(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes)
-  const broken = text.split('\uFFFD').length - 1
-  const whole = text.match(/[\u0080-\uFFFC]/g)?.length ?? 0
+  let broken = 0
+  let whole = 0
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index)
+    if (code === 0xfffd) broken += 1
+    else if (code >= 0x80) whole += 1
+  }
   return whole > broken ? text : guess(bytes)
 }
 
 /** Two-byte Chinese text is nearly all high bytes in pairs; Western text has its high bytes one at a time. */
 function guess(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes).toString('latin1')
-  if (text.includes('\x1b$')) return new TextDecoder('iso-2022-jp').decode(bytes)
-  const high = text.match(/[\x80-\xff]/g)?.length ?? 0
-  const paired = (text.match(/(?:[\xa1-\xf7][\xa1-\xfe]){2,}/g) ?? []).join('').length
+  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('\x1b$')) {
+    return new TextDecoder('iso-2022-jp').decode(bytes)
+  }
+  const { high, paired } = countHighBytes(bytes)
   if (high > 3 && paired > high * 0.8) {
     const chinese = decodeStrictly(bytes, 'gb18030')
     if (chinese !== undefined) return chinese
   }
   return new TextDecoder('windows-1252').decode(bytes)
+}
+
+/** `paired` are those in runs of at least two characters of GB 2312. */
+function countHighBytes(bytes: Uint8Array): { high: number; paired: number } {
+  let high = 0
+  let paired = 0
+  let run = 0
+  const endRun = () => {
+    if (run >= 4) paired += run
+    run = 0
+  }
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0
+    if (byte < 0x80) continue
+    high += 1
+    if (isGb2312(byte, bytes[index + 1] ?? 0)) {
+      run += 2
+      high += 1
+      index += 1
+    } else endRun()
+    if ((bytes[index + 1] ?? 0) < 0x80) endRun()
+  }
+  return { high, paired }
+}
+
+function isGb2312(lead: number, trail: number): boolean {
+  return lead >= 0xa1 && lead <= 0xf7 && trail >= 0xa1 && trail <= 0xfe
 }

@@ -25,11 +25,19 @@ export type Part = {
   children: Part[]
 }
 
-type Cursor = { raw: Buffer; position: number; boundaries: string[]; parts: number }
+type Cursor = {
+  raw: Buffer
+  position: number
+  /** Of the multiparts that are open, outermost first, and the innermost level that each belongs to. */
+  boundaries: string[]
+  levels: Map<string, number>
+  parts: number
+}
 
 /** A delimiter line: which open multipart it belongs to, and whether it closes it. `level` -1 is the end of the message. */
 type Delimiter = { level: number; closing: boolean; start: number; end: number }
 
+const DELIMITER = Buffer.from('\n--')
 const FIELD = /^[!-9;-~]+[ \t]*:/
 const MAX_PARTS = 1000
 const MAX_DEPTH = 100
@@ -42,7 +50,13 @@ const MAX_DELIMITER_LENGTH = 300
  * @throws UnparsableMail beyond 1,000 parts, 100 levels or 1 MB of header in a part
  */
 export function splitParts(raw: Uint8Array): Part {
-  const cursor: Cursor = { raw: repairStart(repairLines(raw)), position: 0, boundaries: [], parts: 0 }
+  const cursor: Cursor = {
+    raw: repairStart(repairLines(raw)),
+    position: 0,
+    boundaries: [],
+    levels: new Map(),
+    parts: 0,
+  }
   return readPart(cursor).part
 }
 
@@ -75,7 +89,7 @@ function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
 }
 
 function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
-  const level = cursor.boundaries.push(boundary.trimEnd()) - 1
+  const level = openBoundary(cursor, boundary.trimEnd())
   if (level >= MAX_DEPTH) throw new UnparsableMail(`The message is nested deeper than ${MAX_DEPTH} levels`)
   let end = nextDelimiter(cursor)
   while (end.level === level && !end.closing) {
@@ -88,8 +102,21 @@ function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
     cursor.position = end.end
     end = nextDelimiter(cursor)
   }
-  cursor.boundaries.pop()
+  closeBoundary(cursor)
   return end
+}
+
+function openBoundary({ boundaries, levels }: Cursor, boundary: string): number {
+  const level = boundaries.push(boundary) - 1
+  levels.set(boundary, level)
+  return level
+}
+
+function closeBoundary({ boundaries, levels }: Cursor): void {
+  const boundary = boundaries.pop() ?? ''
+  const outer = boundaries.lastIndexOf(boundary)
+  if (outer < 0) levels.delete(boundary)
+  else levels.set(boundary, outer)
 }
 
 /** Reads up to the empty line and leaves the cursor behind it. A part that begins without a field has no header. */
@@ -122,21 +149,22 @@ function nextDelimiter(cursor: Cursor): Delimiter {
       const found = delimiterAt(cursor, position, endOfLine(raw, position))
       if (found) return found
     }
-    const next = raw.indexOf('\n--', position)
+    const next = raw.indexOf(DELIMITER, position)
     position = next < 0 ? raw.length : next + 1
   }
   return { level: -1, closing: true, start: raw.length, end: raw.length }
 }
 
-function delimiterAt({ raw, boundaries }: Cursor, position: number, next: number): Delimiter | null {
+function delimiterAt({ raw, levels }: Cursor, position: number, next: number): Delimiter | null {
   if (raw[position] !== 0x2d || raw[position + 1] !== 0x2d || next - position > MAX_DELIMITER_LENGTH) return null
   const line = raw.toString('latin1', position + 2, next).trimEnd()
-  const open = boundaries.lastIndexOf(line)
-  const level = open < 0 ? boundaries.lastIndexOf(line.slice(0, Math.max(0, line.lastIndexOf('--')))) : open
-  if (level < 0) return null
+  const open = levels.get(line)
+  const mark = open === undefined ? line.lastIndexOf('--') : 0
+  const level = open ?? (mark > 0 ? levels.get(line.slice(0, mark)) : undefined)
+  if (level === undefined) return null
   // The line break before a delimiter belongs to it.
   const start = raw[position - 1] === 0x0a ? position - (raw[position - 2] === 0x0d ? 2 : 1) : position
-  return { level, closing: open < 0, start, end: next }
+  return { level, closing: open === undefined, start, end: next }
 }
 
 function endOfLine(raw: Buffer, position: number): number {
@@ -155,7 +183,7 @@ function transferEncoding(fields: HeaderField[]): string {
 function repairLines(raw: Uint8Array): Buffer {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
   if (bytes.includes(0x0a) || !bytes.includes(0x0d)) return bytes
-  return Buffer.from(bytes.toString('latin1').replaceAll('\r', '\r\n'), 'latin1')
+  return Buffer.from(bytes.map((byte) => (byte === 0x0d ? 0x0a : byte)))
 }
 
 /** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */

@@ -1,4 +1,5 @@
 /** Reads a message as a ticket needs it. Pure: no clock, no database, no files. */
+import { sanitizeEmailHtml, textToHtml } from '../messages/body'
 import { isAutomatic } from './automatic'
 import { type Bounce, readBounce } from './bounce'
 import { type ParsedAttachment, readAttachments, readBody } from './parse-body'
@@ -15,8 +16,8 @@ export { UnparsableMail } from './parse-parts'
 export type ParsedMail = MailHeaders & {
   /** The plain text part, or text made from the HTML; '' when there is neither. Each form has at most 1,000,000 characters. */
   text: string
-  /** As it came: sanitize it before it is shown. Null for plain mail. */
-  html: string | null
+  /** The body to be shown: the HTML sanitized, or the text as HTML. Images of the message itself are still `cid:`. */
+  body_html: string
   attachments: ParsedAttachment[]
   /** Written by a machine (RFC 3834 and the usual headers). */
   auto_reply: boolean
@@ -37,7 +38,7 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   return {
     ...headers,
     text,
-    html,
+    body_html: html?.trim() ? sanitizeEmailHtml(html) : textToHtml(text),
     attachments: readAttachments(root, html, cut),
     auto_reply: bounce !== null || isAutomatic(root.fields, root.content_type),
     bounce,

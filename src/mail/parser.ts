@@ -4,19 +4,26 @@ import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './parse-worker'
 
 const TIMEOUT_MS = 30_000
-/** Far above what a message of 25 MiB needs; a worker that wants more is ended, not the service. */
-const MAX_HEAP_MB = 512
+/** Far above the some 100 MB that a message of 25 MiB takes. Bun does not limit the heap of a worker, so it is watched. */
+const MAX_GROWTH_BYTES = 1e9
+const WATCH_MS = 100
 
 let worker: Worker | undefined
 let turn: Promise<unknown> = Promise.resolve()
 let lastId = 0
 
+export type ParserLimits = {
+  timeout_ms?: number
+  /** By how much the process may grow meanwhile. */
+  max_growth_bytes?: number
+}
+
 /**
  * Parses a message in the worker. Messages wait for their turn; the time limit counts from its start.
- * @throws UnparsableMail when the parser refuses it, runs out of time, or the worker dies
+ * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or the worker dies
  */
-export function parseInWorker(raw: Uint8Array, { timeout_ms = TIMEOUT_MS } = {}): Promise<ParsedMail> {
-  const result = turn.then(() => parseNow(raw, timeout_ms))
+export function parseInWorker(raw: Uint8Array, limits: ParserLimits = {}): Promise<ParsedMail> {
+  const result = turn.then(() => parseNow(raw, limits))
   turn = result.catch(() => {})
   return result
 }
@@ -27,12 +34,16 @@ export async function closeParser(): Promise<void> {
   await endWorker()
 }
 
-function parseNow(raw: Uint8Array, timeout_ms: number): Promise<ParsedMail> {
+function parseNow(
+  raw: Uint8Array,
+  { timeout_ms = TIMEOUT_MS, max_growth_bytes = MAX_GROWTH_BYTES }: ParserLimits,
+): Promise<ParsedMail> {
   const id = ++lastId
   const thread = startWorker()
   return new Promise<ParsedMail>((resolve, reject) => {
     const settle = (finish: () => void) => {
       clearTimeout(timer)
+      clearInterval(watch)
       thread.off('message', onMessage).off('error', onError).off('exit', onExit)
       finish()
     }
@@ -45,6 +56,10 @@ function parseNow(raw: Uint8Array, timeout_ms: number): Promise<ParsedMail> {
     }
     const onError = (error: Error) => fail('The parser failed', error)
     const onExit = () => fail('The parser ended')
+    const before = process.memoryUsage.rss()
+    const watch = setInterval(() => {
+      if (process.memoryUsage.rss() - before > max_growth_bytes) fail('The message took too much memory to parse')
+    }, WATCH_MS)
     const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
     thread.on('message', onMessage).on('error', onError).on('exit', onExit)
     // A copy, so that the caller keeps its bytes when the copy moves to the worker.
@@ -55,9 +70,7 @@ function parseNow(raw: Uint8Array, timeout_ms: number): Promise<ParsedMail> {
 }
 
 function startWorker(): Worker {
-  worker ??= new Worker(new URL('./parse-worker.ts', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-  })
+  worker ??= new Worker(new URL('./parse-worker.ts', import.meta.url))
   // An idle parser does not keep the process alive.
   worker.unref()
   return worker

@@ -9,6 +9,8 @@ export type RenderedBody = { body_html: string; text: string }
 /** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
 const MAX_DEPTH = 200
 const MAX_LINK_LENGTH = 2048
+/** Beyond, addresses stay text: a megabyte of them would be twelve of links. */
+const MAX_LINKS = 5000
 
 const TAGS = [
   ...['a', 'abbr', 'address', 'article', 'aside', 'b', 'big', 'blockquote', 'br', 'caption', 'center', 'cite', 'code'],
@@ -83,11 +85,22 @@ export function renderBody(body: string): RenderedBody {
 }
 
 /**
- * The HTML of an email made safe.
- * @param options.cid gives the address of the attachment with that Content-ID; null leaves the image out
+ * The HTML of an email made safe. The addresses of images of the message itself stay `cid:`, for `embedImages`: this
+ * runs where the message is parsed, which is before they are stored.
  */
-export function sanitizeEmailHtml(html: string, options: { cid: (content_id: string) => string | null }): string {
-  return sanitize(html, (src) => options.cid(decodeCid(src.slice(4))))
+export function sanitizeEmailHtml(html: string): string {
+  return sanitize(html, (src) => `cid:${encodeURIComponent(decodeCid(src.slice(4)).toWellFormed())}`)
+}
+
+/**
+ * Puts addresses in the place of the `cid:` that `sanitizeEmailHtml` leaves.
+ * @param address gives that of the attachment with a Content-ID; null leaves the image out
+ */
+export function embedImages(safe_html: string, address: (content_id: string) => string | null): string {
+  return safe_html.replace(/<img data-src="cid:([^"]*)"([^>]*)>/g, (_, content_id: string, rest: string) => {
+    const src = address(decodeCid(content_id))
+    return src === null ? '' : `<img data-src="${escapeHtml(src)}"${rest}>`
+  })
 }
 
 /** HTML as text: no styles or scripts, headings as written, text after `</body>` included. */
@@ -119,8 +132,11 @@ export function textToHtml(text: string): string {
   const lines = text.replace(/\r\n?/g, '\n')
   let result = ''
   let position = 0
+  let links = 0
   for (const { 0: word, index } of lines.matchAll(/\S+/g)) {
     if (!LINK_SIGN.test(word)) continue
+    links += 1
+    if (links > MAX_LINKS) break
     result += linesToHtml(lines.slice(position, index)) + linkWord(word)
     position = index + word.length
   }
