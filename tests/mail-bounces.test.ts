@@ -1,0 +1,380 @@
+/** Reports about delivery: which message they are about, and what they change (decisions.md section 7). */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { config } from '../src/config'
+import { connection } from '../src/db/client'
+import { newId } from '../src/db/columns'
+import { bounceAddress, newMessageId, replyAddress } from '../src/mail/message-id'
+import type { SmtpListener } from '../src/mail/server'
+import { closeTransports } from '../src/mail/transport'
+import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createMessage, hearEvents, writtenEvents } from './support/factories'
+import { createMailbox, deliver, drain, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import { type SmtpSink, startSmtpSink } from './support/smtp'
+
+const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
+let listener: SmtpListener
+let sink: SmtpSink
+let desk: Desk
+let elsewhere: Desk
+
+beforeAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = 1
+  await startApi(10)
+  listener = await startListener()
+  sink = await startSmtpSink()
+  desk = await createDesk('help@desk.example')
+  elsewhere = await createDesk('help@elsewhere.example')
+})
+beforeEach(() => sink.answer())
+afterAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
+  closeTransports()
+  sink[Symbol.dispose]()
+  await listener.close({ timeout_ms: 1000 })
+  await stopApi()
+})
+
+type Desk = Organization & { address: string }
+
+async function createDesk(address: string): Promise<Desk> {
+  const organization = await createOrganization()
+  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
+  await createMailbox(organization.admin, { address, smtp })
+  return { ...organization, address }
+}
+
+function person(domain = 'customer.example'): string {
+  return `person.${newId()}@${domain}`
+}
+
+/** Delivers over SMTP; gives the ledger row. */
+async function receive(raw: Uint8Array, to = desk.address, from = '', at = desk) {
+  await deliver(listener.port, { from, to, raw })
+  return (await ledgerOf(at))[0]
+}
+
+type Sent = { ticket_id: string; contact: string; theirs: string; id: string; email_message_id: string; code: string }
+
+/** A conversation of a new contact, with an email of ours that was sent. */
+async function converse(cc: string[] = [], at = desk, contact = person()): Promise<Sent> {
+  const theirs = `${newId()}@customer.example`
+  const raw = rawMail({ From: contact, To: at.address, Subject: 'Printer', Message_ID: `<${theirs}>` })
+  const { ticket_id } = await receive(raw, at.address, contact, at)
+  return { ticket_id, contact, theirs, ...(await answer(ticket_id, cc, at)) }
+}
+
+async function answer(ticket_id: string, cc: string[] = [], at = desk) {
+  const { id, email_message_id } = await createMessage(at.agent, ticket_id, { cc })
+  await drain()
+  const { code } = await readTicket(at.agent, ticket_id)
+  return { id, email_message_id, code }
+}
+
+async function readMessage({ ticket_id, id }: { ticket_id: string; id: string }, at = desk) {
+  return (await at.agent.get(`/tickets/${ticket_id}/messages/${id}`)).body.data
+}
+
+async function notesOf(ticket_id: string): Promise<string[]> {
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  return messages.filter((one: { is_internal: boolean }) => one.is_internal).map(({ body }: { body: string }) => body)
+}
+
+async function statusesOf(message: Sent) {
+  const { email_recipients } = await readMessage(message)
+  return Object.fromEntries(
+    email_recipients.map(({ email, status }: { email: string; status: string }) => [email, status]),
+  )
+}
+
+type Fields = Record<string, string | undefined>
+type Outcome = { address: string; action?: string; diagnostic?: string }
+
+const NO_USER = '550 5.1.1 No such user'
+
+/** A delivery report (RFC 3464). @param quoted header lines of the message that it returns */
+function report(outcomes: Outcome[], quoted = '', fields: Fields = {}): Buffer {
+  const recipients = outcomes.map(({ address, action = 'failed', diagnostic = NO_USER }) => {
+    const status = { failed: '5.1.1', delayed: '4.4.1' }[action] ?? '2.0.0'
+    return `Final-Recipient: rfc822; ${address}\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${diagnostic}\n`
+  })
+  const header = {
+    From: 'MAILER-DAEMON@mx.example',
+    To: desk.address,
+    Subject: 'Undelivered Mail Returned to Sender',
+    Message_ID: `<${newId()}@mx.example>`,
+    MIME_Version: '1.0',
+    Content_Type: 'multipart/report; report-type=delivery-status; boundary=b',
+    ...fields,
+  }
+  const parts = [
+    `Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx.example\n\n${recipients.join('\n')}`,
+    ...(quoted ? [`Content-Type: text/rfc822-headers\n\n${quoted}\n`] : []),
+  ]
+  return rawMail(header, `${parts.map((part) => `--b\n${part}`).join('\n')}\n--b--`)
+}
+
+/** What a mail system says in plain words, without a report that a machine could read. */
+function plain(fields: Fields = {}, body = 'Sorry.'): Buffer {
+  const header = { From: 'robot@mx.example', To: desk.address, Subject: 'No such user' }
+  return rawMail({ ...header, Message_ID: `<${newId()}@mx.example>`, ...fields }, body)
+}
+
+test.each<[string, (message: Sent) => Buffer]>([
+  [
+    'the header that it returns',
+    ({ contact, email_message_id }) => report([{ address: contact }], `Message-ID: <${email_message_id}>`),
+  ],
+  [
+    'its In-Reply-To',
+    ({ contact, email_message_id }) => report([{ address: contact }], '', { In_Reply_To: `<${email_message_id}>` }),
+  ],
+  [
+    'its References',
+    ({ contact, email_message_id }) => report([{ address: contact }], '', { References: `<${email_message_id}>` }),
+  ],
+  [
+    'a header quoted in its text',
+    ({ contact, email_message_id }) =>
+      plain(
+        { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered mail returned to sender' },
+        `Your mail could not be delivered.\n\n<${contact}>: ${NO_USER}\n\n--- Below is a copy of the message.\n\nMessage-ID: <${email_message_id}>\nSubject: Re: Printer\n`,
+      ),
+  ],
+  [
+    'an id whose case and domain a relay changed',
+    ({ contact, email_message_id }) =>
+      report(
+        [{ address: contact }],
+        `Message-ID: <${email_message_id.toUpperCase().replace(/@.*/, '@RELAY.EXAMPLE')}>`,
+      ),
+  ],
+])('a report is about our message by %s', async (_, raw) => {
+  const sent = await converse()
+  expect(await receive(raw(sent))).toMatchObject({ outcome: 'bounce', rule: null, message_id: sent.id })
+  expect(await readMessage(sent)).toMatchObject({
+    email_status: 'bounced',
+    email_error: expect.stringContaining(NO_USER),
+    email_recipients: [{ email: sent.contact, status: 'bounced' }],
+  })
+  expect(await notesOf(sent.ticket_id)).toHaveLength(1)
+})
+
+test('a report is about our message by the id that the server put in place of ours', async () => {
+  const given = `${newId()}@AM0.eurprd01.prod.outlook.com`
+  sink.answer(({ stage }) =>
+    stage === 'data' ? `250 2.0.0 OK <${given}> [Hostname=AM0.eurprd01.prod.outlook.com]` : undefined,
+  )
+  const sent = await converse()
+  const row = await receive(report([{ address: sent.contact }], `Message-ID: <${given}>`))
+  expect(row).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced' })
+})
+
+test('a report to the bounce address of a message is about that one, whatever it quotes', async () => {
+  const [sent, other] = [await converse(), await converse()]
+  const to = bounceAddress(desk.address, sent.id)
+  const quoted = `Message-ID: <${other.email_message_id}>`
+  const reports: [Buffer, string][] = [
+    [report([{ address: sent.contact, diagnostic: '550 5.1.1 First' }]), to],
+    [report([{ address: sent.contact, diagnostic: '550 5.1.1 Second' }], quoted), to.toUpperCase()],
+    [report([{ address: sent.contact, diagnostic: '550 5.1.1 Third' }], '', { To: to }), desk.address],
+    [plain({ Subject: '550 5.1.1 Fourth' }), to],
+    [plain({ Subject: '550 5.1.1 Fifth', From: 'MAILER-DAEMON@mx.example', Auto_Submitted: 'auto-replied' }), to],
+  ]
+  for (const [raw, address] of reports) {
+    expect(await receive(raw, address)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+  }
+  const notes = await notesOf(sent.ticket_id)
+  expect(notes.map((note) => note.split(' ').at(-1))).toEqual(['First', 'Second', 'Third', 'Fourth', 'Fifth'])
+  expect((await readMessage(other)).email_status).toBe('sent')
+})
+
+test('a report with a sender is taken at a bounce address too', async () => {
+  const sent = await converse()
+  const row = await receive(report([{ address: sent.contact }]), bounceAddress(desk.address, sent.id), 'mx@mx.example')
+  expect(row).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+})
+
+test('what is no report at a bounce address is threaded as any other mail of who holds an anchor', async () => {
+  const sent = await converse()
+  const to = bounceAddress(desk.address, sent.id)
+  const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: sent.ticket_id }
+  expect(await receive(plain({ From: sent.contact, Subject: 'Thanks' }), to, sent.contact)).toMatchObject(expected)
+  const away = plain({ From: sent.contact, Subject: 'Away', Auto_Submitted: 'auto-replied' })
+  expect(await receive(away, to)).toMatchObject(expected)
+  const stranger = person('elsewhere.example')
+  expect(await receive(plain({ From: stranger }), to, stranger)).toMatchObject(expected)
+  const { data } = (await desk.agent.get(`/tickets/${sent.ticket_id}/participants`)).body
+  expect(data).toMatchObject([{ email: stranger, confirmed: false }])
+  expect((await readMessage(sent)).email_status).toBe('sent')
+  const { messages } = await readTicket(desk.agent, sent.ticket_id)
+  expect(messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([false, false, false, true, false])
+})
+
+test('a report to the reply address of a ticket is about its latest email to whom it names', async () => {
+  const bob = person()
+  const first = await converse([bob])
+  const second = { ...first, ...(await answer(first.ticket_id)) }
+  const to = replyAddress(desk.address, first.ticket_id)
+  expect(await receive(report([{ address: bob }]), to)).toMatchObject({ outcome: 'bounce', message_id: first.id })
+  expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
+  expect((await readMessage(second)).email_status).toBe('sent')
+  const about_second = report([{ address: first.contact }])
+  expect(await receive(about_second, to)).toMatchObject({ outcome: 'bounce', message_id: second.id })
+  expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
+  const third = await answer(first.ticket_id)
+  const forwarded = report([{ address: 'forwarded@elsewhere.example', diagnostic: '552 5.2.2 Full' }])
+  expect(await receive(forwarded, to)).toMatchObject({ outcome: 'bounce', message_id: third.id })
+  expect(await receive(plain({ Subject: 'Gone' }), to)).toMatchObject({ outcome: 'bounce', message_id: third.id })
+})
+
+test('a report to a reply address is no report about our mail when somebody is to be answered, or nothing was sent', async () => {
+  const sent = await converse()
+  const to = replyAddress(desk.address, sent.ticket_id)
+  const raw = report([{ address: sent.contact }])
+  expect(await receive(raw, to, 'daemon@mx.example')).toMatchObject({ outcome: 'unmatched_bounce' })
+  const contact = person()
+  const { ticket_id } = await receive(plain({ From: contact, Subject: 'Never answered' }), desk.address, contact)
+  await createMessage(desk.agent, ticket_id, { send_email: false })
+  const about_nothing = report([{ address: contact }])
+  expect(await receive(about_nothing, replyAddress(desk.address, ticket_id))).toMatchObject({
+    outcome: 'unmatched_bounce',
+  })
+  expect((await readMessage(sent)).email_status).toBe('sent')
+})
+
+/** What a stranger may know or guess; the first argument is the message to hit. */
+const FORGERIES: [string, (sent: Sent) => { to?: string; quoted?: string; fields?: Fields }][] = [
+  ['nothing', () => ({})],
+  ['the code of the ticket', ({ code }) => ({ fields: { Subject: `Undelivered: Re: Printer [${code}]` } })],
+  ["the contact's Message-ID", ({ theirs }) => ({ quoted: `Message-ID: <${theirs}>` })],
+  ["the contact's Message-ID as its answer", ({ theirs }) => ({ fields: { In_Reply_To: `<${theirs}>` } })],
+  ['the id of the message', ({ id }) => ({ quoted: `Message-ID: <${id}@desk.example>` })],
+  ['our Message-ID with another hash', ({ id }) => ({ quoted: `Message-ID: <${id}.${'0'.repeat(24)}@desk.example>` })],
+  [
+    'the Message-ID of the ticket',
+    ({ ticket_id }) => ({ quoted: `Message-ID: <${newMessageId(ticket_id, 'x.example')}>` }),
+  ],
+  ['a bounce address with another tag', ({ id }) => ({ to: damaged(bounceAddress(desk.address, id)) })],
+  ['a bounce address of the ticket', ({ ticket_id }) => ({ to: bounceAddress(desk.address, ticket_id) })],
+  ['a reply address of the message', ({ id }) => ({ to: replyAddress(desk.address, id) })],
+  ['a reply address with another tag', ({ ticket_id }) => ({ to: damaged(replyAddress(desk.address, ticket_id)) })],
+]
+
+function damaged(address: string): string {
+  const at = address.indexOf('@') - 1
+  return address.slice(0, at) + (address[at] === '0' ? '1' : '0') + address.slice(at + 1)
+}
+
+test.each(FORGERIES)('a report of a stranger who knows %s marks nothing', async (_, forge) => {
+  const sent = await converse()
+  const { to = desk.address, quoted, fields } = forge(sent)
+  const row = await receive(report([{ address: sent.contact }], quoted, fields), to)
+  expect(row).toMatchObject({ outcome: 'unmatched_bounce', ticket_id: null, message_id: null })
+  expect(await readMessage(sent)).toMatchObject({ email_status: 'sent', email_error: null })
+  expect(await notesOf(sent.ticket_id)).toEqual([])
+})
+
+test('the anchors of one organization mark nothing in it when they come to another, and nothing there', async () => {
+  const [sent, foreign] = [await converse(), await converse([], elsewhere)]
+  const tags = [bounceAddress(elsewhere.address, sent.id), replyAddress(elsewhere.address, sent.ticket_id)]
+  const raw = () => report([{ address: foreign.contact }], `Message-ID: <${sent.email_message_id}>`)
+  for (const to of [elsewhere.address, ...tags]) {
+    expect(await receive(raw(), to, '', elsewhere)).toMatchObject({ outcome: 'unmatched_bounce' })
+  }
+  expect((await readMessage(sent)).email_status).toBe('sent')
+  expect((await readMessage(foreign, elsewhere)).email_status).toBe('sent')
+})
+
+test('of several recipients only those who failed are bounced; the message is bounced', async () => {
+  const [bob, dora] = [person(), person()]
+  const sent = await converse([bob, dora])
+  const raw = report(
+    [
+      { address: bob.toUpperCase() },
+      { address: dora, action: 'delayed' },
+      { address: sent.contact, action: 'delivered' },
+    ],
+    `Message-ID: <${sent.email_message_id}>`,
+  )
+  expect(await receive(raw)).toMatchObject({ outcome: 'bounce' })
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'sent', [bob]: 'bounced', [dora]: 'sent' })
+  expect(await readMessage(sent)).toMatchObject({ email_sent: true, email_status: 'bounced' })
+  await receive(report([{ address: dora }], `Message-ID: <${sent.email_message_id}>`))
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'sent', [bob]: 'bounced', [dora]: 'bounced' })
+  expect(await notesOf(sent.ticket_id)).toHaveLength(2)
+})
+
+test('a report that names nobody we wrote to is about the only recipient, and says of several nothing', async () => {
+  const about = ({ email_message_id }: Sent) => `Message-ID: <${email_message_id}>`
+  const [one, several] = [await converse(), await converse([person()])]
+  const forwarded = { address: 'forwarded@elsewhere.example' }
+  await receive(report([forwarded], about(one)))
+  expect(await statusesOf(one)).toEqual({ [one.contact]: 'bounced' })
+  await receive(report([forwarded], about(several)))
+  expect(Object.values(await statusesOf(several))).toEqual(['sent', 'sent'])
+  expect((await readMessage(several)).email_status).toBe('bounced')
+  expect((await notesOf(several.ticket_id))[0]).toContain('forwarded@elsewhere.example')
+})
+
+test('a recipient of an international domain is found under either form of it', async () => {
+  const sent = await converse([], desk, person('bücher.example'))
+  const address = sent.contact.replace('bücher', 'xn--bcher-kva')
+  await receive(report([{ address }], `Message-ID: <${sent.email_message_id}>`))
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced' })
+})
+
+test('who still waits for the next attempt gets the message, though another bounced', async () => {
+  const later = person()
+  sink.answer(({ stage, address }) => (stage === 'rcpt' && address === later ? '450 4.2.1 Later' : undefined))
+  const sent = await converse([later])
+  await receive(plain({ Subject: 'No such user' }), bounceAddress(desk.address, sent.id))
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced', [later]: 'queued' })
+  sink.answer()
+  await connection().sql`update outbox set run_at = now() where id = ${sent.id}`
+  await drain()
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced', [later]: 'sent' })
+  expect((await readMessage(sent)).email_status).toBe('bounced')
+})
+
+test('the same report again and again makes one note, another reason one more', async () => {
+  const sent = await converse()
+  await hearEvents(desk.scope)
+  const quoted = `Message-ID: <${sent.email_message_id}>`
+  for (let round = 0; round < 3; round++) {
+    expect(await receive(report([{ address: sent.contact }], quoted))).toMatchObject({ outcome: 'bounce' })
+  }
+  expect(await notesOf(sent.ticket_id)).toHaveLength(1)
+  await receive(report([{ address: sent.contact, diagnostic: '552 5.2.2 Mailbox full' }], quoted))
+  expect(await notesOf(sent.ticket_id)).toHaveLength(2)
+  const events = (await writtenEvents(desk.scope)).filter(({ data }) => data.ticket?.id === sent.ticket_id)
+  expect(events.map(({ event, data }) => [event, data.is_internal])).toEqual(Array(2).fill(['message.created', true]))
+  await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
+})
+
+test('delays and confirmations change nothing, wherever they come', async () => {
+  const sent = await converse()
+  for (const action of ['delayed', 'delivered', 'relayed']) {
+    for (const to of [bounceAddress(desk.address, sent.id), replyAddress(desk.address, sent.ticket_id)]) {
+      const row = await receive(report([{ address: sent.contact, action, diagnostic: '451 4.4.1 Later' }]), to)
+      expect(row).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+    }
+  }
+  expect(await readMessage(sent)).toMatchObject({ email_status: 'sent', email_error: null })
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'sent' })
+  expect(await notesOf(sent.ticket_id)).toEqual([])
+})
+
+test('a bounce reopens nothing and makes no contact; one about a deleted ticket or message is unmatched', async () => {
+  const [sent, gone, without] = [await converse(), await converse(), await converse()]
+  await desk.agent.patch(`/tickets/${sent.ticket_id}`, { status: 'closed' })
+  await receive(report([{ address: sent.contact }]), bounceAddress(desk.address, sent.id))
+  expect((await readTicket(desk.agent, sent.ticket_id)).status).toBe('closed')
+  expect((await desk.agent.get('/contacts?email=MAILER-DAEMON@mx.example')).body.meta.total).toBe(0)
+  await desk.agent.delete(`/tickets/${gone.ticket_id}`)
+  await desk.agent.delete(`/tickets/${without.ticket_id}/messages/${without.id}`)
+  for (const { id, email_message_id } of [gone, without]) {
+    const raw = report([{ address: 'x@customer.example' }], `Message-ID: <${email_message_id}>`)
+    expect(await receive(raw, bounceAddress(desk.address, id))).toMatchObject({ outcome: 'unmatched_bounce' })
+  }
+})
