@@ -2,6 +2,7 @@
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { toInstant } from './columns'
+import { observeTransaction } from './metrics'
 
 /** Drizzle over a connection or an open transaction. */
 export type Db = Pick<PostgresJsDatabase, 'select' | 'selectDistinct' | 'insert' | 'update' | 'delete' | 'execute'>
@@ -59,9 +60,17 @@ export function driverPool(): Pool {
 }
 
 /** Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. */
-export function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
+export async function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
   const db = outer.db as PostgresJsDatabase
-  return db.transaction((tx) => work({ db: tx, sql: driverOf(tx) }))
+  const observed = db === orm ? observeTransaction() : undefined
+  try {
+    return await db.transaction((tx) => {
+      observed?.began()
+      return work({ db: tx, sql: driverOf(tx) })
+    })
+  } finally {
+    observed?.ended()
+  }
 }
 
 /** Drizzle keeps the driver's transaction in its session, without a public accessor. */

@@ -7,6 +7,7 @@ import type { Sql } from '../db/client'
 import { newId } from '../db/columns'
 import type { Scope } from '../scope'
 import type { Job } from './job'
+import { type Claimed, observeClaim } from './metrics'
 import type { OutboxKind } from './wake'
 
 /** How long a worker may be silent before others take its rows; renewed while an attempt takes longer. */
@@ -70,13 +71,14 @@ export type LaneRoom = { lane_id: string; room: number }
 
 /** Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped. */
 export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Promise<Job[]> {
-  return sql<Job[]>`
+  const started_ms = performance.now()
+  const claimed = await sql<(Job & Claimed)[]>`
     with lane as materialized (
       select * from unnest(${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[])
         as x (lane_id, room)
     ), due as materialized (
-      select o.organization_id, o.id from lane cross join lateral (
-        select organization_id, id from outbox
+      select o.organization_id, o.id, o.is_taken_over from lane cross join lateral (
+        select organization_id, id, lease_token is not null as is_taken_over from outbox
         where lane_id = lane.lane_id and kind = ${kind} and run_at <= now() and lease_until <= now()
         order by run_at limit lane.room for update skip locked
       ) as o
@@ -84,7 +86,10 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Prom
     update outbox o
     set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
     from due where o.organization_id = due.organization_id and o.id = due.id
-    returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token`
+    returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token, due.is_taken_over,
+      extract(epoch from now() - o.run_at)::float8 as waited_s`
+  observeClaim(kind, performance.now() - started_ms, claimed)
+  return claimed.map(({ waited_s, is_taken_over, ...job }) => job)
 }
 
 /** Leases one row that nobody has leased, due or not; in the caller's transaction. */

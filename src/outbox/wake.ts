@@ -1,4 +1,5 @@
 /** Tells the drains of all processes that there is work. A hint only: croner looks each second whatever happens. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { driverPool, shortConnection } from '../db/client'
 import { OUTBOX_KINDS } from '../db/schema'
 import { log, safeError } from '../log'
@@ -9,6 +10,7 @@ export const WAKE_CHANNEL = 'deskwire_outbox'
 
 /** NOTIFY takes a lock of the whole database at commit (delivery.md section 2), so it is sent at most 10 times a second. */
 const NOTIFY_EVERY_MS = 100
+const UNLISTEN_MOST_MS = 1000
 
 const listeners = new Set<(kind: OutboxKind) => void>()
 const waiting = new Set<OutboxKind>()
@@ -35,8 +37,9 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
     )
   return {
     async stop() {
-      // Without a connection there is nothing to end.
-      await (await listening)?.unlisten().catch(() => {})
+      // Without a connection there is nothing to end, and a dead one that nobody closed never answers.
+      const ended = listening.then((listened) => listened?.unlisten()).catch(() => {})
+      await Promise.race([ended, sleep(UNLISTEN_MOST_MS, undefined, { ref: false })])
     },
   }
 }
