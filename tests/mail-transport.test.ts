@@ -8,7 +8,8 @@ import ipaddr from 'ipaddr.js'
 import { simpleParser } from 'mailparser'
 import type { Network } from '../src/config'
 import { ComposeError, composeReply, type Reply, replySubject } from '../src/mail/compose'
-import { closeTransports, SendError, type SendOptions, sendMail, testMailbox } from '../src/mail/transport'
+import { SendError } from '../src/mail/send-error'
+import { closeTransports, type SendOptions, sendMail, testMailbox } from '../src/mail/transport'
 import { issueCertificate, issueExpiredCertificate } from './support/certificates'
 import { type SmtpSink, startSmtpSink } from './support/smtp'
 
@@ -264,8 +265,8 @@ describe('recipients', () => {
     const result = await send(sink, { to })
     expect(result.accepted).toEqual(['ann@example.test', 'bob@example.test'])
     expect(result.rejected).toEqual([
-      { address: 'gone@example.test', code: 550, response: '550 5.1.1 No such user' },
-      { address: 'full@example.test', code: 452, response: '452 4.2.2 Mailbox full' },
+      { address: 'gone@example.test', code: 550, response: '550 5.1.1 No such user', permanent: true },
+      { address: 'full@example.test', code: 452, response: '452 4.2.2 Mailbox full', permanent: false },
     ])
     expect((await sink.waitFor(1))[0]?.to).toEqual(['ann@example.test', 'bob@example.test'])
   })
@@ -274,7 +275,7 @@ describe('recipients', () => {
     using sink = await startSmtpSink({ answer: ({ stage }) => (stage === 'rcpt' ? '550 5.1.1 No' : undefined) })
     expect(await send(sink)).toEqual({
       accepted: [],
-      rejected: [{ address: TO.address, code: 550, response: '550 5.1.1 No' }],
+      rejected: [{ address: TO.address, code: 550, response: '550 5.1.1 No', permanent: true }],
       response: '550 5.1.1 No',
     })
   })
@@ -502,7 +503,7 @@ describe('the test of a mailbox', () => {
     const { error } = await testMailbox(smtp, { allowed })
     expect(error).toContain('535 5.7.8 No: *** *** ***')
     const failed = await failure(sendMail(smtp, compose(), { allowed }))
-    expect(failed).toMatchObject({ code: 535, permanent: true, response: '535 5.7.8 No: *** *** ***' })
+    expect(failed).toMatchObject({ code: 535, permanent: false, response: '535 5.7.8 No: *** *** ***' })
     expect(Bun.inspect(failed)).not.toContain(pass)
   })
 })

@@ -3,8 +3,10 @@
  * construction: addresses are checked and handed over as `{name, address}` beside an explicit envelope, ids and media
  * types are checked, and control characters are gone from every text that becomes part of a header.
  */
+import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
+import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
 export type MailAddress = { name?: string | null; address: string }
 
@@ -21,10 +23,17 @@ export type MailAttachment = {
   inline?: boolean
 }
 
+/** Who signs (RFC 6376): the domain, and its RSA key as PEM. */
+export type DkimSigner = { domain: string; selector: string; private_key: string }
+
 export type Reply = {
   from: MailAddress
+  /** Where reports about the message go; `from` when nothing is said. */
+  envelope_from?: string
   to: MailAddress[]
   cc?: MailAddress[]
+  /** Those of To and Cc who get it this time; all of them when nothing is said. */
+  recipients?: string[]
   reply_to?: MailAddress
   subject: string
   /** The ticket's, such as `ACME-12`. */
@@ -40,6 +49,7 @@ export type Reply = {
   attachments?: MailAttachment[]
   /** RFC 3834, for what no person wrote. */
   auto_submitted?: 'auto-generated' | 'auto-replied'
+  dkim?: DkimSigner | null
 }
 
 export type OutgoingMail = {
@@ -48,6 +58,8 @@ export type OutgoingMail = {
   recipients: string[]
   /** Recipients whose address cannot be one. They are left out and do not stop the others. */
   invalid: string[]
+  /** Whether only a server with SMTPUTF8 (RFC 6531) may get it: an address of its envelope is not ASCII. */
+  needs_utf8: boolean
 }
 
 /** The sender's address cannot be one, so that the message can never go out. */
@@ -60,6 +72,12 @@ const ID_MAX_LENGTH = 900
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(; ?charset="?[\w.:-]+"?)?$/
 /** Containers need a structure that a file does not have. */
 const CONTAINER_TYPE = /^(multipart|message)\//i
+/** A longer word cannot be folded into lines of 78 characters, which RFC 5322 asks for. */
+const WORD_MAX_LENGTH = 60
+/** With the encoding around it; RFC 2047 allows 75. */
+const ENCODED_WORD_LENGTH = 52
+/** A signature needs the hash of all that follows it: of what is larger, the rest waits in a file. */
+const SIGNED_IN_MEMORY = 1024 * 1024
 /** Base64 in lines of 76 characters with their line ends. */
 const BASE64_GROWTH = (4 / 3) * (78 / 76)
 
@@ -68,16 +86,21 @@ const BASE64_GROWTH = (4 / 3) * (78 / 76)
  * @throws ComposeError when `from` is no address
  */
 export function composeReply(reply: Reply): OutgoingMail {
-  if (!isAddress(reply.from.address)) throw new ComposeError('the sender is no valid email address')
-  const everyone = [...reply.to, ...(reply.cc ?? [])]
-  const recipients = [...new Set(everyone.map(({ address }) => address).filter(isAddress))]
+  const { from, dkim } = reply
+  if (!isAddress(from.address)) throw new ComposeError('the sender is no valid email address')
+  const people = [...reply.to, ...(reply.cc ?? [])]
+  const wanted = [...new Set(reply.recipients ?? people.map(({ address }) => address))]
+  const recipients = wanted.filter(isAddress)
+  const envelope_from = reply.envelope_from ?? from.address
+  const needs_utf8 = [envelope_from, from.address, ...recipients].some(needsUtf8)
+  const shown = (addresses: MailAddress[]) => headerAddresses(addresses, needs_utf8)
+  const subject = replySubject(reply.subject, reply.code)
   const references = referencesOf(reply)
   const message: SendMailOptions = {
-    from: headerAddress(reply.from),
-    to: headerAddresses(reply.to),
-    cc: headerAddresses(reply.cc ?? []),
-    replyTo: headerAddresses(reply.reply_to ? [reply.reply_to] : []),
-    subject: replySubject(reply.subject, reply.code),
+    from: headerAddress(from),
+    to: shown(reply.to),
+    cc: shown(reply.cc ?? []),
+    replyTo: shown(reply.reply_to ? [reply.reply_to] : []),
     messageId: `<${reply.message_id}>`,
     inReplyTo: isMessageId(reply.in_reply_to) ? `<${reply.in_reply_to}>` : undefined,
     references: references.length > 0 ? references.map((id) => `<${id}>`).join(' ') : undefined,
@@ -85,16 +108,20 @@ export function composeReply(reply: Reply): OutgoingMail {
     text: reply.text,
     html: reply.html,
     attachments: (reply.attachments ?? []).map(attachmentOf),
-    headers: reply.auto_submitted ? { 'Auto-Submitted': reply.auto_submitted } : undefined,
+    headers: {
+      Subject: { prepared: true, foldLines: true, value: headerText(subject) },
+      ...(reply.auto_submitted && { 'Auto-Submitted': reply.auto_submitted }),
+    },
     envelope: {
-      from: headerAddress(reply.from),
+      from: { name: '', address: envelope_from },
       to: recipients.map((address) => ({ name: '', address })),
       size: estimateSize(reply),
     },
+    ...(dkim && { dkim: signatureOf(dkim) }),
     disableFileAccess: true,
     disableUrlAccess: true,
   }
-  return { message, recipients, invalid: everyone.map(({ address }) => address).filter((one) => !isAddress(one)) }
+  return { message, recipients, invalid: wanted.filter((one) => !isAddress(one)), needs_utf8 }
 }
 
 /**
@@ -140,12 +167,42 @@ function isMessageId(id: string | null | undefined): id is string {
   return typeof id === 'string' && id.length <= ID_MAX_LENGTH && /^[!-;=?-~]+$/.test(id)
 }
 
-function headerAddress({ name, address }: MailAddress) {
-  return { name: oneLine(name ?? ''), address }
+/** Whether the local part is not ASCII. A domain goes as punycode. */
+export function needsUtf8(address: string): boolean {
+  return !/^[\0-\x7f]*$/.test(address.slice(0, address.lastIndexOf('@')))
 }
 
-function headerAddresses(addresses: MailAddress[]) {
-  return addresses.filter(({ address }) => isAddress(address)).map(headerAddress)
+function headerAddress({ name, address }: MailAddress) {
+  return { name: headerName(name ?? ''), address }
+}
+
+/** Where only ASCII may go, an address that is not is shown as an empty group of that name (RFC 6857 section 3.1.6). */
+function headerAddresses(addresses: MailAddress[], utf8: boolean) {
+  return addresses
+    .filter(({ address }) => isAddress(address))
+    .map((one) => {
+      if (utf8 || !needsUtf8(one.address)) return headerAddress(one)
+      return { name: oneLine(`${one.name ?? ''} ${one.address}`), group: [] }
+    })
+}
+
+/** The library encodes no ASCII name, and then clients would decode one that reads like an encoded word. */
+function headerName(name: string): string {
+  const line = oneLine(name)
+  return /^[ -~]*$/.test(line) ? line.replaceAll('=?', '= ?') : line
+}
+
+/** A text as it stands in a header: encoded (RFC 2047) when it is not ASCII, cannot be folded or looks encoded. */
+function headerText(text: string): string {
+  const is_plain = /^[ -~]*$/.test(text) && !text.includes('=?')
+  if (is_plain && text.split(' ').every((word) => word.length <= WORD_MAX_LENGTH)) return text
+  const ascii = text.replace(/[^ -~]+/g, '').length
+  return encodeWord(text, ascii * 2 > text.length ? 'Q' : 'B', ENCODED_WORD_LENGTH)
+}
+
+function signatureOf({ domain, selector, private_key }: DkimSigner) {
+  const spool = { cacheDir: tmpdir(), cacheTreshold: SIGNED_IN_MEMORY }
+  return { domainName: domain, keySelector: selector, privateKey: private_key, ...spool }
 }
 
 function attachmentOf({ filename, content_type, content, content_id, inline }: MailAttachment) {
@@ -154,6 +211,8 @@ function attachmentOf({ filename, content_type, content, content_id, inline }: M
   return {
     filename: oneLine(filename) || 'attachment',
     contentType: usable ? content_type : 'application/octet-stream',
+    // Else a stream of text is sent as text: line ends of the file would change.
+    contentTransferEncoding: 'base64' as const,
     content: typeof content === 'function' ? Readable.from(openLater(content)) : content,
     ...(inline && cid ? { cid, contentDisposition: 'inline' as const } : { contentDisposition: 'attachment' as const }),
   }

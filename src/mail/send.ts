@@ -12,9 +12,10 @@ import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
 import { decrypt } from '../secrets'
 import { recordActivity } from '../tickets/activity'
-import { ComposeError, composeReply, type MailAttachment, type OutgoingMail, type Reply } from './compose'
-import { replyAddress } from './message-id'
-import { type MailboxSmtp, SendError, type SendResult, sendMail } from './transport'
+import { ComposeError, composeReply, type DkimSigner, type MailAttachment, needsUtf8, type Reply } from './compose'
+import { bounceAddress, replyAddress } from './message-id'
+import { SendError } from './send-error'
+import { type MailboxSmtp, type SendResult, sendMail } from './transport'
 
 /** What is known of an email when it is to be sent; the columns of the mailbox are null once it is gone. */
 type Email = {
@@ -30,7 +31,10 @@ type Email = {
   mailbox_name: string | null
   active: boolean | null
   plus_addressing: boolean | null
+  verp: boolean | null
+  /** Password and private key are encrypted. */
   smtp: (Omit<MailboxSmtp, 'password'> & { password: string | null }) | null
+  dkim: DkimSigner | null
 }
 
 type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string; waits: boolean }
@@ -82,19 +86,39 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: Recip
     const results = recipients.map(({ position }) => failed(position, 'The mailbox was removed or cannot send'))
     return { results, is_healthy: true }
   }
+  const reply = await replyOf(scope, id, email, address, everyone)
+  const password = smtp.password ? decrypt(smtp.password) : null
+  const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
+  let attempt: Attempt = { results: [], is_healthy: true }
+  // Who needs a server with SMTPUTF8 gets a message of his own, so that he does not stop the others.
+  for (const group of [others, international]) {
+    if (group.length > 0) attempt = joined(attempt, await sendTo(group, reply, { ...smtp, password }))
+  }
+  return attempt
+}
+
+async function sendTo(group: Recipient[], reply: Reply, smtp: MailboxSmtp): Promise<Attempt> {
   try {
-    const mail = onlyTo(recipients, composeReply(await replyOf(scope, id, email, address, everyone)))
-    const password = smtp.password ? decrypt(smtp.password) : null
-    const sent = await sendMail({ ...smtp, password }, mail, smtpOptions())
-    return { results: recipients.map((one) => resultOf(one, sent)), is_healthy: true, ...sent }
+    const mail = composeReply({ ...reply, recipients: group.map(({ email }) => email) })
+    const sent = await sendMail(smtp, mail, smtpOptions())
+    const { server_message_id } = sent
+    return { results: group.map((one) => resultOf(one, sent)), is_healthy: true, server_message_id }
   } catch (error) {
     if (error instanceof ComposeError) {
-      return { results: recipients.map(({ position }) => failed(position, error.message)), is_healthy: true }
+      return { results: group.map(({ position }) => failed(position, error.message)), is_healthy: true }
     }
     if (!(error instanceof SendError)) throw error
     const status = error.permanent ? 'failed' : 'queued'
-    const results = recipients.map(({ position }) => ({ position, status, error: error.response }) as const)
+    const results = group.map(({ position }) => ({ position, status, error: error.response }) as const)
     return { results, is_healthy: error.permanent || error.blame === 'own' }
+  }
+}
+
+function joined(first: Attempt, second: Attempt): Attempt {
+  return {
+    results: [...first.results, ...second.results],
+    is_healthy: first.is_healthy && second.is_healthy,
+    server_message_id: first.server_message_id ?? second.server_message_id,
   }
 }
 
@@ -102,16 +126,8 @@ function waitingOf(recipients: Recipient[]): Recipient[] {
   return recipients.filter(({ waits }) => waits)
 }
 
-/** A later attempt shows the same header to those who did not get it yet. */
-function onlyTo(some: Recipient[], { message, recipients, invalid }: OutgoingMail): OutgoingMail {
-  const wanted = new Set(some.map(({ email }) => email))
-  const left = recipients.filter((address) => wanted.has(address))
-  const to = left.map((address) => ({ name: '', address }))
-  return {
-    message: { ...message, envelope: { ...message.envelope, to } },
-    recipients: left,
-    invalid: invalid.filter((address) => wanted.has(address)),
-  }
+function partition<T>(items: T[], test: (item: T) => boolean): [T[], T[]] {
+  return [items.filter(test), items.filter((item) => !test(item))]
 }
 
 /** The library gives international domains as punycode. */
@@ -120,10 +136,9 @@ function keyOf(address: string): string {
   return `${address.slice(0, at)}${domainToASCII(address.slice(at)) || address.slice(at)}`.toLowerCase()
 }
 
-/** A refusal below 500 is worth another try. */
 function resultOf({ position, email }: Recipient, { accepted, rejected }: SendResult): Result {
   const refusal = rejected.find(({ address }) => keyOf(address) === keyOf(email))
-  if (refusal) return { position, status: refusal.code >= 500 ? 'failed' : 'queued', error: refusal.response }
+  if (refusal) return { position, status: refusal.permanent ? 'failed' : 'queued', error: refusal.response }
   const is_accepted = accepted.some((address) => keyOf(address) === keyOf(email))
   return is_accepted ? { position, status: 'sent', error: null } : { position, status: 'queued', error: 'no answer' }
 }
@@ -163,6 +178,7 @@ async function replyOf(
   const html = placeImages(email.body_html, placeInline, 'src')
   return {
     from: { name: email.mailbox_name ?? email.organization_name, address },
+    envelope_from: email.verp ? bounceAddress(address, id) : undefined,
     to: to('to'),
     cc: to('cc'),
     reply_to: email.plus_addressing ? { address: replyAddress(address, email.ticket_id) } : undefined,
@@ -174,6 +190,7 @@ async function replyOf(
     text: renderBody(email.body).text,
     html,
     attachments: files.map((file) => attachmentOf(file, shown.has(file.id))),
+    dkim: email.dkim && { ...email.dkim, private_key: decrypt(email.dkim.private_key) },
   }
 }
 
@@ -191,11 +208,14 @@ function contentIdOf(attachment_id: string): string {
 async function readEmail({ sql, organization_id }: Scope, job: Job): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.sender_name, m.email_message_id,
-      o.name as organization_name, b.address, b.name as mailbox_name, b.active, b.plus_addressing,
+      o.name as organization_name, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
         'password', b.smtp_password
-      ) end as smtp
+      ) end as smtp,
+      case when b.dkim_domain is not null then json_build_object(
+        'domain', b.dkim_domain, 'selector', b.dkim_selector, 'private_key', b.dkim_private_key
+      ) end as dkim
     from messages m
     join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
     join organizations o on o.id = m.organization_id

@@ -7,9 +7,11 @@ import { connect, type Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import { createTransport } from 'nodemailer'
+import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Network } from '../config'
-import { DestinationError, resolveDestination } from '../webhooks/destination'
+import { resolveDestination } from '../webhooks/destination'
 import type { OutgoingMail } from './compose'
+import { type Refusal, refusal, refusalsOf, sendError } from './send-error'
 
 export type MailboxSmtp = {
   host: string
@@ -41,29 +43,11 @@ export type SmtpTimeouts = {
 
 export type SendResult = {
   accepted: string[]
-  /** A `code` below 500 is worth another try. */
-  rejected: { address: string; code: number; response: string }[]
+  rejected: Refusal[]
   /** The server's last answer. */
   response: string
   /** The Message-ID that the server put in place of ours (SES, Microsoft 365), without angle brackets. */
   server_message_id?: string
-}
-
-/** The message did not go to anybody. `message` and `response` are for people and hold no secrets. */
-export class SendError extends Error {
-  constructor(
-    message: string,
-    /** The server's reply code; null when it gave none. */
-    readonly code: number | null,
-    /** The server's answer, else what went wrong. */
-    readonly response: string,
-    /** Another try would end the same way (a 5xx reply). */
-    readonly permanent: boolean,
-    /** `own`: the message or this service is at fault, so the server can't be judged by it. */
-    readonly blame: 'own' | 'server',
-  ) {
-    super(message)
-  }
 }
 
 /** A reply to the end of DATA may take long, and giving up on it sends the message twice. */
@@ -75,7 +59,6 @@ const CONNECTIONS_PER_MAILBOX = 2
 
 /** Mailboxes with connections kept. Changed settings are another entry, and the old one goes in time. */
 const TRANSPORTS_MAX = 500
-const RESPONSE_MAX_LENGTH = 1000
 
 type Transport = ReturnType<typeof openTransport>
 
@@ -90,33 +73,35 @@ const transports = new LRUCache<string, Transport>({
  * @throws SendError when the message could not be handed over at all
  */
 export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: SendOptions): Promise<SendResult> {
-  const invalid = mail.invalid.map((address) => ({ address, code: 553, response: '553 5.1.3 Not an email address' }))
+  const invalid = mail.invalid.map((address) => refusal(address, 553, '553 5.1.3 Not an email address'))
   if (mail.recipients.length === 0) return { accepted: [], rejected: invalid, response: '' }
-  const transport = transportFor(smtp, options)
   try {
-    const info = await transport.sendMail({ ...mail.message, signal: options.signal })
-    const { accepted, rejectedErrors = [], response, serverMessageId } = info
+    if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
+    const info = await transportFor(smtp, options).sendMail({ ...mail.message, signal: options.signal })
+    const { accepted, response, serverMessageId } = info
     return {
       accepted,
-      rejected: [...invalid, ...rejectedErrors.map((one) => refusalOf(one, smtp))],
+      rejected: [...invalid, ...refusalsOf(info, smtp)],
       response,
       server_message_id: serverMessageId?.replace(/^<|>$/g, ''),
     }
   } catch (error) {
-    const refusals = isSmtpFailure(error) ? (error.rejectedErrors ?? []) : []
-    if (refusals.length === 0) throw sendError(error, smtp)
-    const rejected = refusals.map((one) => refusalOf(one, smtp))
+    const rejected = error instanceof Error ? refusalsOf(error, smtp) : []
+    if (rejected.length === 0) throw sendError(error, smtp)
     return { accepted: [], rejected: [...invalid, ...rejected], response: rejected.at(-1)?.response ?? '' }
   }
 }
 
-/** Connects to a mailbox's server and, with a user name, signs in. Sends nothing and never rejects. */
+/**
+ * Connects to a mailbox's server and, with a user name, signs in, also where the server does not ask for it. Sends
+ * nothing and never rejects.
+ */
 export async function testMailbox(
   smtp: MailboxSmtp,
   options: SendOptions,
 ): Promise<{ ok: boolean; error: string | null; response_time_ms: number }> {
   const started = performance.now()
-  const transport = openTransport(smtp, options)
+  const transport = openTransport(smtp, options, { forceAuth: true })
   const error = await transport.verify().then(
     () => null,
     (error) => sendError(error, smtp).message,
@@ -139,34 +124,58 @@ function transportFor(smtp: MailboxSmtp, options: SendOptions): Transport {
   return transport
 }
 
-function openTransport(smtp: MailboxSmtp, options: SendOptions) {
-  const { connect_ms, greeting_ms, silence_ms } = { ...TIMEOUTS, ...options.timeouts }
+function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAuth?: boolean } = {}) {
+  const { allowed, timeouts } = options
+  const { connect_ms } = { ...TIMEOUTS, ...timeouts }
   return createTransport({
+    ...connectionOptions(smtp, options),
+    ...more,
     pool: true,
-    name: options.hostname,
-    host: smtp.host,
-    port: smtp.port,
-    secure: smtp.security === 'tls',
-    requireTLS: smtp.security === 'starttls',
-    ignoreTLS: smtp.security === 'none',
     auth: smtp.username ? { user: smtp.username, pass: smtp.password ?? '' } : undefined,
-    // `ca` replaces the authorities that are trusted without it.
-    tls: options.ca ? { ca: [...getCACertificates('default'), options.ca] } : {},
     maxConnections: CONNECTIONS_PER_MAILBOX,
+    // Each kept connection may turn out to be closed when it is used again; nothing was sent then.
+    maxRequeues: CONNECTIONS_PER_MAILBOX,
     idleTimeout: IDLE_MS,
-    connectionTimeout: connect_ms,
-    greetingTimeout: greeting_ms,
-    socketTimeout: silence_ms,
     disableFileAccess: true,
     disableUrlAccess: true,
     // The library still knows the server by its name, for the certificate.
     getSocket(_options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void) {
-      openSocket(smtp, options.allowed, connect_ms).then(
+      openSocket(smtp, allowed, connect_ms).then(
         (connection) => callback(null, { connection }),
         (error) => callback(error),
       )
     },
   })
+}
+
+function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca, timeouts }: SendOptions) {
+  const { connect_ms, greeting_ms, silence_ms } = { ...TIMEOUTS, ...timeouts }
+  return {
+    name: hostname,
+    host,
+    port,
+    secure: security === 'tls',
+    requireTLS: security === 'starttls',
+    ignoreTLS: security === 'none',
+    // `ca` replaces the authorities that are trusted without it.
+    tls: ca ? { ca: [...getCACertificates('default'), ca] } : {},
+    connectionTimeout: connect_ms,
+    greetingTimeout: greeting_ms,
+    socketTimeout: silence_ms,
+  }
+}
+
+/** Asks on a connection of its own: the library gives international addresses to any server. @throws what connecting does */
+async function announcesUtf8(smtp: MailboxSmtp, options: SendOptions): Promise<boolean> {
+  const { connect_ms } = { ...TIMEOUTS, ...options.timeouts }
+  const socket = await openSocket(smtp, options.allowed, connect_ms)
+  const connection = new SMTPConnection({ ...connectionOptions(smtp, options), connection: socket })
+  await new Promise<void>((resolve, reject) => {
+    connection.once('error', reject)
+    connection.once('end', () => reject(new Error('connection closed')))
+    connection.connect((error) => (error ? reject(error) : resolve()))
+  }).finally(() => connection.close())
+  return /^250[ -]SMTPUTF8\b/im.test(connection.lastServerResponse || '')
 }
 
 /** Resolves the host once and dials what was found, in order. */
@@ -197,61 +206,7 @@ function dial(host: string, port: number, timeout_ms: number): Promise<Socket> {
   return promise.finally(() => clearTimeout(timer))
 }
 
-/** What nodemailer adds to its errors. */
-type SmtpFailure = Error & {
-  code?: string
-  responseCode?: number
-  response?: string
-  command?: string
-  recipient?: string
-  rejectedErrors?: SmtpFailure[]
-}
-
-function isSmtpFailure(error: unknown): error is SmtpFailure {
-  return error instanceof Error
-}
-
-function refusalOf({ recipient = '', responseCode = 450, response = '' }: SmtpFailure, smtp: MailboxSmtp) {
-  return { address: recipient, code: responseCode, response: withoutSecrets(response, smtp) }
-}
-
-/** Failures before a byte reached the server, which say nothing about it. */
-const OWN_FAILURES = ['EABORT', 'ESTREAM', 'EFILEACCESS', 'EURLACCESS', 'ECONFIG']
-
-function sendError(error: unknown, smtp: MailboxSmtp): SendError {
-  if (error instanceof DestinationError) {
-    const text = DESTINATION_TEXTS[error.reason]
-    return new SendError(text, null, text, false, error.reason === 'dns' ? 'server' : 'own')
-  }
-  if (!isSmtpFailure(error)) return new SendError('sending failed', null, 'sending failed', false, 'own')
-  // The library checks the size that the server announced, and then has no reply to report.
-  const too_large = /^Message size larger than allowed (\d+)/.exec(error.message)
-  if (too_large) {
-    const text = `552 5.3.4 The message is larger than the ${too_large[1]} bytes that the server takes`
-    return new SendError(text, 552, text, true, 'own')
-  }
-  const code = error.responseCode ?? null
-  const text = withoutSecrets(error.response ?? error.message, smtp)
-  const message = withoutSecrets(error.message, smtp)
-  const blame = OWN_FAILURES.includes(error.code ?? '') ? 'own' : 'server'
-  // A refused STARTTLS is no answer to the message: somebody between may have refused it.
-  const permanent = code !== null && code >= 500 && error.code !== 'ETLS'
-  return new SendError(message, code, text, permanent, blame)
-}
-
-const DESTINATION_TEXTS = {
-  blocked_address: 'the server has an address that may not be reached',
-  dns: 'the server name was not found',
-  dns_local: 'no server name can be resolved at the moment',
-} as const
-
-/** Some servers repeat what they were told, and the password was among it, as it is or in base64. */
-function withoutSecrets(text: string, { username, password }: MailboxSmtp): string {
-  const short = text.slice(0, RESPONSE_MAX_LENGTH)
-  if (!password) return short
-  const spellings = [password, `\0${username}\0${password}`].flatMap((one) => [
-    one,
-    Buffer.from(one).toString('base64'),
-  ])
-  return spellings.reduce((safe, secret) => safe.replaceAll(secret, '***'), short)
+function refusedByAll({ recipients }: OutgoingMail, invalid: Refusal[]): SendResult {
+  const response = '550 5.6.7 The server does not take international addresses (SMTPUTF8)'
+  return { accepted: [], rejected: [...invalid, ...recipients.map((one) => refusal(one, 550, response))], response }
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { and, eq, sql } from 'drizzle-orm'
+import { domainsOf, toDomain } from '../companies/domains'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { mailboxes } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
+import { newDkimKey, readDkimKey } from '../mail/dkim'
 import { type SendOptions, testMailbox as tryConnection } from '../mail/transport'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
@@ -13,15 +15,17 @@ import { getMailbox, getMailboxSmtp } from './queries'
 
 /** The first mailbox of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
-  const { smtp, is_default = false, name, ...fields } = input
+  const { smtp, dkim, is_default = false, name, ...fields } = input
+  const signing = await dkimColumns(dkim)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const id = newId()
     await db
       .insert(mailboxes)
-      .values({ ...fields, name: name || null, organization_id, id, ...smtpColumns(smtp) })
+      .values({ ...fields, name: name || null, organization_id, id, ...smtpColumns(smtp), ...signing })
       .catch(addressExists)
+    await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
     return getMailbox(scope, id)
   })
@@ -29,22 +33,25 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 
 /** `is_default: true` moves the default here. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
-  const { smtp, is_default, name, ...fields } = changes
+  const { smtp, dkim, is_default, name, ...fields } = changes
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
+    const signing = dkim === undefined ? {} : await dkimColumns(dkim, await getMailbox(scope, id))
     const updated = await db
       .update(mailboxes)
       .set({
         ...fields,
         ...(name !== undefined && { name: name || null }),
         ...(smtp !== undefined && smtpColumns(smtp)),
+        ...signing,
         updated_at: sql`now()`,
       })
       .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
       .returning({ id: mailboxes.id })
       .catch(addressExists)
     if (updated.length === 0) throw new ApiError('MAILBOX_NOT_FOUND')
+    await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
     return getMailbox(scope, id)
   })
@@ -92,6 +99,26 @@ function smtpColumns(smtp: SmtpInput | null | undefined) {
     smtp_username: username ?? null,
     ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password) }),
   }
+}
+
+type DkimInput = NonNullable<NewMailbox['dkim']>
+
+/** Without a key in the input the stored one stays as long as its DNS record does, else there is a new one. */
+async function dkimColumns(dkim: DkimInput | null | undefined, before?: Mailbox) {
+  if (!dkim) return { dkim_domain: null, dkim_selector: null, dkim_private_key: null }
+  const [dkim_domain, dkim_selector] = [toDomain(dkim.domain.trim())!, dkim.selector.trim()]
+  const { domain, selector, dns_record } = before?.dkim ?? {}
+  const is_published = domain === dkim_domain && selector === dkim_selector && dns_record
+  if (is_published && !dkim.private_key) return {}
+  const key = dkim.private_key ? readDkimKey(dkim.private_key)! : await newDkimKey()
+  return { dkim_domain, dkim_selector, dkim_private_key: encrypt(key) }
+}
+
+/** A signature of another domain says nothing for the sender's (RFC 7489, section 3.1.1). */
+async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
+  const { address, dkim } = await getMailbox(scope, id)
+  if (!dkim || domainsOf(address).includes(dkim.domain)) return
+  throw fieldError('VALIDATION_ERROR', '/dkim/domain', 'must be the domain of the address, or one above it')
 }
 
 /** One change of an organization's mailboxes at a time, since they share the default. */

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { toDomain } from '../companies/domains'
 import { isEmailAddress } from '../contacts/email'
 import { SMTP_SECURITIES } from '../db/schema'
+import { readDkimKey } from '../mail/dkim'
 import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
 
 const address = text({
@@ -19,6 +21,40 @@ const smtpFields = {
   password: optional(nullable(text({ max: 255, trim: false, description: 'Write only' }))),
 }
 
+/** Labels of a host name, as they stand in front of `._domainkey`. */
+const SELECTOR = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
+
+const dkimFields = {
+  domain: text({
+    max: 253,
+    rule: (value) => toDomain(value.trim()) !== undefined,
+    fault: 'must be a domain',
+    description: 'That of the address, or one above it',
+  }),
+  selector: text({
+    min: 1,
+    max: 63,
+    rule: (value) => SELECTOR.test(value.trim()),
+    fault: 'must be labels of letters, digits and hyphens',
+  }),
+  private_key: optional(
+    nullable(
+      text({
+        max: 10_000,
+        rule: (value) => readDkimKey(value) !== undefined,
+        fault: 'must be an RSA private key of 1024 to 4096 bits as PEM, without a passphrase',
+        description: 'Write only. When none is given, a key of 2048 bits is made',
+      }),
+    ),
+  ),
+}
+
+const verp = flag({
+  description:
+    'Whether the envelope sender is a signed +tag of the address that names the message (VERP), so that any report ' +
+    'about it finds it. The server must accept that sender and deliver the tag',
+})
+
 export const Mailbox = Type.Object({
   id: Uuid,
   address: Type.String(),
@@ -34,6 +70,25 @@ export const Mailbox = Type.Object({
       username: orNull(Type.String()),
     }),
   ),
+  dkim: orNull(
+    Type.Object(
+      {
+        domain: Type.String(),
+        selector: Type.String(),
+        dns_record: orNull(
+          Type.Object(
+            {
+              name: Type.String({ description: '<selector>._domainkey.<domain>' }),
+              value: Type.String({ description: 'v=DKIM1; k=rsa; p=<public key>' }),
+            },
+            { description: 'The TXT record to publish; null when the stored key cannot be decrypted' },
+          ),
+        ),
+      },
+      { description: 'Signs what the mailbox sends (RFC 6376); null does not' },
+    ),
+  ),
+  verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -46,6 +101,8 @@ export const NewMailbox = body({
   is_default: optional(flag()),
   plus_addressing: optional(flag()),
   smtp: optional(Type.Object(smtpFields, { additionalProperties: true, fault: 'must be an object' })),
+  dkim: optional(Type.Object(dkimFields, { additionalProperties: true, fault: 'must be an object' })),
+  verp: optional(verp),
 })
 export type NewMailbox = typeof NewMailbox.static
 
@@ -61,6 +118,13 @@ export const MailboxChanges = body({
       description: 'Replaces all SMTP settings, but keeps the password when none is given; null: only receive',
     }),
   ),
+  dkim: optional(
+    nullable(Type.Object(dkimFields, { additionalProperties: true }), {
+      fault: 'must be an object with domain, selector and, if any, a private key',
+      description: 'Without a private key the stored one stays as long as domain and selector do; null: no signatures',
+    }),
+  ),
+  verp: optional(verp),
 })
 export type MailboxChanges = typeof MailboxChanges.static
 

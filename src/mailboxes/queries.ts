@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Connection } from '../db/client'
 import { ApiError } from '../errors'
+import { dkimRecord } from '../mail/dkim'
 import type { MailboxSmtp } from '../mail/transport'
 import { type PageMeta, type Paging, pageOf } from '../model'
 import type { Scope } from '../scope'
@@ -47,13 +48,34 @@ export async function findMailboxByAddress({ sql }: Connection, address: string)
   return mailbox ?? null
 }
 
-function selectMailboxes({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
-  return sql<Mailbox[]>`
+type StoredDkim = { domain: string; selector: string; private_key: string }
+type StoredMailbox = Omit<Mailbox, 'dkim'> & { dkim: StoredDkim | null }
+
+async function selectMailboxes({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>): Promise<Mailbox[]> {
+  const rows = await sql<StoredMailbox[]>`
     select id, address, name, active, is_default, plus_addressing,
       case when smtp_host is not null then json_build_object(
         'host', smtp_host, 'port', smtp_port, 'security', smtp_security, 'username', smtp_username
       ) end as smtp,
-      created_at, updated_at
+      case when dkim_domain is not null then json_build_object(
+        'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
+      ) end as dkim,
+      verp, created_at, updated_at
     from mailboxes
     where organization_id = ${organization_id} ${rest}`
+  return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim) }))
+}
+
+/** What others may know of a key. A mailbox can still be read and changed when its key is lost. */
+function publicDkim({ domain, selector, private_key }: StoredDkim): NonNullable<Mailbox['dkim']> {
+  const key = tryDecrypt(private_key)
+  return { domain, selector, dns_record: key === undefined ? null : dkimRecord(domain, selector, key) }
+}
+
+function tryDecrypt(encrypted: string): string | undefined {
+  try {
+    return decrypt(encrypted)
+  } catch {
+    return undefined
+  }
 }

@@ -1,4 +1,5 @@
 /** One of everything in an organization, and a good request for every endpoint: what tests of all endpoints vary. */
+import { generateKeyPairSync } from 'node:crypto'
 import { connection } from '../../src/db/client'
 import { type Answer, type Client, type Organization, PASSWORD } from './api'
 import {
@@ -218,4 +219,11 @@ const mailbox = () => ({
   is_default: false,
   plus_addressing: true,
   smtp: smtp(),
+  dkim: { domain: 'desk.example', selector: 'desk', private_key },
+  verp: true,
 })
+
+/** As short as may be: making it is what costs. */
+const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString()
