@@ -24,9 +24,18 @@ export function looksLikeAddress(text: string): boolean {
 export function parseAddresses(value: string): Address[] {
   const found = readList(value.slice(0, MAX_FIELD_LENGTH))
   if (found.length > 0) return found
-  const decoded = libmime.decodeWords(value.slice(0, MAX_FIELD_LENGTH))
-  const bare = /[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}/.exec(decoded)?.[0].replace(/\.+$/, '')
+  const bare = /[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}/.exec(plainText(value))?.[0].replace(/\.+$/, '')
   return bare && looksLikeAddress(bare) ? [{ name: '', address: bare }] : []
+}
+
+/**
+ * Where to look for an address in a field that holds none by the rules. Of several `@` the last would tell the domain
+ * that answers for the message, the first what somebody wants us to see; and encoded words are text, unless all is one.
+ */
+function plainText(value: string): string {
+  const text = value.slice(0, MAX_FIELD_LENGTH)
+  const source = text.includes('@') ? text : libmime.decodeWords(text)
+  return source.indexOf('@') === source.lastIndexOf('@') ? source : ''
 }
 
 function readList(value: string): Address[] {
