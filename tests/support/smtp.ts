@@ -12,8 +12,8 @@ export type SmtpDialog = Disposable & {
   command: (line: string) => Promise<string>
   /** Sends bytes as they are. */
   write: (bytes: string | Uint8Array) => void
-  /** STARTTLS, without a look at the certificate unless `ca` is given. */
-  startTls: (options?: { ca?: string; servername?: string }) => Promise<void>
+  /** STARTTLS, without a look at the certificate unless `ca` is given. `injected` goes in clear text with the command. */
+  startTls: (options?: { ca?: string; servername?: string; injected?: string }) => Promise<void>
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>
   /** Breaks the connection. */
@@ -72,8 +72,16 @@ export async function smtpDialog(port: number, host = '127.0.0.1'): Promise<Smtp
     socket.write(bytes)
   }
 
-  async function startTls({ ca, servername }: { ca?: string; servername?: string } = {}) {
-    const reply = await command('STARTTLS')
+  async function startTls({
+    ca,
+    servername,
+    injected = '',
+  }: {
+    ca?: string
+    servername?: string
+    injected?: string
+  } = {}) {
+    const reply = await command(`STARTTLS\r\n${injected}`.trimEnd())
     if (!reply.startsWith('220')) throw new Error(reply)
     socket.removeAllListeners('data')
     socket.removeAllListeners('close')

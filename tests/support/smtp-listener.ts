@@ -1,0 +1,64 @@
+/** An SMTP listener without a database behind it, for tests of the protocol. */
+import type { Readable } from 'node:stream'
+import { log } from '../../src/log'
+import { type Envelope, type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
+import { issueCertificate } from './certificates'
+import { type SmtpDialog, smtpDialog } from './smtp'
+
+export const MESSAGE = 'From: ann@example.test\r\nSubject: Hello\r\n\r\nThe printer is on fire.\r\n'
+export const certificate = await issueCertificate()
+
+export type Stored = { envelope: Envelope; raw: Buffer }
+
+const listeners: SmtpListener[] = []
+
+export async function closeListeners(): Promise<void> {
+  await Promise.all(listeners.splice(0).map((listener) => listener.close({ timeout_ms: 0 })))
+}
+
+/** A listener that knows every address of example.com but those with `unknown` or `broken`, and keeps what it takes. */
+export async function start(changes: Partial<SmtpServerOptions> = {}) {
+  const stored: Stored[] = []
+  const aborted: unknown[] = []
+  const listener = await startSmtpServer({
+    port: 0,
+    host: '127.0.0.1',
+    hostname: 'mx.example.com',
+    max_bytes: 1_000_000,
+    recipients: async (address) => {
+      if (address.startsWith('broken')) throw new Error('database gone')
+      if (address.startsWith('unknown') || !/@(example\.com|exämple\.com)$/i.test(address)) return null
+      return { organization_id: 'organization', mailbox_id: 'mailbox', address }
+    },
+    store: async (envelope, raw) => {
+      const bytes = await readAll(raw).catch((error) => {
+        aborted.push(error)
+        throw error
+      })
+      stored.push({ envelope, raw: bytes })
+      return { queue_id: `id-${stored.length}` }
+    },
+    log,
+    ...changes,
+  })
+  listeners.push(listener)
+  return { ...listener, stored, aborted }
+}
+
+export async function readAll(raw: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of raw) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+/** A session up to the point where the message is expected. */
+export async function startData(port: number): Promise<SmtpDialog> {
+  const dialog = await smtpDialog(port)
+  await dialog.read()
+  await dialog.command('EHLO client.test')
+  await dialog.command('MAIL FROM:<ann@example.test>')
+  await dialog.command('RCPT TO:<help@example.com>')
+  const reply = await dialog.command('DATA')
+  if (!reply.startsWith('354')) throw new Error(reply)
+  return dialog
+}
