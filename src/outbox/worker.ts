@@ -24,8 +24,9 @@ const CLAIM_MOST = 100
 const RUNNING_MOST = 1500
 /** Claims follow each other at this distance, so that they take many rows at a time. */
 const CLAIM_EVERY_MS = 5
-/** Looking for lanes takes at most a tenth of the time. */
+/** Looking for lanes takes at most a tenth of the time; a look that waited for a connection puts off the next little. */
 const LOOK_EVERY_MS = 20
+const LOOK_MOST_MS = 1000
 const LOOK_SHARE = 10
 /** Leases of a job that may be lost without an outcome. */
 const LOST_MOST = 25
@@ -155,7 +156,8 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
       throw error
     }
     const ended_ms = performance.now()
-    look_at_ms = ended_ms + Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+    const rest_ms = Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+    look_at_ms = ended_ms + Math.min(rest_ms, LOOK_MOST_MS)
   }
 
   /** Unknown lanes come first, once; lanes that wait already keep their turn; others queue behind them. */
