@@ -1,0 +1,212 @@
+/**
+ * Mail that was made to stop a helpdesk: every message is read within limits of time and memory, or filed unread with
+ * its original, and the next message is filed as if nothing had happened.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { UnparsableMail } from '../src/mail/parse'
+import { closeParser, parseInWorker } from '../src/mail/parser'
+import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createMailbox, importMail } from './support/mail'
+
+afterAll(closeParser)
+
+const FROM = 'From: Ann <ann@example.com>'
+/** Far above what any of these takes, so that a slow machine does not fail, and far below what a loop would take. */
+const TIMEOUT_MS = 20_000
+const MAX_GROWTH_BYTES = 300e6
+
+/** Lines to the bytes of a message; characters up to U+00FF are bytes. */
+function mail(...lines: string[]): Buffer {
+  return Buffer.from(lines.join('\r\n'), 'latin1')
+}
+
+function html(body: string): Buffer {
+  return mail(FROM, 'Content-Type: text/html', '', `<p>Hello</p>${body}`)
+}
+
+function text(body: string, ...fields: string[]): Buffer {
+  return mail(FROM, ...fields, '', `Hello\r\n${body}`)
+}
+
+function encoded(encoding: string, body: string): Buffer {
+  return text(body, 'Content-Type: text/plain', `Content-Transfer-Encoding: ${encoding}`)
+}
+
+function parts(count: number, ...part: string[]): Buffer {
+  const all = Array.from({ length: count }, () => ['--b', ...part]).flat()
+  return mail(FROM, 'Content-Type: multipart/mixed; boundary=b', '', '--b', '', 'Hello', ...all, '--b--')
+}
+
+function nested(levels: number): string[] {
+  return Array.from({ length: levels }, (_, level) => [
+    `Content-Type: multipart/mixed; boundary=b${level}`,
+    '',
+    `--b${level}`,
+  ]).flat()
+}
+
+/** A picture of 300 KB, and a text that shows it 1,500 times. */
+function pictures(): Buffer {
+  return mail(
+    FROM,
+    'Content-Type: multipart/related; boundary=b',
+    ...['', '--b', 'Content-Type: text/html', '', `<p>Hello</p>${'<img src="cid:a@b">'.repeat(1500)}`],
+    ...['--b', 'Content-Type: image/png', 'Content-ID: <a@b>', 'Content-Transfer-Encoding: base64', ''],
+    'QUJD'.repeat(100_000),
+    '--b--',
+  )
+}
+
+/** Beyond what any mail program makes: refused before it costs anything. */
+const REFUSED: [string, () => Buffer][] = [
+  ['2,000 levels', () => mail(FROM, ...nested(2000), '', 'x')],
+  ['50,000 levels', () => mail(FROM, ...nested(50_000), '', 'x')],
+  ['10,000 parts', () => parts(10_000, '', 'x')],
+  ['5 MB in one field', () => mail(FROM, `Subject: ${'x'.repeat(5e6)}`, '', 'x')],
+  ['a field folded 300,000 times', () => mail(FROM, 'Subject: a', ...Array<string>(300_000).fill(' x'), '', 'x')],
+]
+
+const FIELDS: [string, () => Buffer][] = [
+  ['100,000 fields', () => text('', ...Array<string>(100_000).fill('X-A: b'))],
+  ['100,000 references', () => text('', `References: ${'<a@b> '.repeat(100_000)}`)],
+  ['70,000 encoded words', () => text('', `Subject: ${'=?utf-8?Q?x?= '.repeat(70_000)}`)],
+  ['beginnings of encoded words', () => text('', `Subject: ${'=?utf-8?B?'.repeat(90_000)}`)],
+  ['60,000 continuations of a parameter', () => text('', `X-Type: a${parameters(60_000)}`, `Content-Type: text/plain`)],
+  ['190,000 parameters', () => text('', `Content-Type: text/plain${'; a=b'.repeat(190_000)}`)],
+  ['110,000 recipients', () => text('', `To: ${'x@y.org, '.repeat(110_000)}`)],
+  ['groups within groups', () => text('', `To: ${'a:'.repeat(400_000)}`)],
+  ['comments within comments', () => text('', `Cc: ${'('.repeat(900_000)}`)],
+  ['40,000 senders', () => text('', ...Array<string>(40_000).fill('From: a b c d e f'))],
+  ['an encoded word full of @', () => text('', `From: =?utf-8?Q?<a${'@'.repeat(130_000)}?=`)],
+]
+
+function parameters(count: number): string {
+  return Array.from({ length: count }, (_, index) => `; name*${index}=b`).join('')
+}
+
+const CONTENTS: [string, () => Buffer][] = [
+  ['990 text parts', () => parts(990, '', 'x'.repeat(20_000))],
+  ['990 HTML parts', () => parts(990, 'Content-Type: text/html', '', '<div>'.repeat(1000))],
+  ['10 MB of base64 in one line', () => encoded('base64', `${'QUJD'.repeat(2.5e6)}`)],
+  ['2 million pieces of base64', () => encoded('base64', 'QUI='.repeat(2e6))],
+  ['8 million escaped bytes', () => encoded('quoted-printable', '=41'.repeat(8e6))],
+  ['5 million soft line breaks', () => encoded('quoted-printable', 'x=\r\n'.repeat(5e6))],
+  ['350,000 uuencoded lines', () => encoded('x-uuencode', `M${'!'.repeat(60)}\r\n`.repeat(350_000))],
+  ['6 million lines that look like boundaries', () => mail(FROM, ...nested(90), '', 'Hello', '--\r\n'.repeat(6e6))],
+  ['25 MB of CR', () => text('\r'.repeat(25e6))],
+  ['25 MB of broken UTF-8', () => text('\xe4\xc3\xa4'.repeat(8e6), 'Content-Type: text/plain; charset=utf-8')],
+  ['a charset of 900,000 characters', () => text('\xff', `Content-Type: text/plain; charset=${'x'.repeat(900_000)}`)],
+]
+
+const TEXTS: [string, () => Buffer][] = [
+  ['xn-- labels', () => text(`${'xn--a.'.repeat(150_000)}xn`)],
+  ['URL within URL', () => text('http://a.b/c?d='.repeat(60_000))],
+  ['words of URLs', () => text(`${'http://a.b/#'.repeat(170)} `.repeat(480))],
+  ['140,000 addresses', () => text('a@b.de '.repeat(140_000))],
+  ['a gap of a million spaces', () => text(`a${' '.repeat(1e6)}b`)],
+  ['announcements of quotes', () => text(`On 1${' a'.repeat(100)}\r\n`.repeat(4500))],
+  [
+    '330,000 quoted lines',
+    () => text('> x \r\n'.repeat(160_000), 'Content-Type: text/plain; format=flowed; delsp=yes'),
+  ],
+  ['UTF-7 shifts', () => text('+AOQ-'.repeat(190_000), 'Content-Type: text/plain; charset=utf-7')],
+  [
+    'lines of spaces from a mail system',
+    () => mail('From: MAILER-DAEMON@x.org', '', `Hello${'\n'.repeat(100_000)}${' '.repeat(100_000)}`),
+  ],
+  ['a mail system that stammers', () => mail('From: MAILER-DAEMON@x.org', '', `Hello ${'user '.repeat(40_000)}`)],
+  ['NUL bytes', () => text('x\0y', 'Subject: a\0b')],
+]
+
+const PAGES: [string, () => Buffer][] = [
+  ['50,000 nested elements', () => html('<div>'.repeat(50_000))],
+  ['elements that never close', () => html('<b>'.repeat(330_000))],
+  ['330,000 paragraphs', () => html('<p>'.repeat(330_000))],
+  ['tables within tables', () => html('<table><tr><td>'.repeat(60_000))],
+  ['lists within lists', () => html('<ul><li>'.repeat(100_000))],
+  ['elements closed in the wrong order', () => html('<b><p>'.repeat(80_000) + '</b>'.repeat(80_000))],
+  ['a million <', () => html('<'.repeat(990_000))],
+  ['comments that never end', () => html('<!--'.repeat(240_000))],
+  ['an attribute of 990,000 characters', () => html(`<p title="${'x'.repeat(990_000)}">x</p>`)],
+  ['90,000 attributes', () => html(`<p ${Array.from({ length: 90_000 }, (_, n) => `a${n}=b`).join(' ')}>x</p>`)],
+  ['99,000 style declarations', () => html(`<p style="${'color:red;'.repeat(99_000)}">x</p>`)],
+  ['quotes that never close', () => html('<a "'.repeat(240_000))],
+  ['a picture shown 1,500 times', pictures],
+]
+
+describe('the parser', () => {
+  test.each(REFUSED)('refuses %s', async (_, raw) => {
+    expect(await parseInWorker(raw(), { timeout_ms: TIMEOUT_MS }).catch((error) => error)).toBeInstanceOf(
+      UnparsableMail,
+    )
+  })
+
+  test.each([...FIELDS, ...CONTENTS, ...TEXTS, ...PAGES])('reads %s', async (_, make) => {
+    const raw = make()
+    const parsed = await parseInWorker(raw, { timeout_ms: TIMEOUT_MS, max_growth_bytes: MAX_GROWTH_BYTES })
+    const { text, body_html, subject } = parsed
+    const isKept = parsed.attachments.some(({ content }) => content.length > raw.length / 3)
+    expect(text.includes('Hello') || isKept).toBe(true)
+    expect(`${text}${body_html}${subject}`).not.toContain('\0')
+    expect(body_html.length).toBeLessThanOrEqual(6e6)
+  })
+
+  /** Keeps the parser busy for longer than the tests below wait. */
+  const slow = () => mail(FROM, ...nested(90), '', '--\r\n'.repeat(5e6))
+
+  test('gives up a message that takes too long, and reads the next one', async () => {
+    const [first, second] = await Promise.allSettled([
+      parseInWorker(slow(), { timeout_ms: 1 }),
+      parseInWorker(text('', 'Subject: next')),
+    ])
+    expect(first).toMatchObject({ status: 'rejected', reason: { name: 'UnparsableMail' } })
+    expect(second).toMatchObject({ status: 'fulfilled', value: { subject: 'next' } })
+  })
+
+  test('gives up a message that takes too much memory, and reads the next one', async () => {
+    const [first, second] = await Promise.allSettled([
+      parseInWorker(slow(), { max_growth_bytes: -1e9 }),
+      parseInWorker(text('', 'Subject: next')),
+    ])
+    expect(first).toMatchObject({ status: 'rejected', reason: { message: expect.stringContaining('memory') } })
+    expect(second).toMatchObject({ status: 'fulfilled', value: { subject: 'next' } })
+  })
+
+  test('leaves the caller its bytes', async () => {
+    const raw = text('')
+    await parseInWorker(raw)
+    expect(raw.length).toBeGreaterThan(0)
+  })
+})
+
+describe('the desk', () => {
+  let desk: Organization
+  let mailbox_id: string
+
+  beforeAll(async () => {
+    await startApi()
+    desk = await createOrganization()
+    mailbox_id = (await createMailbox(desk.admin)).id
+  })
+  afterAll(stopApi)
+
+  const received = (row: { ticket_id: string; message_id: string }) =>
+    desk.agent.get(`/tickets/${row.ticket_id}/messages/${row.message_id}`).then(({ body }) => body.data)
+
+  test.each(REFUSED)('files %s unread, with the original', async (_, raw) => {
+    const original = raw()
+    const row = await importMail(desk.admin, mailbox_id, original)
+    expect(row).toMatchObject({ outcome: 'unparsed', from: { email: 'ann@example.com' } })
+    const { attachments } = await received(row)
+    expect(attachments).toMatchObject([{ filename: 'message.eml', size: original.length }])
+  })
+
+  test('files what is left to read, and then other mail as ever', async () => {
+    const hostile = [pictures(), html('<div>'.repeat(50_000)), text('\r'.repeat(5e6)), text('a@b.de '.repeat(140_000))]
+    for (const raw of [...hostile, text('next')]) {
+      const row = await importMail(desk.admin, mailbox_id, raw)
+      expect(row.outcome).toBe('ticket')
+      expect((await received(row)).body).toStartWith('Hello')
+    }
+  })
+})
