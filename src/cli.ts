@@ -1,24 +1,34 @@
 /** Operator commands (decisions.md section 10): `bun run cli <command>`. They work beside a running service. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { hashPassword } from './auth/password'
+import { config, ignoreProxies } from './config'
 import { isEmailAddress } from './contacts/email'
 import { openDatabase } from './database'
 import { type Connection, connection } from './db/client'
 import { EmbeddedError } from './db/embedded'
 import { MigrationError } from './db/migrate'
 import { diagnose } from './doctor'
+import { closeHandlers, HANDLERS } from './handlers'
 import { safeError } from './log'
 import { isUuid } from './model'
 import { createOrganization } from './organizations/commands'
 import { generatedPassword } from './organizations/first'
+import { drainOutbox } from './outbox/drain'
 import { outboxStats, retryOutbox } from './outbox/operate'
+import type { OutboxKind } from './outbox/wake'
 
 type Options = Record<string, string | undefined>
 type Command = {
   usage: string
+  /** Connections to the database, 2 unless told. */
+  pool_size?: number
   /** What is printed: one JSON line. */
   run(options: Options, connection: Connection): Promise<unknown>
 }
+
+/** Between looks at the outbox while it is drained. */
+const ROUND_MS = 100
 
 /** A wrong call: its message is one line. */
 class UsageError extends Error {}
@@ -65,6 +75,11 @@ const COMMANDS: Record<string, Command> = {
       return { due_now: await retryOutbox(connection, organization_id.toLowerCase()) }
     },
   },
+  'outbox drain': {
+    usage: '',
+    pool_size: config.DATABASE_POOL,
+    run: (_options, connection) => drain(connection),
+  },
   doctor: { usage: '', run: (_options, connection) => diagnose(connection) },
 }
 
@@ -82,7 +97,7 @@ async function main(args: string[]): Promise<void> {
   const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => candidate in COMMANDS)
   if (!name) throw new UsageError(`unknown command\n${usage()}`)
   const options = readOptions(args.slice(name.split(' ').length), COMMANDS[name]!.usage)
-  const database = await openDatabase({ shared: true, pool_size: 2 })
+  const database = await openDatabase({ shared: true, pool_size: COMMANDS[name]!.pool_size ?? 2 })
   try {
     const result = await COMMANDS[name]!.run(options, connection())
     const lines = Array.isArray(result) ? result : [result]
@@ -121,6 +136,22 @@ function requiredEmail(options: Options, name: string): string {
 
 function requirePassword(password: string): void {
   if (password.length < 8 || password.length > 200) throw new UsageError('a password has 8 to 200 characters')
+}
+
+/**
+ * Works off everything that is due, beside a running service or without one, until nothing is.
+ * @returns how many attempts were settled, by kind
+ */
+async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
+  ignoreProxies()
+  const settled = { webhook: 0, email: 0, inbound: 0 }
+  const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
+  // What others were just looking at when we came by is left to the next round.
+  for (; await isDue(); await sleep(ROUND_MS)) {
+    await drainOutbox(connection, HANDLERS, { on_settled: (kind) => settled[kind]++ })
+  }
+  await closeHandlers()
+  return settled
 }
 
 /** Ends the account's refresh tokens too. */

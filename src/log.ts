@@ -10,10 +10,13 @@ const options: LoggerOptions = {
   formatters: { level: (level) => ({ level }) },
 }
 
+/** Standard output of an operator's command has its result and nothing else. */
+const [output, fd] = process.argv[1]?.endsWith('/cli.ts') ? [process.stderr, 2] : [process.stdout, 1]
+
 export const log =
   config.LOG_FORMAT === 'text'
-    ? pino(options, pretty({ colorize: process.stdout.isTTY, translateTime: 'HH:MM:ss', sync: true }))
-    : pino(options)
+    ? pino(options, pretty({ colorize: output.isTTY, translateTime: 'HH:MM:ss', sync: true, destination: fd }))
+    : pino(options, pino.destination(fd))
 
 /**
  * What may be logged of an error: its name, code and stack. Drizzle's messages hold the parameters of the statement

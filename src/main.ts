@@ -6,21 +6,17 @@ import { isDatabaseReady, openDatabase } from './database'
 import { connection } from './db/client'
 import { EmbeddedError } from './db/embedded'
 import { MigrationError } from './db/migrate'
+import { closeHandlers, HANDLERS } from './handlers'
 import { startMetrics } from './http/metrics'
 import { startJobs } from './jobs'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/accept'
 import { checkCapacity } from './mail/capacity'
-import { closeParser } from './mail/parser'
-import { inboundHandler } from './mail/receive'
-import { emailHandler } from './mail/send'
 import { type SmtpListener, startSmtpServer } from './mail/server'
-import { closeTransports } from './mail/transport'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
 import { announceOutcome } from './outbox/outcome'
-import { deliverWebhook } from './webhooks/deliver'
 
 /** How long requests, messages and deliveries in flight may take to end: 30 s in all are promised. */
 const STOP_TIMEOUT_MS = 20_000
@@ -46,11 +42,9 @@ async function start(): Promise<void> {
   // The embedded database has no other service.
   if (database.kind === 'embedded') await endAllLeases(connection())
   let stopping = false
-  const drain = startDrain(
-    connection(),
-    { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler },
-    { on_settled: (kind, id) => kind === 'email' && announceOutcome(id) },
-  )
+  const drain = startDrain(connection(), HANDLERS, {
+    on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
+  })
   const jobs = startJobs(connection())
   const smtp = config.SMTP_PORT > 0 ? await naming('SMTP_PORT', () => startSmtp(tls)) : undefined
   const app = createApp(async () => !stopping && (await isDatabaseReady()))
@@ -79,8 +73,7 @@ async function start(): Promise<void> {
     ])
     await app.server?.stop(true)
     await Promise.all([drain.stop(DRAIN_STOP_TIMEOUT_MS), jobs.stop()])
-    await Promise.all([closeParser(), metrics?.stop(true)])
-    closeTransports()
+    await Promise.all([closeHandlers(), metrics?.stop(true)])
     await database.close()
     log.info('stopped')
     process.exit(0)

@@ -28,7 +28,7 @@ export function startDrain(connection: Connection, handlers: Handlers, options: 
   const listener = listenForWakes(wakeKind)
 
   const everySecond = every('* * * * * *', () => Promise.all(all.map((worker) => worker.runDue())))
-  const often = every(`*/${LEASE_S / 4} * * * * *`, () => Promise.all(all.map((worker) => worker.keepLeases())))
+  const often = keepLeases(all)
 
   return {
     async runOnce() {
@@ -45,14 +45,24 @@ export function startDrain(connection: Connection, handlers: Handlers, options: 
 
 /** Runs everything that is due, what comes due meanwhile included, until nothing is. */
 export async function drainOutbox(connection: Connection, handlers: Handlers, options?: WorkerOptions): Promise<void> {
-  const workers = createWorkers(connection, handlers, options ?? {})
-  await Promise.all([...workers.values()].map((worker) => worker.runUntilIdle()))
-  await Promise.all([...workers.values()].map((worker) => worker.stop(0)))
+  const all = [...createWorkers(connection, handlers, options ?? {}).values()]
+  const often = keepLeases(all)
+  try {
+    await Promise.all(all.map((worker) => worker.runUntilIdle()))
+  } finally {
+    often.stop()
+    await Promise.all(all.map((worker) => worker.stop(0)))
+  }
 }
 
 function createWorkers(connection: Connection, handlers: Handlers, options: WorkerOptions): Map<OutboxKind, Worker> {
   const given = Object.entries(handlers) as [OutboxKind, Handler][]
   return new Map(given.map(([kind, handler]) => [kind, createWorker(connection, kind, handler, options)]))
+}
+
+/** Attempts that take long must not lose their leases to another process. */
+function keepLeases(workers: Worker[]): Cron {
+  return every(`*/${LEASE_S / 4} * * * * *`, () => Promise.all(workers.map((worker) => worker.keepLeases())))
 }
 
 /** A run that takes longer than the pattern's step is not overtaken by the next. */
