@@ -72,6 +72,8 @@ export type LaneRoom = { lane_id: string; room: number }
 /** Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped. */
 export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Promise<Job[]> {
   const started_ms = performance.now()
+  // No row more than without it, but without it the planner expects so many that it reads the whole table.
+  const most = lanes.reduce((sum, { room }) => sum + room, 0)
   const claimed = await sql<(Job & Claimed)[]>`
     with lane as materialized (
       select * from unnest(${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[])
@@ -82,6 +84,7 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Prom
         where lane_id = lane.lane_id and kind = ${kind} and run_at <= now() and lease_until <= now()
         order by run_at limit lane.room for update skip locked
       ) as o
+      limit ${most}
     )
     update outbox o
     set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1

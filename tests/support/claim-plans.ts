@@ -1,0 +1,157 @@
+/** How PostgreSQL runs the statements that find and lease work, beside more or less work that is finished. */
+import { expect } from 'bun:test'
+import postgres from 'postgres'
+import type { Sql } from '../../src/db/client'
+import { newId } from '../../src/db/columns'
+import { claim, findDueLanes } from '../../src/outbox/claim'
+import { createDatabase } from './database'
+
+/** A node of a plan, as `explain (format json)` shows it. */
+type Node = {
+  'Node Type': string
+  'Relation Name'?: string
+  'Shared Hit Blocks': number
+  'Shared Read Blocks': number
+  Plans?: Node[]
+}
+
+type Measured = {
+  /** What was done, and how it was planned. */
+  name: string
+  /** Each access to a table: `Index Scan outbox`. */
+  scans: string[]
+  /** Pages read, from the cache or not. */
+  pages: number
+}
+
+const BY_INDEX = ['Index Scan outbox', 'Index Only Scan outbox', 'ModifyTable outbox']
+const LANES = 50
+const ROWS_OF_LANE = 1000
+
+/** Measures claims beside no history and beside one of `count` deliveries. Fails when one reads it, or a whole table. */
+export async function checkClaimsBeside(count: number) {
+  const database = await createDatabase()
+  const explaining = openExplaining(database.url)
+  try {
+    await explaining.start()
+    const before = await measureClaims(explaining)
+    await fillHistory(explaining.sql, count)
+    const after = await measureClaims(explaining)
+    for (const { name, scans } of [...before, ...after]) {
+      expect([name, scans.filter((scan) => !BY_INDEX.includes(scan))]).toEqual([name, []])
+    }
+    for (const [n, { name, pages }] of after.entries()) {
+      expect([name, pages <= before[n]!.pages * 1.1]).toEqual([name, true])
+    }
+    return after.map(({ name, pages }, n) => ({ name, pages_without: before[n]!.pages, pages_with: pages }))
+  } finally {
+    await explaining.close()
+    await database.drop()
+  }
+}
+
+/** A connection that notes the plan of each statement, just as it was run. */
+function openExplaining(url: string) {
+  let plans: Node[] = []
+  const client = postgres(url, {
+    max: 1,
+    onnotice: ({ message }) => {
+      const [, json] = /plan:\n(.*)/s.exec(message ?? '') ?? []
+      if (json) plans.push(JSON.parse(json).Plan)
+    },
+  })
+  const parsers = client.options.parsers as Record<number, (text: string) => unknown>
+  parsers[20] = Number
+  const sql = client as unknown as Sql
+  return {
+    sql,
+    async start(): Promise<void> {
+      await client`load 'auto_explain'`
+      for (const [name, value] of Object.entries(SETTINGS)) await client`select set_config(${name}, ${value}, false)`
+    },
+    /** The plans of what `work` runs. */
+    async plansOf(work: () => Promise<unknown>): Promise<Node[]> {
+      plans = []
+      await work()
+      return plans
+    },
+    close: () => client.end(),
+  }
+}
+
+const SETTINGS = {
+  'auto_explain.log_min_duration': '0',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_buffers': 'on',
+  'auto_explain.log_timing': 'off',
+  'auto_explain.log_format': 'json',
+  'auto_explain.log_level': 'notice',
+}
+
+/** What finding lanes in a backlog (at its head, then by walking the lanes) and leasing reads, with both kinds of plans. */
+async function measureClaims(explaining: ReturnType<typeof openExplaining>): Promise<Measured[]> {
+  const { sql, plansOf } = explaining
+  const measured: Measured[] = []
+  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+    const lanes = await fillOutbox(sql)
+    await sql`select set_config('plan_cache_mode', ${mode}, false)`
+    const [head, walk] = await plansOf(() => findDueLanes(sql, 'webhook'))
+    const [lease] = await plansOf(() =>
+      claim(
+        sql,
+        'webhook',
+        lanes.map((lane_id) => ({ lane_id, room: 2 })),
+      ),
+    )
+    for (const [name, plan] of Object.entries({ head, walk, lease })) {
+      measured.push({ name: `${name}, ${mode}`, scans: scansOf(plan!), pages: pagesOf(plan!) })
+    }
+  }
+  return measured
+}
+
+/** The same backlog each time. */
+async function fillOutbox(sql: Sql): Promise<string[]> {
+  const lanes = Array.from({ length: LANES }, newId).toSorted()
+  await sql`truncate outbox`
+  await sql`
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    select ${newId()}::uuid, gen_random_uuid(), 'webhook', lane_id, now() - n * interval '1 second'
+    from unnest(${lanes}::uuid[]) as lane_id, generate_series(1, ${ROWS_OF_LANE}) as n`
+  await sql`vacuum analyze outbox`
+  return lanes
+}
+
+/** Deliveries that are finished, each with its event and attempt, of one webhook. */
+async function fillHistory(sql: Sql, count: number): Promise<void> {
+  const [organization_id, webhook_id] = [newId(), newId()]
+  const id = sql`('0190' || lpad(to_hex(n), 8, '0') || '70008000000000000000')::uuid`
+  const rows = sql`from generate_series(1, ${count}::integer) as n`
+  await sql`insert into organizations (id, name) values (${organization_id}, 'Acme')`
+  await sql`
+    insert into webhooks (organization_id, id, url, events)
+    values (${organization_id}, ${webhook_id}, 'https://receiver.example/', '{ticket.created}')`
+  // The keys of so many rows need no check.
+  await sql`set session_replication_role = replica`
+  await sql`
+    insert into events (organization_id, id, type, body)
+    select ${organization_id}::uuid, ${id}, 'ticket.created', '{"event":"ticket.created","data":{}}' ${rows}`
+  await sql`
+    insert into deliveries (organization_id, id, webhook_id, event_id, event, status, attempts, response_code)
+    select ${organization_id}::uuid, ${id}, ${webhook_id}::uuid, ${id}, 'ticket.created', 'success', 1, 200 ${rows}`
+  await sql`
+    insert into delivery_attempts
+      (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms)
+    select ${organization_id}::uuid, ${id}, 1, now(), 200, 7 ${rows}`
+  await sql`set session_replication_role = origin`
+  await sql`analyze events, deliveries, delivery_attempts`
+}
+
+function scansOf(node: Node): string[] {
+  const own = node['Relation Name'] ? [`${node['Node Type']} ${node['Relation Name']}`] : []
+  return [...new Set([...own, ...(node.Plans ?? []).flatMap(scansOf)])].toSorted()
+}
+
+function pagesOf(node: Node): number {
+  return node['Shared Hit Blocks'] + node['Shared Read Blocks']
+}
