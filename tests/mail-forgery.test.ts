@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../src/config'
 import { newId } from '../src/db/columns'
-import { newMessageId, replyAddress } from '../src/mail/message-id'
+import { bounceAddress, newMessageId, replyAddress } from '../src/mail/message-id'
 import type { SmtpListener } from '../src/mail/server'
 import { useSecrets } from '../src/secrets'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMessage } from './support/factories'
 import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import { smtpDialog } from './support/smtp'
 
 const KEY = 'a secret key that only tests use'
 const MAILBOX = 'help@desk.example'
@@ -55,7 +56,7 @@ async function converse(
   return { ticket_id, message_id: answer.id, code, theirs, ours: answer.email_message_id, tagged }
 }
 
-type Attack = { From?: string; To?: string; Subject?: string; In_Reply_To?: string; References?: string }
+type Attack = Record<string, string | string[]>
 
 /** Signed with another key, as by another installation or a thief of old backups. */
 function withOtherKey<T>(make: () => T): T {
@@ -79,6 +80,47 @@ function changed(text: string, position: number): string {
 function tagOf(address: string): string {
   return address.slice(address.indexOf('+') + 1, address.indexOf('@'))
 }
+
+/** Headers that make a stranger look like the contact, who would be led there. */
+const POSES: [string, () => Attack][] = [
+  ['the contact in Reply-To', () => ({ Reply_To: CONTACT })],
+  ['the contact in Reply-To and no From', () => ({ From: [], Reply_To: CONTACT })],
+  ['the contact in Reply-To and a From that is no address', () => ({ From: 'Carla', Reply_To: CONTACT })],
+  ['the contact in Sender', () => ({ Sender: CONTACT })],
+  ['the contact in the headers of a resent message', () => ({ Resent_From: CONTACT, Resent_Sender: CONTACT })],
+  ['the contact in Return-Path', () => ({ Return_Path: `<${CONTACT}>` })],
+  [
+    'the contact in headers of groups and forms',
+    () => ({ X_Original_From: CONTACT, X_Original_Sender: CONTACT, X_Sender: CONTACT }),
+  ],
+  ['the contact in the second of two From fields', () => ({ From: [stranger(), CONTACT] })],
+  ['the contact second in one From', () => ({ From: `${stranger()}, ${CONTACT}` })],
+  ['the contact in a comment', () => ({ From: `${stranger()} (${CONTACT})` })],
+  ['the contact as an encoded display name', () => ({ From: `=?utf-8?q?carla=40customer.example?= <${stranger()}>` })],
+  [
+    'the contact with its bracket as an encoded display name',
+    () => ({ From: `=?utf-8?q?Carla_=3Ccarla=40customer.example=3E?= <${stranger()}>` }),
+  ],
+  [
+    'the contact as an encoded local part',
+    () => ({ From: '=?utf-8?q?carla=40customer.example=3E=00?=eve@attacker.example' }),
+  ],
+  [
+    'the contact as an encoded local part in brackets',
+    () => ({ From: '<=?utf-8?b?Y2FybGFAY3VzdG9tZXIuZXhhbXBsZT4=?=@attacker.example>' }),
+  ],
+  ['the contact as a quoted local part', () => ({ From: `"${CONTACT}"@attacker.example` })],
+  [
+    'the contact before a damaged address',
+    () => ({ From: '=?utf-8?q?carla=40customer.example?= <eve@@attacker.example>' }),
+  ],
+  ['the contact before a NUL', () => ({ From: `${CONTACT}\0@attacker.example` })],
+  ['the contact as the name of a group', () => ({ From: `"${CONTACT}": ${stranger()};` })],
+  ['the contact as a route', () => ({ From: `<@customer.example,${CONTACT.replace('carla', '')}:${stranger()}>` })],
+  ['the contact with a letter that only looks alike', () => ({ From: CONTACT.replace('a', 'а') })],
+  ['the contact with a space of no width', () => ({ From: CONTACT.replace('.', '\u200b.') })],
+  ['the contact as the local part of another domain', () => ({ From: `carla%customer.example@${newId()}.example` })],
+]
 
 /** Each from a stranger unless it says otherwise; none may reach the conversation. */
 const ATTACKS: [string, () => Attack][] = [
@@ -146,6 +188,46 @@ const ATTACKS: [string, () => Attack][] = [
   ],
   ["the contact's local part with a tag", () => ({ From: 'carla+x@customer.example', Subject: `[${known.code}]` })],
   ['the own mailbox as sender', () => ({ From: MAILBOX, Subject: `[${known.code}]` })],
+  ['an agent as sender', () => ({ From: desk.agent.email, Subject: `[${known.code}]` })],
+  [
+    'an agent as sender, and the id of the contact',
+    () => ({ From: desk.agent.email, References: `<${known.theirs}>` }),
+  ],
+  ['a bounce address with its tag changed', () => ({ To: changed(bounceAddress(MAILBOX, known.message_id), 42) })],
+  ['a bounce address made of the ticket', () => ({ To: bounceAddress(MAILBOX, known.ticket_id) })],
+  ["another organization's bounce tag", () => ({ To: bounceAddress(MAILBOX, foreign.message_id) })],
+  [
+    'a bounce tag signed with another key',
+    () => ({ To: withOtherKey(() => bounceAddress(MAILBOX, known.message_id)) }),
+  ],
+  [
+    "the contact's Message-ID in the second of two References",
+    () => ({ References: [`<${newId()}@x.example>`, `<${known.theirs}>`] }),
+  ],
+  ['the code in the second of two subjects', () => ({ Subject: ['Hello', `[${known.code}]`] })],
+  [
+    'our Message-ID broken by a fold',
+    () => ({ In_Reply_To: `<${known.ours.slice(0, 20)}\r\n ${known.ours.slice(20)}>` }),
+  ],
+  ['our Message-ID with a NUL in it', () => ({ In_Reply_To: `<${known.ours.slice(0, 20)}\0${known.ours.slice(20)}>` })],
+  [
+    'our Message-ID in headers that name no conversation',
+    () => ({
+      X_Original_Message_ID: `<${known.ours}>`,
+      Resent_Message_ID: `<${known.ours}>`,
+      Thread_Index: known.ours,
+    }),
+  ],
+  [
+    'our Message-ID with the hash of zeros as its own',
+    () => ({ Message_ID: `<${known.message_id}.${'0'.repeat(24)}@desk.example>` }),
+  ],
+  ['our Message-ID with another hash as its own', () => ({ Message_ID: `<${changed(known.ours, 60)}>` })],
+  ["another organization's Message-ID as its own", () => ({ Message_ID: `<${foreign.ours}>` })],
+  ...POSES.map(([name, pose]): [string, () => Attack] => [
+    name,
+    () => ({ ...pose(), Subject: `Re: Secret [${known.code}]`, In_Reply_To: `<${known.theirs}>` }),
+  ]),
 ]
 
 test.each(ATTACKS)('%s starts a new ticket', async (_, attack) => {
@@ -161,6 +243,99 @@ test.each(ATTACKS)('%s starts a new ticket', async (_, attack) => {
   const { messages } = await readTicket(desk.agent, known.ticket_id)
   expect(messages).toHaveLength(2)
   expect((await readTicket(elsewhere.agent, foreign.ticket_id)).messages).toHaveLength(2)
+})
+
+test('an envelope sender of the contact makes nobody the contact', async () => {
+  const raw = rawMail({ From: stranger(), Subject: `[${known.code}]`, In_Reply_To: `<${known.theirs}>` }, newId())
+  await deliver(listener.port, { from: CONTACT, to: MAILBOX, raw })
+  expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', rule: 'new' })
+})
+
+test('Reply-To is never the author, also of mail without From and without an envelope sender', async () => {
+  const fields = { Reply_To: 'boss@customer.example', To: MAILBOX, Subject: 'Transfer' }
+  const row = await importMail(desk.admin, mailbox.id, rawMail(fields, newId()))
+  expect(row.from).toEqual({ name: null, email: null })
+  const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
+  expect([contact.email, messages[0].sender.email]).toEqual(Array(2).fill('unknown@sender.invalid'))
+})
+
+test('answers go to the author, not to Reply-To', async () => {
+  const from = stranger()
+  const raw = rawMail({ From: from, Reply_To: 'boss@customer.example', Subject: 'Hello', Message_ID: `<${newId()}@x>` })
+  const { ticket_id } = await importMail(desk.admin, mailbox.id, raw)
+  const { email_recipients } = await createMessage(desk.agent, ticket_id)
+  expect(email_recipients.map(({ email }: { email: string }) => email)).toEqual([from])
+})
+
+test('mail in the name of an agent or of a mailbox is mail of a contact, with no right that an agent has', async () => {
+  for (const [From, name] of [
+    [`Alan Agent <${desk.agent.email}>`, 'Alan Agent'],
+    [MAILBOX, 'help'],
+  ]) {
+    const { ticket_id } = await converse(desk, mailbox, stranger())
+    const [, answer] = (await readTicket(desk.agent, ticket_id)).messages
+    await desk.agent.patch(`/tickets/${ticket_id}`, { status: 'pending' })
+    const { data } = (await desk.agent.get(`/tickets/${ticket_id}/messages/${answer.id}`)).body
+    const raw = rawMail({
+      From,
+      Subject: 'x',
+      Message_ID: `<${newId()}@x.example>`,
+      In_Reply_To: `<${data.email_message_id}>`,
+    })
+    const row = await importMail(desk.admin, mailbox.id, raw)
+    expect(row).toMatchObject({ outcome: 'message', ticket_id })
+    const { messages } = await readTicket(desk.agent, ticket_id)
+    expect(messages.at(-1)).toMatchObject({
+      direction: 'inbound',
+      is_internal: false,
+      sender: { name },
+      email_status: 'none',
+    })
+    const timeline = (await desk.agent.get(`/tickets/${ticket_id}/activity`)).body.data
+    expect(timeline.filter(({ actor }: { actor: { type: string } }) => actor.type === 'user')).toHaveLength(2)
+    expect(timeline.at(-1).actor.type).toBe('contact')
+  }
+})
+
+test('the Message-ID of a message that is there, or of ours, is taken as that one and adds nothing', async () => {
+  for (const [id, outcome] of [
+    [known.theirs, 'duplicate'],
+    [known.ours, 'own'],
+  ]) {
+    const raw = rawMail({ From: stranger(), Subject: 'Replayed', Message_ID: `<${id}>` }, newId())
+    expect(await importMail(desk.admin, mailbox.id, raw)).toMatchObject({ outcome, ticket_id: null, message_id: null })
+  }
+  expect((await readTicket(desk.agent, known.ticket_id)).messages).toHaveLength(2)
+})
+
+test('the listener tells nobody which tags are genuine, or whose tickets are there', async () => {
+  using dialog = await smtpDialog(listener.port)
+  await dialog.read()
+  for (const line of ['EHLO eve.example', 'MAIL FROM:<eve@attacker.example>']) await dialog.command(line)
+  const answers: string[] = []
+  for (const to of [known.tagged, changed(known.tagged, 42), foreign.tagged.replace(/.*\+/, 'help+'), MAILBOX]) {
+    answers.push(await dialog.command(`RCPT TO:<${to.replace(/@.*/, '@desk.example')}>`))
+  }
+  expect(new Set(answers)).toEqual(new Set(['250 2.1.5 Accepted']))
+})
+
+test('nobody is led to a ticket whose contact put them in Cc, while their own is there', async () => {
+  const contact = stranger()
+  const { ticket_id, theirs } = await converse(desk, mailbox, contact)
+  const ancestor = `${newId()}@never.example`
+  const file = async (From: string, References: string, Cc?: string) =>
+    importMail(
+      desk.admin,
+      mailbox.id,
+      rawMail({ From, Cc, Subject: 'x', Message_ID: `<${newId()}@x.example>`, References }),
+    )
+  const own = await file(contact, `<${ancestor}>`)
+  for (let round = 0; round < 3; round++) {
+    const trap = await file(stranger(), `<${theirs}> <${ancestor}>`, contact)
+    expect(trap).toMatchObject({ outcome: 'ticket' })
+  }
+  expect(await file(contact, `<${theirs}>`)).toMatchObject({ outcome: 'message', ticket_id })
+  expect(await file(contact, `<${ancestor}>`)).toMatchObject({ outcome: 'message', ticket_id: own.ticket_id })
 })
 
 test('a forged tag at RCPT is an ordinary tag: accepted, and a new ticket', async () => {
@@ -190,4 +365,13 @@ test('a genuine anchor among forged ones still counts', async () => {
     rule: 'references',
     ticket_id: known.ticket_id,
   })
+})
+
+test('the same clues lead the contact there', async () => {
+  const clues = { Subject: `Re: Secret [${known.code}]`, In_Reply_To: `<${known.theirs}>` }
+  for (const From of [CONTACT, CONTACT.toUpperCase(), `=?utf-8?q?Carla?= <${CONTACT}>`]) {
+    const raw = rawMail({ From, To: MAILBOX, Message_ID: `<${newId()}@customer.example>`, ...clues })
+    const row = await importMail(desk.admin, mailbox.id, raw)
+    expect(row).toMatchObject({ rule: 'in_reply_to', ticket_id: known.ticket_id })
+  }
 })
