@@ -121,9 +121,9 @@ const CONFLICTS: Record<string, ErrorCode> = {
   tickets_assignee_fk: 'USER_NOT_FOUND',
 }
 
-const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|57P0|53300|08|40001|40P01)/
+const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
 
-/** Connection troubles are a 503; a row that another request removed meanwhile is as unknown as one never there. */
+/** Connection troubles and a full disk are a 503; a row that another request removed meanwhile is as unknown as one never there. */
 function fromDatabase(error: unknown): ApiError | undefined {
   const cause = error instanceof Error && error.cause ? error.cause : error
   const code = codeOf(cause)
