@@ -1,10 +1,9 @@
 /** What receivers see, and what becomes of deliveries (interface: Events; decisions.md section 8). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { config } from '../src/config'
 import { connection } from '../src/db/client'
 import { enqueueEvents } from '../src/outbox/enqueue'
 import { inTransaction } from '../src/scope'
-import { purgeDeliveries, sweepDeliveries } from '../src/webhooks/upkeep'
+import { sweepDeliveries } from '../src/webhooks/upkeep'
 import { createOrganization, startApi, stopApi } from './support/api'
 import {
   createWebhook,
@@ -352,28 +351,4 @@ test('what waits although its webhook is active is set free by the sweep', async
   await sweepDeliveries(connection())
   await deliverDue()
   expect(receiver.requests).toHaveLength(1)
-})
-
-test('events and deliveries are removed after the retention, but never what is still to be sent', async () => {
-  using receiver = await startTrustedReceiver()
-  const { admin, scope } = await createOrganization()
-  const { sql, organization_id } = scope
-  const webhook = await createWebhook(admin, { url: receiver.url })
-  await emit(scope, { n: 'sent, old' })
-  await emit(scope, { n: 'sent, new' })
-  await deliverDue()
-  await emit(scope, { n: 'waiting, old' })
-  const events = await sql<{ id: string; body: string }[]>`
-    select id, body from events where organization_id = ${organization_id} order by id`
-  for (const { id, body } of events.filter((event) => event.body.includes('old'))) {
-    const old_id = Bun.randomUUIDv7('hex', Date.now() - 31 * 86_400_000)
-    await sql`
-      insert into events (organization_id, id, type, body) values (${organization_id}, ${old_id}, 'ticket.created', ${body})`
-    await sql`update deliveries set event_id = ${old_id} where organization_id = ${organization_id} and event_id = ${id}`
-    await sql`delete from events where organization_id = ${organization_id} and id = ${id}`
-  }
-  await purgeDeliveries(connection(), config.DELIVERY_RETENTION_DAYS)
-  const left = await sql<{ body: string }[]>`select body from events where organization_id = ${organization_id}`
-  expect(left.map(({ body }) => JSON.parse(body).data.n).sort()).toEqual(['sent, new', 'waiting, old'])
-  expect(await deliveriesOf(admin, webhook.id)).toHaveLength(2)
 })

@@ -24,10 +24,11 @@ export async function sweepDeliveries({ sql }: Connection): Promise<void> {
 }
 
 /**
- * Removes events that are older than `days` with their deliveries and attempts, unless one is still to be sent, and
- * deleted webhooks that have no deliveries left.
+ * Removes finished deliveries that are older than `days` with their attempts, then events that no delivery needs any
+ * more, then deleted webhooks that have no deliveries left. What was removed stays so when a later step fails.
  */
 export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
+  await inBatches(() => removeDeliveries(sql, days))
   await inBatches(() => removeEvents(sql, days))
   await sql`
     delete from webhooks w
@@ -96,13 +97,27 @@ async function cancelExpired(sql: Sql): Promise<number> {
   return rows.length
 }
 
+/** One that is just being sent again is locked, or has its new status by the time the lock is had. */
+async function removeDeliveries(sql: Sql, days: number): Promise<number> {
+  const rows = await sql`
+    with old as materialized (
+      select organization_id, id from deliveries d
+      where id < ${oldestId(sql, days)} and status not in ('pending', 'retrying') and not exists (
+        select from outbox o where o.organization_id = d.organization_id and o.id = d.id
+      )
+      order by id limit ${BATCH} for update skip locked
+    )
+    delete from deliveries d using old where d.organization_id = old.organization_id and d.id = old.id
+    returning d.id`
+  return rows.length
+}
+
 async function removeEvents(sql: Sql, days: number): Promise<number> {
   const rows = await sql`
     with old as materialized (
       select organization_id, id from events e
       where id < ${oldestId(sql, days)} and not exists (
-        select from deliveries d
-        where d.organization_id = e.organization_id and d.event_id = e.id and d.status in ('pending', 'retrying')
+        select from deliveries d where d.organization_id = e.organization_id and d.event_id = e.id
       )
       order by id limit ${BATCH} for update skip locked
     )
