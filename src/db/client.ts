@@ -17,6 +17,9 @@ export type Connection = { db: Db; sql: Sql }
 
 export type ConnectionOptions = postgres.Options<Record<string, postgres.PostgresType>>
 
+/** Between attempts to connect while the database is away. */
+const RECONNECT_MOST_S = 0.5
+
 let pool: Pool | undefined
 let orm: PostgresJsDatabase | undefined
 let short: Pool | undefined
@@ -83,12 +86,21 @@ function open(target: string | ConnectionOptions, max: number): Pool {
     max,
     idle_timeout: 0,
     connect_timeout: 10,
+    backoff: reconnectDelay_s,
     onnotice: () => {},
     connection: { application_name: 'deskwire', TimeZone: 'UTC', jit: false },
   }
   const client = typeof target === 'string' ? postgres(target, options) : postgres({ ...target, ...options })
   readAsWire(client as unknown as Pool)
   return client as unknown as Pool
+}
+
+/**
+ * Seconds until a lost connection is tried again. The driver's own way counts the failures of all connections together
+ * and ends at 20 s, so that after a restart of the database requests would wait long for one that is back.
+ */
+function reconnectDelay_s(failures: number): number {
+  return Math.min(0.01 * 2 ** failures, RECONNECT_MOST_S) * (0.5 + Math.random() / 2)
 }
 
 /**
