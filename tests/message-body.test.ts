@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { embedImages, htmlToText, isBlank, renderBody, sanitizeEmailHtml, textToHtml } from '../src/messages/body'
+import { placeImages, viewHtml } from '../src/messages/html-view'
 
 const LINK = 'rel="noopener noreferrer nofollow" target="_blank"'
 const ATTACHMENT = 'http://localhost:3000/api/v1/attachments/0197c3f1-0000-7000-8000-000000000000/content'
@@ -139,16 +140,78 @@ describe('HTML', () => {
   })
 })
 
+describe('HTML in a page', () => {
+  const urlOf = (id: string) => (ATTACHMENT.includes(id) ? 'https://desk.example/a?b=1&c=2' : undefined)
+  const REMOTE = '<img data-src="https://x.org/a.png" alt="a" />'
+  const HELD = '<img src="data:image/png;base64,AA==" />'
+
+  test.each([
+    ['an attachment', `<img data-src="${ATTACHMENT}?old=1" alt="a" />`],
+    ['an attachment, as it was stored once', `<img src="${ATTACHMENT}" alt="a" />`],
+  ])('shows an image that is %s', (_, html) => {
+    const shown = '<img src="https://desk.example/a?b=1&amp;c=2" alt="a" />'
+    expect(viewHtml(html, urlOf)).toContain(shown)
+    expect(placeImages(html, urlOf, 'src')).toBe(shown)
+    expect(viewHtml(html, () => undefined)).not.toContain(' src=')
+  })
+
+  test('loads no other image, unlike in an email', () => {
+    const elsewhere = `<img src="https://evil.example/api/v1/attachments/${crypto.randomUUID()}/content" />`
+    expect(viewHtml(REMOTE + HELD + elsewhere, urlOf)).toContain(
+      REMOTE + HELD + elsewhere.replace('<img src', '<img data-src'),
+    )
+    expect(placeImages(REMOTE + HELD, urlOf, 'src')).toBe(REMOTE.replace('data-src', 'src') + HELD)
+  })
+
+  test.each([
+    ['Hello<br>\nyou', false],
+    [`<p>a <b>b</b></p><p><a href="https://x.org" ${LINK}>c</a></p>`, false],
+    ['<p style="width:900px">a</p>', true],
+    ['<p align="right">a</p>', true],
+    ['<table><tr><td>a</td></tr></table>', true],
+    ['<pre>a</pre>', true],
+    ['<ul><li>a</li></ul>', true],
+    [HELD, true],
+    [`a ${'x'.repeat(80)}`, true],
+  ])('%p may stick out of its place and is in a box: %p', (html, expected) => {
+    const box = '<div style="overflow: auto; overflow-wrap: break-word">'
+    expect(viewHtml(html, urlOf)).toBe(expected ? `${box}${html}</div>` : html)
+  })
+})
+
 describe('HTML as text', () => {
   test.each([
     ['<h1>Title</h1><p>a&nbsp;b<br>c</p>', 'Title\n\na b\nc'],
+    ['<div>a</div><div><br></div><div><div>b</div></div>c', 'a\n\nb\nc'],
     ['<ul><li>a<li>b<ol start="3"><li>c</ol></ul>', '* a\n* b\n  3. c'],
+    ['<ul><li><p>a</p><p>b</p></li><li>c<br>d</li></ul>e', '* a\n\n  b\n\n* c\n  d\n\ne'],
     ['<table><tr><th>a<th>b<tr><td>c<td>d</table>', 'a b\nc d'],
+    [
+      '<table><tr><td><p>Item</p></td><td><p>Price</p></td></tr><tr><td><p>Ink</p></td><td><p>9</p></td></tr></table>',
+      'Item Price\n\nInk 9',
+    ],
+    ['<table><tr><td><h1>a</h1></td></tr><tr><td><p>b</p></td></tr></table>', 'a\n\nb'],
+    ['<table><tr><td><p>a</p><p>b</p></td><td>c</td></tr></table>', 'a\n\nb\n\nc'],
+    ['<table><tr><td>a</td><td><table><tr><td>b<td>c<tr><td>d</table></td><td>e</td></tr></table>', 'a b c\nd\n\ne'],
     ['<p>before</p><blockquote>quoted<p>more</p></blockquote><p>behind</p>', 'before\n\n> quoted\n>\n> more\n\nbehind'],
+    ['<blockquote>a<blockquote>b</blockquote>c</blockquote>', '> a\n>\n> > b\n>\n> c'],
     ['<a href="https://x.org/">x.org</a> <a href="https://y.org/a">here</a>', 'x.org here <https://y.org/a>'],
+    ['<a href="mailto:ann@x.org?subject=a">Ann</a> <a href="mailto:b@x.org">b@x.org</a>', 'Ann <ann@x.org> b@x.org'],
+    ['<a href="tel:+49123">call</a> <a href="javascript:x">no</a>', 'call <+49123> no'],
     ['<pre>a\n  b</pre>', 'a\n  b'],
+    ['<div style="white-space: pre-wrap">a  b\n<b>c</b>\n d</div> e  f', 'a  b\nc\n d\ne f'],
     ['a <b>bold</b>, <i>italic</i>word <img src="https://x.org/a.png" alt="Logo">', 'a bold, italicword Logo'],
     ['<title>t</title><style>s{}</style><script>x</script><p>1 &lt; 2 &amp;amp; 3</p>', '1 < 2 &amp; 3'],
+    ['<p>&euro;&nbsp;3 &mdash; &#x1F600; &auml;&bogus; so&shy;ft</p>', '€ 3 — 😀 ä&bogus; soft'],
+    [
+      '<!--[if mso]><p>old</p><![endif]--><!--[if !mso]><!--><p>a</p><!--<![endif]--><![if !mso]><b>b</b><![endif]>' +
+        '<p class=MsoNormal>c<o:p>&nbsp;</o:p></p>',
+      'a\n\nb\n\nc',
+    ],
+    [
+      `<div style="display:none;max-height:0">Invoice${'&nbsp;&zwnj;&#847;&#8199;&#65279;'.repeat(90)}</div><p>Dear Ann</p>`,
+      'Invoice\n\nDear Ann',
+    ],
   ])('%p reads well', (html, expected) => {
     expect(htmlToText(html)).toBe(expected)
   })
@@ -185,8 +248,17 @@ test.each([
   ['labels', 'xn--a.'],
   ['mail addresses', 'a@'],
   ['brackets behind a scheme', 'x://((('],
+  ['images', '<img src="https://x.org/a.png">'],
+  ['styles', '<p style="color:red;margin:1px">x</p>'],
+  ['declarations', `<p style="${'color:red;'.repeat(1000)}">`],
+  ['unclosed styles', '<p style="/*'],
+  ['foreign elements', '<svg><math><mtext><style><!--</style>'],
+  ['cells', '<td>x'],
+  ['characters that show nothing', '\u200c '],
 ])('a body of a million characters of %s is rendered', (_, piece) => {
   const body = piece.repeat(1_000_000 / piece.length)
-  expect(renderBody(body).body_html.length).toBeLessThan(10_000_000)
+  const { body_html } = renderBody(body)
+  expect(body_html.length).toBeLessThan(10_000_000)
+  expect(viewHtml(body_html, () => undefined).length).toBeLessThan(10_000_000)
   expect(isBlank(body)).toBeBoolean()
 })
