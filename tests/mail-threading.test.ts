@@ -181,6 +181,100 @@ test('the contact adds participants with a reply, others do not', async () => {
   ])
 })
 
+test('a colleague in Cc who replies to the original, or to another reply, stays on the ticket', async () => {
+  const [contact, colleague, boss] = [address(), address(), address()]
+  const original = `<${newId()}@mail.example>`
+  const reply = `<${newId()}@mail.example>`
+  const { ticket_id } = await file(contact, { Message_ID: original, Cc: `${colleague}, Boss <${boss.toUpperCase()}>` })
+  const first = await file(colleague, { Message_ID: reply, In_Reply_To: original, Subject: 'Re: Printer' })
+  expect(first).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id })
+  const second = await file(boss, { In_Reply_To: `<${newId()}@mail.example>`, References: `${original} ${reply}` })
+  expect(second).toMatchObject({ outcome: 'message', rule: 'references', ticket_id })
+  expect(await file(address(), { In_Reply_To: original, Cc: contact })).toMatchObject({ outcome: 'ticket' })
+})
+
+test('a participant who was removed is a stranger again', async () => {
+  const [ticket, participant] = [await converse(), address()]
+  const path = `/tickets/${ticket.ticket_id}/participants`
+  const { data } = (await desk.agent.post(path, { email: participant })).body
+  const clues = { In_Reply_To: `<${ticket.message_id}>`, Subject: `[${ticket.code}]` }
+  expect(await file(participant, clues)).toMatchObject({ ticket_id: ticket.ticket_id })
+  await desk.agent.delete(`${path}/${data.id}`)
+  expect(await file(participant, clues)).toMatchObject({ outcome: 'ticket', rule: 'new' })
+})
+
+test('a forward starts a new ticket unless it carries an anchor that leads its sender somewhere', async () => {
+  const ticket = await converse()
+  const Subject = 'Fwd: Printer'
+  const theirs = `<${ticket.message_id}>`
+  const expected = { outcome: 'ticket', rule: 'new' }
+  expect(await file(ticket.contact, { Subject })).toMatchObject(expected)
+  expect(await file(address(), { Subject, References: theirs })).toMatchObject(expected)
+  expect(await file(address(), { Subject: `Fwd: Printer [${ticket.code}]` })).toMatchObject(expected)
+  for (const [from, fields] of [
+    [address(), { References: `${theirs} <${ticket.ours}>` }],
+    [ticket.contact, { References: theirs }],
+    [ticket.contact, { Subject: `WG: Printer [${ticket.code}]` }],
+  ] as [string, Fields][]) {
+    expect(await file(from, { Subject, ...fields })).toMatchObject({ outcome: 'message', ticket_id: ticket.ticket_id })
+  }
+})
+
+test('a relay that changes every id, or drops them, leaves the tag, and then the code', async () => {
+  const ticket = await converse()
+  const To = replyAddress(mailbox.address, ticket.ticket_id)
+  const changed = {
+    In_Reply_To: '<0101018f@eu-west-1.relay.example>',
+    References: '<0101018f@eu-west-1.relay.example>',
+  }
+  const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: ticket.ticket_id }
+  expect(await file(address(), { To, ...changed })).toMatchObject(expected)
+  expect(await file(address(), { To: 'list@mail.example', Cc: `Help <${To.toUpperCase()}>` })).toMatchObject(expected)
+  const other = await file(ticket.contact, { Subject: `Re: Printer [${ticket.code}]` })
+  expect(other).toMatchObject({ rule: 'subject_code', ticket_id: ticket.ticket_id })
+})
+
+test('a message that reaches two mailboxes one after the other is one, whichever had the tag', async () => {
+  const ticket = await converse()
+  const second = await createMailbox(desk.admin, { address: `sales.${newId().slice(-8)}@desk.example` })
+  const tagged = replyAddress(mailbox.address, ticket.ticket_id)
+  const fields = { To: `${second.address}, ${tagged}`, Message_ID: `<${newId()}@mail.example>` }
+  const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: ticket.ticket_id }
+  expect(await fileAt(second.address, ticket.contact, fields)).toMatchObject(expected)
+  expect(await fileAt(tagged, ticket.contact, fields)).toMatchObject({ outcome: 'duplicate', ticket_id: null })
+})
+
+test('each organization threads by what it knows itself', async () => {
+  const other = await createOrganization()
+  const theirs = await createMailbox(other.admin, { address: 'help@other.example' })
+  const ticket = await converse()
+  const known = await importMail(
+    other.admin,
+    theirs.id,
+    rawMail({ From: ticket.contact, Message_ID: `<${newId()}@x>` }),
+  )
+  const { code } = await readTicket(other.agent, known.ticket_id)
+  const raw = rawMail({
+    From: ticket.contact,
+    To: `${theirs.address}, ${mailbox.address}`,
+    Subject: `Re: Printer [${code}]`,
+    Message_ID: `<${newId()}@mail.example>`,
+    In_Reply_To: `<${ticket.ours}>`,
+  })
+  await deliver(listener.port, { to: [mailbox.address, theirs.address], raw })
+  expect((await ledgerOf(desk))[0]).toMatchObject({ rule: 'in_reply_to', ticket_id: ticket.ticket_id })
+  expect((await ledgerOf(other))[0]).toMatchObject({ rule: 'subject_code', ticket_id: known.ticket_id })
+})
+
+test('the first code in the subject that is a ticket of the sender counts, with the prefix of its company', async () => {
+  const domain = `${newId()}.example`
+  await createCompany(desk.agent, { domains: [domain], ticket_prefix: 'ACME' })
+  const [ticket, foreign] = [await converse(address(domain)), await converse()]
+  expect(ticket.code).toStartWith('ACME-')
+  const Subject = `[${foreign.code}] [TKT-99999] [${ticket.code.replace('ACME', 'TKT')}] Re: [${ticket.code}]`
+  expect(await file(ticket.contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: ticket.ticket_id })
+})
+
 test('our Message-ID is recognised when a relay changed its case or domain', async () => {
   const ticket = await converse()
   for (const id of [ticket.ours.toUpperCase(), ticket.ours.replace('desk.example', 'relay.example')]) {
