@@ -7,7 +7,7 @@ import { connection } from './db/client'
 import { EmbeddedError } from './db/embedded'
 import { MigrationError } from './db/migrate'
 import { closeHandlers, HANDLERS } from './handlers'
-import { startMetrics } from './http/metrics'
+import { observeSmtp, startMetrics } from './http/metrics'
 import { startJobs } from './jobs'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/accept'
@@ -92,6 +92,7 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
     proxies: config.SMTP_TRUSTED_PROXIES,
     tls,
     refusal: checkCapacity(connection().sql),
+    observe: observeSmtp,
     recipients: (address) => findRecipient(connection(), address),
     store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
     log,

@@ -1,0 +1,109 @@
+/** 10,000 messages of a load generator while the service is killed five times: what was acknowledged is there, once. */
+import { expect, test } from 'bun:test'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Service, startService, until } from '../support/service'
+import { type CountingRelay, startCountingRelay } from '../support/smtp-relay'
+
+const MESSAGES = Number(process.env.MAIL_KILL_MESSAGES ?? 10_000)
+const KILLS = 5
+const SESSIONS = 20
+const ADDRESS = 'support@desk.example'
+/** Of Debian's package postfix: a message of its own for each, with a Message-ID made of process, session and number. */
+const SMTP_SOURCE = '/usr/sbin/smtp-source'
+const PAGE = 100
+
+type Row = { id: string; email_message_id: string; outcome: string; ticket_id: string; mailbox: { address: string } }
+
+const reason = existsSync(SMTP_SOURCE) ? undefined : `${SMTP_SOURCE} is not installed`
+if (reason) console.warn(`The test with 10,000 messages is skipped: ${reason}`)
+
+test.skipIf(reason !== undefined)(
+  `${MESSAGES} messages, ${KILLS} times kill -9: every acknowledged one is in the ledger and filed once`,
+  async () => {
+    const DATA_DIR = path.join(tmpdir(), `mail-kill-${crypto.randomUUID()}`)
+    mkdirSync(DATA_DIR, { mode: 0o755 })
+    const table: Record<string, number>[] = []
+    const env = { DATA_DIR, LOG_LEVEL: 'fatal' }
+    let service = await startService(env)
+    using relay = await startCountingRelay(service.smtp_port)
+    try {
+      await service.call('POST', '/mailboxes', { address: ADDRESS })
+      const started_ms = performance.now()
+      for (let kill = 1; kill <= KILLS; kill++) {
+        const wanted = Math.floor((MESSAGES * kill) / (KILLS + 1))
+        await sendUntil(relay, wanted)
+        await Bun.sleep(Math.random() * 200)
+        await service.kill()
+        service = await startService(env)
+        relay.target = service.smtp_port
+        table.push(await look(service, relay, started_ms))
+      }
+      await sendUntil(relay, MESSAGES)
+      await until('everything that was accepted is filed', async () => (await countPending(service)) === 0, 180_000)
+      table.push(await look(service, relay, started_ms))
+      console.table(table)
+      await check(service, relay.acknowledged)
+    } finally {
+      await service.stop()
+      rmSync(DATA_DIR, { recursive: true, force: true })
+    }
+  },
+  420_000,
+)
+
+/** The generator ends when a connection breaks, and is started again with what is left. It goes on after this. */
+async function sendUntil(relay: CountingRelay, wanted: number) {
+  let generator: ChildProcess | undefined
+  await until(
+    `${wanted} messages are acknowledged`,
+    () => {
+      if (relay.acknowledged.length >= wanted) return true
+      if (!generator || generator.exitCode !== null || generator.signalCode !== null) generator = generate(relay)
+      return false
+    },
+    240_000,
+  )
+}
+
+function generate(relay: CountingRelay): ChildProcess {
+  const left = MESSAGES - relay.acknowledged.length
+  const options = ['-d', '-s', String(SESSIONS), '-m', String(left), '-l', '5000', '-f', 'carla@customer.example']
+  return spawn(SMTP_SOURCE, [...options, '-t', ADDRESS, `127.0.0.1:${relay.port}`], { stdio: 'ignore' })
+}
+
+async function countPending(service: Service): Promise<number> {
+  return (await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')).body.meta.total
+}
+
+async function look(service: Service, { acknowledged }: CountingRelay, started_ms: number) {
+  const seconds = Math.round((performance.now() - started_ms) / 100) / 10
+  const { body } = await service.call('GET', '/inbound-messages?per_page=1')
+  return { seconds, acknowledged: acknowledged.length, ledger: body.meta.total, pending: await countPending(service) }
+}
+
+async function check(service: Service, acknowledged: string[]) {
+  const rows = await readLedger(service)
+  const ids = new Set(rows.map(({ id }) => id))
+  expect(new Set(acknowledged).size).toBe(acknowledged.length)
+  expect(acknowledged.length).toBeGreaterThanOrEqual(MESSAGES)
+  expect(acknowledged.filter((id) => !ids.has(id))).toEqual([])
+  // What was under way at a kill may be there too: committed, and its answer never given.
+  expect(rows.length - acknowledged.length).toBeLessThanOrEqual(KILLS * SESSIONS)
+  expect(rows.filter(({ outcome }) => outcome !== 'ticket')).toEqual([])
+  for (const key of ['id', 'email_message_id', 'ticket_id'] as const) {
+    expect(new Set(rows.map((row) => row[key])).size).toBe(rows.length)
+  }
+  expect((await service.call('GET', '/tickets?per_page=1')).body.meta.total).toBe(rows.length)
+}
+
+async function readLedger(service: Service): Promise<Row[]> {
+  const rows: Row[] = []
+  for (let page = 1; ; page++) {
+    const { body } = await service.call('GET', `/inbound-messages?per_page=${PAGE}&page=${page}`)
+    rows.push(...body.data)
+    if (body.data.length < PAGE) return rows
+  }
+}
