@@ -173,7 +173,7 @@ export function needsUtf8(address: string): boolean {
 }
 
 function headerAddress({ name, address }: MailAddress) {
-  return { name: headerName(name ?? ''), address }
+  return { name: label(name ?? ''), address }
 }
 
 /** Where only ASCII may go, an address that is not is shown as an empty group of that name (RFC 6857 section 3.1.6). */
@@ -182,14 +182,13 @@ function headerAddresses(addresses: MailAddress[], utf8: boolean) {
     .filter(({ address }) => isAddress(address))
     .map((one) => {
       if (utf8 || !needsUtf8(one.address)) return headerAddress(one)
-      return { name: oneLine(`${one.name ?? ''} ${one.address}`), group: [] }
+      return { name: label(`${one.name ?? ''} ${one.address}`), group: [] }
     })
 }
 
-/** The library encodes no ASCII name, and then clients would decode one that reads like an encoded word. */
-function headerName(name: string): string {
-  const line = oneLine(name)
-  return /^[ -~]*$/.test(line) ? line.replaceAll('=?', '= ?') : line
+/** A name, of a person or a file. Readers decode what looks encoded in places where it is not, so nothing may. */
+function label(name: string): string {
+  return oneLine(name).replaceAll('=?', '= ?')
 }
 
 /** A text as it stands in a header: encoded (RFC 2047) when it is not ASCII, cannot be folded or looks encoded. */
@@ -209,7 +208,7 @@ function attachmentOf({ filename, content_type, content, content_id, inline }: M
   const usable = MEDIA_TYPE.test(content_type) && !CONTAINER_TYPE.test(content_type)
   const cid = content_id && isMessageId(content_id) ? content_id : undefined
   return {
-    filename: oneLine(filename) || 'attachment',
+    filename: label(filename) || 'attachment',
     contentType: usable ? content_type : 'application/octet-stream',
     // Else a stream of text is sent as text: line ends of the file would change.
     contentTransferEncoding: 'base64' as const,
