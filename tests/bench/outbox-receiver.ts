@@ -1,0 +1,23 @@
+/** A webhook receiver in a process of its own. Tells its parent when it listens, and when each request came if asked to. */
+import { issueCertificate } from '../support/certificates'
+
+const { cert, key, ca_file } = await issueCertificate()
+let tells = false
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  idleTimeout: 0,
+  tls: { cert, key },
+  async fetch(request) {
+    const at_ms = performance.timeOrigin + performance.now()
+    await request.arrayBuffer()
+    if (tells) process.send?.({ at_ms })
+    return new Response(null, { status: 200 })
+  },
+})
+
+process.on('message', (message) => {
+  tells = message === 'tell'
+})
+process.send?.({ url: `https://localhost:${server.port}/hook`, ca_file })

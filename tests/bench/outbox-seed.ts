@@ -1,0 +1,64 @@
+/** Volume for the outbox, made by the database itself. */
+import type { Sql } from '../../src/db/client'
+import { encrypt } from '../../src/secrets'
+
+/** Webhooks with a secret, each with a path of its own. */
+export async function seedWebhooks(sql: Sql, organization_id: string, url: string, count: number): Promise<string[]> {
+  const secret = encrypt('a secret of the receiver that is as long as usual')
+  const rows = await sql<{ id: string }[]>`
+    insert into webhooks (organization_id, id, url, events, secret)
+    select ${organization_id}::uuid, uuidv7(), ${url}::text || '/' || n, array['ticket.created'], ${secret}
+    from generate_series(1, ${count}::int) n
+    returning id`
+  return rows.map(({ id }) => id)
+}
+
+/** Events with a delivery each that is due, spread over webhooks. */
+export async function seedBacklog(
+  sql: Sql,
+  organization_id: string,
+  webhooks: string[],
+  body: string,
+  count: number,
+): Promise<void> {
+  await sql`
+    with given as materialized (
+      select uuidv7() as event_id, uuidv7() as id, (${webhooks}::uuid[])[1 + n % ${webhooks.length}::int] as webhook_id
+      from generate_series(1, ${count}::int) n
+    ), new_events as (
+      insert into events (organization_id, id, type, body)
+      select ${organization_id}::uuid, event_id, 'ticket.created', ${body}::text from given
+    ), new_deliveries as (
+      insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
+      select ${organization_id}::uuid, id, webhook_id, event_id, 'ticket.created', now() from given
+    )
+    insert into outbox (organization_id, id, kind, lane_id)
+    select ${organization_id}::uuid, id, 'webhook', webhook_id from given`
+  await sql`vacuum (analyze) outbox, deliveries, events`
+}
+
+/** Deliveries of the past, with their events and an attempt each. */
+export async function seedFinished(
+  sql: Sql,
+  organization_id: string,
+  webhooks: string[],
+  body: string,
+  count: number,
+): Promise<void> {
+  await sql`
+    with given as materialized (
+      select uuidv7(-interval '1 day') as event_id, uuidv7(-interval '1 day') as id,
+        (${webhooks}::uuid[])[1 + n % ${webhooks.length}::int] as webhook_id
+      from generate_series(1, ${count}::int) n
+    ), new_events as (
+      insert into events (organization_id, id, type, body)
+      select ${organization_id}::uuid, event_id, 'ticket.created', ${body}::text from given
+    ), new_deliveries as (
+      insert into deliveries
+        (organization_id, id, webhook_id, event_id, event, status, attempts, response_code, response_time_ms)
+      select ${organization_id}::uuid, id, webhook_id, event_id, 'ticket.created', 'success', 1, 200, 12 from given
+    )
+    insert into delivery_attempts (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms)
+    select ${organization_id}::uuid, id, 1, now() - interval '1 day', 200, 12 from given`
+  await sql`vacuum (analyze)`
+}
