@@ -48,6 +48,10 @@ describe('headers', () => {
     ['jane@x.org (Jane)', { name: 'Jane', address: 'jane@x.org' }],
     ['Jane <<jane@x.org.>>', { name: 'Jane', address: 'jane@x.org' }],
     ['Jane <mailto:jane@x.org', { name: 'Jane', address: 'jane@x.org' }],
+    ['"Jane Doe <jane@x.org>', { name: '', address: 'jane@x.org' }],
+    ['=?utf-8?Q?Jane_(Sales)?= <jane@x.org>', { name: 'Jane (Sales)', address: 'jane@x.org' }],
+    ['=?utf-8?Q?Jane_=3Cjane@x.org=3E?=', { name: '', address: 'jane@x.org' }],
+    ['=?iso-2022-jp?Q?=1B$B$"=1B(B?= <jane@x.org>', { name: 'あ', address: 'jane@x.org' }],
     ['undisclosed-recipients:;', null],
     ['Jane', null],
     ['<moderator>', null],
@@ -64,9 +68,26 @@ describe('headers', () => {
     ['raw bytes in an encoded word', '=?iso-8859-1?Q?Fr\xfcchte_=FC?=', 'Früchte ü'],
     ['a word split within a character', '=?utf-8?B?w7w=?= =?utf-8?B?w7w=?=', 'üü'],
     ['UTF-7', '=?utf-7?Q?Fr+APw-chte?=', 'Früchte'],
+    ['a question mark in an encoded word', '=?utf-8?Q?really??= =?utf-8?Q?a?b?=', 'really?a?b'],
+    ['an encoded word that does not end', '=?utf-8?Q?a =?utf-8?Q?b?=', '=?utf-8?Q?a b'],
+    ['words of several charsets', '=?iso-8859-1?Q?=FC?= =?utf-8?Q?=C3=BC?=', 'üü'],
+    ['a charset that nobody knows', '=?x-own*de?Q?gr=FCn?= =?iso-8559-1?B?+A==?=', 'grünø'],
+    ['a charset that does not fit', '=?utf-8?Q?gr=FCn?=', 'grün'],
+    ['Japanese words that are joined', '=?cp50220?B?GyRCJCI=?= =?cp50220?B?GyRCJCQbKEI=?=', 'あい'],
+    ['raw Japanese escapes', '\x1b$B$"\x1b(B', 'あ'],
     ['folding and control characters', 'one\r\n two\x07three', 'one two three'],
   ])('a subject with %s is readable', async (_, subject, expected) => {
     expect((await parseMail(mail(FROM, `Subject: ${subject}`, '', 'x'))).subject).toBe(expected)
+  })
+
+  test.each([
+    ['an mbox line', 'From ann Mon Jan 1'],
+    ['empty lines', '\r\n'],
+    ['a byte order mark', '\xef\xbb\xbfX-A: b'],
+    ['a space before colons', 'X-A : b'],
+  ])('%s before the header is no part of it', async (_, line) => {
+    const parsed = await parseMail(mail(line, 'From : Ann <ann@example.com>', 'Subject : one', '', 'x'))
+    expect([parsed.from?.name, parsed.subject, parsed.text]).toEqual(['Ann', 'one', 'x'])
   })
 
   test('an unreadable date is no date', async () => {
@@ -194,6 +215,56 @@ describe('body and attachments', () => {
     expect(Buffer.from(parsed.attachments[0]!.content).toString()).toBe('Cat')
   })
 
+  test('files within a plain text are files, and what only looks like one is text', async () => {
+    const file = ['begin 644 cat.txt', '#0V%T', '`', 'end']
+    const text = ['begin 644 not a file', 'but a sentence', 'end', 'begin 600 cut.bin', '#0V%T']
+    const parsed = await parseMail(mail(FROM, '', 'before', ...file, ...file, 'between', ...text))
+    expect(parsed.text.split('\n').filter(Boolean)).toEqual(['before', 'between', ...text])
+    expect(parsed.attachments.map(({ filename, content_type }) => [filename, content_type])).toEqual([
+      ['cat.txt', 'text/plain'],
+      ['cat.txt', 'text/plain'],
+    ])
+    expect(Buffer.from(parsed.attachments[1]!.content).toString()).toBe('Cat')
+  })
+
+  test('a uuencoded line whose last spaces were lost is whole', async () => {
+    const lines = ['Content-Type: image/png; name=a.png', 'Content-Transfer-Encoding: uuencode', '']
+    const parsed = await parseMail(mixed([...lines, 'begin 644 a.png', '$0V$', ' ', 'end']))
+    expect([...parsed.attachments[0]!.content]).toEqual([67, 97, 0, 0])
+  })
+
+  test.each([
+    ['base64 in pieces, with spaces', 'BASE64 (x)', ' SGVs\r\nbG8=\r\n\r\nIHlvdQ== ', 'Hello you'],
+    ['base64 before a broken delimiter', '"base64"', 'SGVsbG8=\r\n--x--->', 'Hello'],
+    ['soft line breaks with spaces behind', 'quoted_printable', 'Hel= \r\nlo=', 'Hello'],
+    ['a lone =', 'quoted-printable', 'a=ZZ =4', 'a=ZZ =4'],
+    ['raw bytes at the end of a line', 'quoted-printable', 'voil\xc3\xa0\r\n=C3=A0', 'voilà\nà'],
+    ['an unknown name', 'magic', 'Hello', 'Hello'],
+  ])('%s in a transfer encoding are read', async (_, encoding, content, expected) => {
+    const fields = ['Content-Type: text/plain; charset=utf-8', `Content-Transfer-Encoding: ${encoding}`]
+    expect((await parseMail(mail(FROM, ...fields, '', content))).text).toBe(expected)
+  })
+
+  test.each([
+    'text/html, charset=koi8-r',
+    'text/html charset="koi8-r"',
+    'text/html (a page); charset=koi8-r',
+    'TEXT/HTML;charset=KOI8-R;',
+  ])('%p is HTML in its charset', async (type) => {
+    expect((await parseMail(mail(FROM, `Content-Type: ${type}`, '', '<p>\xf0\xd2\xc9</p>'))).text).toBe('При')
+  })
+
+  test('a page without a charset in its header says itself what it is written in', async () => {
+    const page = '<meta http-equiv="Content-Type" content="text/html; charset=koi8-r"><p>\xf0\xd2\xc9</p>'
+    expect((await parseMail(mail(FROM, 'Content-Type: text/html', '', page))).text).toBe('При')
+  })
+
+  test('the parts of a digest are messages', async () => {
+    const digest = ['Content-Type: multipart/digest; boundary=b', '', ...parts(['', 'Subject: one', '', 'first'])]
+    const parsed = await parseMail(mail(FROM, ...digest))
+    expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['one.eml'])
+  })
+
   test.each([
     ['gb2312', '\x81\x30\x81\x34', '\u0084'],
     ['iso-8859-1', '\x80', '€'],
@@ -203,6 +274,13 @@ describe('body and attachments', () => {
     ['us-ascii', '\xc3\xa4', 'ä'],
     ['utf-8', '\xe4\xf6\xfc', 'äöü'],
     ['no-such-charset', '\xc3\xa4', 'ä'],
+    ['no-such-charset', '\xe4', 'ä'],
+    ['iso-8859-1', '\xc3\xa4\xc3\xb6', 'äö'],
+    ['iso-2022-kr', '\x1b$)C\x0e0!\x0f!', '가!'],
+    ['hz-gb-2312', '~{VPND~}!', '中文!'],
+    ['us-ascii', '\x1b$B$"\x1b(B', 'あ'],
+    ['x-windows-949', '\xb0\xa1', '가'],
+    ['x-mac-ce', '\x8f', 'Ź'],
   ])('a body that says %s is read as it was meant', async (charset, bytes, expected) => {
     expect((await parseMail(mail(FROM, `Content-Type: text/plain; charset=${charset}`, '', bytes))).text).toBe(expected)
   })

@@ -1,6 +1,6 @@
 /** Address fields of a message, however badly they are written. */
-import libmime from 'libmime'
 import addressparser from 'nodemailer/lib/addressparser'
+import { decodeWords, dropWords, protectWords } from './parse-words'
 
 /** `name` is '' when there is none; `address` is never empty. */
 export type Address = { name: string; address: string }
@@ -22,7 +22,7 @@ export function looksLikeAddress(text: string): boolean {
  * @param value the field, encoded words not yet decoded
  */
 export function parseAddresses(value: string): Address[] {
-  const found = readList(value.slice(0, MAX_FIELD_LENGTH))
+  const found = readList(protectWords(value.slice(0, MAX_FIELD_LENGTH)))
   if (found.length > 0) return found
   const bare = /[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}/.exec(plainText(value))?.[0].replace(/\.+$/, '')
   return bare && looksLikeAddress(bare) ? [{ name: '', address: bare }] : []
@@ -34,7 +34,8 @@ export function parseAddresses(value: string): Address[] {
  */
 function plainText(value: string): string {
   const text = value.slice(0, MAX_FIELD_LENGTH)
-  const source = text.includes('@') ? text : libmime.decodeWords(text)
+  const outside = dropWords(text)
+  const source = outside.includes('@') ? outside : decodeWords(text)
   return source.indexOf('@') === source.lastIndexOf('@') ? source : ''
 }
 
@@ -47,8 +48,7 @@ function readList(value: string): Address[] {
 }
 
 function cleanName(name: string): string {
-  return libmime
-    .decodeWords(name)
+  return decodeWords(name)
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .toWellFormed()
     .trim()
@@ -60,6 +60,8 @@ function cleanName(name: string): string {
 
 /** Brackets, quotes, spaces and a trailing dot around or inside an address are damage, never meaning. */
 function cleanAddress(address: string): string {
-  const decoded = address.includes('=?') ? libmime.decodeWords(address) : address
-  return decoded.replace(/[\s<>"]|^<?mailto:/gi, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
+  const decoded = address.includes('=?') ? decodeWords(address) : address
+  // With a quote or bracket that never ends the name comes along.
+  const bare = decoded.includes('@') ? decoded.slice(decoded.lastIndexOf('<', decoded.lastIndexOf('@')) + 1) : decoded
+  return bare.replace(/[\s<>"]|^<?mailto:/gi, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
 }

@@ -27,6 +27,11 @@ type Body = { text: string | null; html: string | null }
 /** How mail programs mark the signature in HTML. */
 const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
 
+const SHOWN_TYPES = [
+  ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'plain/text', 'html/text'],
+  'message/delivery-status',
+]
+
 const NOTHING: Body = { text: null, html: null }
 
 /**
@@ -99,7 +104,9 @@ function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
   // No charset needs more bytes for a character, and what will be cut need not be decoded.
   const start = part.content.subarray(0, Math.max(budget.text, budget.html) * 4)
-  const whole = decodeBytes(start, part.content_params.get('charset')).replace(/\r\n?/g, '\n').replaceAll('\0', '')
+  const whole = decodeBytes(start, part.content_params.get('charset') ?? charsetOfPage(part, start))
+    .replace(/\r\n?/g, '\n')
+    .replaceAll('\0', '')
   const form = isHtml(part, whole) ? 'html' : 'text'
   const text = whole.slice(0, budget[form]).toWellFormed()
   budget[form] -= text.length
@@ -107,6 +114,13 @@ function renderLeaf(part: Part, budget: Budget): Body {
   if (form === 'html') return { text: null, html: text }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
   return { text: libmime.decodeFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
+}
+
+/** What a page says of itself counts where its header says nothing. */
+function charsetOfPage({ content_type }: Part, content: Buffer): string | null {
+  if (content_type === 'text/plain') return null
+  const start = content.toString('latin1', 0, 4096)
+  return /<meta\b[^>]{0,200}\bcharset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})/i.exec(start)?.[1] ?? null
 }
 
 /**
@@ -118,7 +132,7 @@ function isBody(part: Part): boolean {
   if (disposition === 'attachment') return false
   if (content_type === 'text/plain' || content_type === '') return !hasName(part) || disposition === 'inline'
   if (hasName(part)) return false
-  if (['text/html', 'message/delivery-status', 'text/enriched', 'text/richtext'].includes(content_type)) return true
+  if (SHOWN_TYPES.includes(content_type)) return true
   const isBroken = !/^[a-z-]+\/[^\s/]+$/.test(content_type) || content_type.startsWith('multipart/')
   return isBroken && looksLikeText(part.content)
 }

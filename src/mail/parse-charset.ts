@@ -13,11 +13,19 @@ const ALIASES: Record<string, string> = {
   gbk: 'gb18030',
   gb_2312: 'gb18030',
   cp936: 'gb18030',
+  'euc-cn': 'gb18030',
   cp949: 'euc-kr',
+  ms949: 'euc-kr',
+  uhc: 'euc-kr',
+  'x-windows-949': 'euc-kr',
   cp932: 'shift_jis',
+  cp50220: 'iso-2022-jp',
   'iso-2022-jp-ms': 'iso-2022-jp',
   iso8859_1: 'windows-1252',
   latin1: 'windows-1252',
+  'ansi_x3.4-1968': 'utf-8',
+  'x-mac-ce': 'maccenteuro',
+  'x-user-defined': 'windows-1252',
 }
 
 /**
@@ -27,14 +35,59 @@ const ALIASES: Record<string, string> = {
  */
 export function decodeBytes(bytes: Uint8Array, declared?: string | null): string {
   const charset = charsetName(declared)
+  if (isJapanese(bytes)) return decodeJapanese(bytes)
   if (!charset) return decodeStrictly(bytes, 'utf-8') ?? guess(bytes)
   if (charset === 'utf-8') return decodeStrictly(bytes, 'utf-8') ?? guessAgainst(bytes)
-  if (!isKnown(charset)) return exotic.decode(Buffer.from(bytes), charset)
+  if (charset.startsWith('iso-2022-kr') || charset.startsWith('hz')) return decodeShifted(bytes, charset)
+  if (!isKnown(charset)) return decodeExotic(bytes, charset)
+  if (isWestern(charset) && isPlainlyUtf8(bytes)) return new TextDecoder().decode(bytes)
   return decodeStrictly(bytes, charset) ?? decodeStrictly(bytes, 'utf-8') ?? new TextDecoder(charset).decode(bytes)
+}
+
+/** Every byte is a character there, so that a wrong declaration shows only in what they say. */
+function isWestern(charset: string): boolean {
+  return new TextDecoder(charset).encoding === 'windows-1252'
+}
+
+/** Several characters of two bytes and more, and nothing else above ASCII, do not come about by chance. */
+function isPlainlyUtf8(bytes: Uint8Array): boolean {
+  const text = decodeStrictly(bytes, 'utf-8')
+  return text !== undefined && /[\u0080-\uffff][\s\S]*[\u0080-\uffff]/.test(text)
+}
+
+/** What no browser knows; a name that nobody knows is none. */
+function decodeExotic(bytes: Uint8Array, charset: string): string {
+  const text = exotic.decode(Buffer.from(bytes), charset)
+  return text.includes('\ufffd') ? decodeUnlabelled(bytes) : text
+}
+
+/** Escapes to a Japanese character set: no other text has them, and many senders name no charset or a wrong one. */
+function isJapanese(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return text.includes('\x1b$B') || text.includes('\x1b$@')
+}
+
+/** The standard for browsers refuses an escape right behind another, as encoded words that are joined have. */
+function decodeJapanese(bytes: Uint8Array): string {
+  return decodeStrictly(bytes, 'iso-2022-jp') ?? exotic.decode(Buffer.from(bytes), 'iso-2022-jp')
+}
+
+/** Two-byte characters written in seven bits between shifts (RFC 1557, RFC 1843): with the eighth they are EUC. */
+function decodeShifted(bytes: Uint8Array, charset: string): string {
+  const isKorean = charset.startsWith('iso')
+  const shifted = isKorean ? /\x0e([^\x0f]*)\x0f?/g : /~\{([^~]*)(?:~\})?/g
+  const euc = Buffer.from(bytes)
+    .toString('latin1')
+    .replace(/^\x1b\$\)C/gm, '')
+    .replace(shifted, (_, text: string) =>
+      text.replace(/[\x21-\x7e]/g, (char) => String.fromCharCode(char.charCodeAt(0) | 0x80)),
+    )
+  return new TextDecoder(isKorean ? 'euc-kr' : 'gb18030').decode(Buffer.from(euc, 'latin1'))
 }
 
 /** Raw 8-bit text that names no charset (old headers): UTF-8 if it is that, else the message's, else a guess. */
 export function decodeUnlabelled(bytes: Uint8Array, hint?: string | null): string {
+  if (isJapanese(bytes)) return decodeJapanese(bytes)
   const charset = charsetName(hint)
   const hinted = charset && isKnown(charset) ? decodeStrictly(bytes, charset) : undefined
   return decodeStrictly(bytes, 'utf-8') ?? hinted ?? guess(bytes)
@@ -76,9 +129,6 @@ function guessAgainst(bytes: Uint8Array): string {
 
 /** Two-byte Chinese text is nearly all high bytes in pairs; Western text has its high bytes one at a time. */
 function guess(bytes: Uint8Array): string {
-  if (Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('\x1b$')) {
-    return new TextDecoder('iso-2022-jp').decode(bytes)
-  }
   const { high, paired } = countHighBytes(bytes)
   if (high > 3 && paired > high * 0.8) {
     const chinese = decodeStrictly(bytes, 'gb18030')

@@ -16,7 +16,7 @@ const BASE64 = Int8Array.from({ length: 256 }, (_, byte) =>
 /** Decodes the bytes of a part. An unknown encoding leaves them as they are. */
 export function decodeContent(bytes: Buffer, encoding: string): Buffer {
   if (encoding.startsWith('base64')) return decodeBase64(bytes)
-  if (/^quoted-?printable/.test(encoding)) return decodeQuotedPrintable(bytes)
+  if (/^quoted[-_]?printable/.test(encoding)) return decodeQuotedPrintable(bytes)
   if (/^(?:x-)?uu/.test(encoding)) return decodeUuencoded(bytes)
   return bytes
 }

@@ -2,6 +2,7 @@
 import libmime from 'libmime'
 import { headerText, oneLine, splitHeader } from './parse-headers'
 import type { Part } from './parse-parts'
+import { decodeWords } from './parse-words'
 
 const MAX_LENGTH = 255
 
@@ -47,7 +48,7 @@ export function cleanFileName(name: string, max_length = MAX_LENGTH, extension?:
 
 function givenName(part: Part): string {
   const name = part.disposition_params.get('filename') || part.content_params.get('name') || ''
-  return cleanFileName(libmime.decodeWords(name))
+  return cleanFileName(decodeWords(name))
 }
 
 function attachedSubject(part: Part): string {

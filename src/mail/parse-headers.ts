@@ -2,6 +2,7 @@
 import libmime from 'libmime'
 import { type Address, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './parse-charset'
+import { decodeWords } from './parse-words'
 
 /** One field as it came: name in lower case, value unfolded, each byte one character (latin1). */
 export type HeaderField = { key: string; value: string }
@@ -78,16 +79,24 @@ export function rawHeader(fields: HeaderField[], key: string, charset?: string |
 /** The first field of that name as readable text on one line; null when it is absent. */
 export function headerText(fields: HeaderField[], key: string, charset?: string | null): string | null {
   const value = rawHeader(fields, key, charset)
-  return value === null ? null : oneLine(libmime.decodeWords(value))
+  return value === null ? null : oneLine(decodeWords(value))
 }
 
 /** Value and parameters of a field such as Content-Type, decoded (RFC 2231, and encoded words where they are not allowed). */
 export function headerParams(fields: HeaderField[], key: string, charset?: string | null) {
-  const parsed = libmime.parseHeaderValue(rawHeader(fields, key, charset) ?? '')
-  const params = Object.entries(parsed.params).map(
-    ([name, value]) => [name, oneLine(libmime.decodeWords(value))] as const,
-  )
+  const parsed = libmime.parseHeaderValue(separateParams(rawHeader(fields, key, charset) ?? ''))
+  const params = Object.entries(parsed.params).map(([name, value]) => [name, oneLine(decodeWords(value))] as const)
   return { value: (parsed.value || '').toLowerCase().trim(), params: new Map(params) }
+}
+
+/** Some senders put a comma, a space or a comment between a type and its parameters. */
+function separateParams(value: string): string {
+  return value
+    .replace(
+      /^([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})(?:\s{0,9}\([^()]{0,999}\))?[\s,]{1,9}(?=[\w*-]{1,99}\s?=)/,
+      '$1; ',
+    )
+    .replace(/^([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})\s{0,9}\([^()]{0,999}\)/, '$1')
 }
 
 /** Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads. */

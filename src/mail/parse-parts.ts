@@ -4,8 +4,11 @@
  * Own code because real mail breaks the rules: a missing end of an inner multipart, text after a malformed closing
  * line, parts without a header. mailparser 3.9 loses or glues parts in each of these cases.
  */
+import libmime from 'libmime'
+import { decodeUnlabelled } from './parse-charset'
 import { decodeContent } from './parse-content'
 import { type HeaderField, headerParams, rawHeader, splitHeader } from './parse-headers'
+import { findUuencoded } from './parse-uuencode'
 
 /** A message that cannot be taken apart (too many parts, megabytes of header, a time-out): keep its original instead. */
 export class UnparsableMail extends Error {
@@ -85,7 +88,30 @@ function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
   }
   const end = nextDelimiter(cursor)
   part.content = decodeContent(cursor.raw.subarray(start, Math.max(start, end.start)), transferEncoding(fields))
+  part.children = splitUuencoded(part)
   return { part, end }
+}
+
+/** Old programs put files into the text: then it is a sequence of texts and files. */
+function splitUuencoded(part: Part): Part[] {
+  const isText = part.content_type === 'text/plain' || part.content_type === ''
+  if (!isText || part.disposition !== '' || part.content_params.has('name')) return []
+  const files = findUuencoded(part.content)
+  const text = (start: number, end?: number) => ({ ...part, content: part.content.subarray(start, end) })
+  return files.flatMap(({ filename, content, start, end }, index) => {
+    const name = decodeUnlabelled(Buffer.from(filename, 'latin1'))
+    const file: Part = {
+      content_type: libmime.detectMimeType(name),
+      content_params: new Map(),
+      disposition: 'attachment',
+      disposition_params: new Map([['filename', name]]),
+      fields: [],
+      content,
+      children: [],
+    }
+    const next = files[index + 1]
+    return [...(index === 0 ? [text(0, start)] : []), file, text(end, next?.start)]
+  })
 }
 
 function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
@@ -95,6 +121,8 @@ function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
   while (end.level === level && !end.closing) {
     cursor.position = end.end
     const child = readPart(cursor)
+    // The default of a digest (RFC 2046 section 5.1.5).
+    if (part.content_type === 'multipart/digest' && !child.part.content_type) child.part.content_type = 'message/rfc822'
     part.children.push(child.part)
     end = child.end
   }
@@ -174,7 +202,7 @@ function endOfLine(raw: Buffer, position: number): number {
 
 function transferEncoding(fields: HeaderField[]): string {
   return (rawHeader(fields, 'content-transfer-encoding') ?? '')
-    .replace(/\([^()]*\)/g, '')
+    .replace(/\([^()]*\)|["']/g, '')
     .toLowerCase()
     .trim()
 }
@@ -189,7 +217,7 @@ function repairLines(raw: Uint8Array): Buffer {
 /** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
 function repairStart(raw: Buffer): Buffer {
   const start = raw.toString('latin1', 0, 16_384)
-  const skipped = /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From [^\n]*\n)?/.exec(start)?.[0].length ?? 0
+  const skipped = /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From (?![ \t]*:)[^\n]*\n)?/.exec(start)?.[0].length ?? 0
   const header = start.slice(skipped).split(/\r?\n\r?\n/)[0] ?? ''
   if (FIELD.test(header)) return raw.subarray(skipped)
   const first = header.search(/^(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/im)

@@ -8,6 +8,7 @@ type Block = { filename: string; data: number; end: number }
 const BEGIN = /^begin [0-7]{3,4} (\S.*)$/
 const LF = 0x0a
 const MAX_LINE_BYTES = 45
+const MAX_FILES = 100
 const MAX_BEGIN_LINE = 300
 
 /** Decodes what stands between the `begin` line and `end`; either may be missing. */
@@ -29,13 +30,14 @@ export function decodeUuencoded(bytes: Buffer): Buffer {
 export function findUuencoded(bytes: Buffer): UuencodedFile[] {
   const files: UuencodedFile[] = []
   let position = 0
-  while (position < bytes.length) {
+  while (position < bytes.length && files.length < MAX_FILES) {
     const block = readBlock(bytes, position)
     if (block) {
       const { filename, data, end } = block
       files.push({ filename, content: decodeUuencoded(bytes.subarray(data, end)), start: position, end })
     }
-    const next = bytes.indexOf('\nbegin ', block?.end ?? position)
+    // A block may follow another at once: the line break before it is the end of that.
+    const next = bytes.indexOf('\nbegin ', block ? block.end - 1 : position)
     position = next < 0 ? bytes.length : next + 1
   }
   return files
