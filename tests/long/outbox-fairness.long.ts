@@ -1,0 +1,45 @@
+/** How long healthy endpoints wait beside a crowd of dead ones (delivery.md, section 5, Fairness). */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { closeDatabase, connectDatabase } from '../../src/db/client'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { createCrowd, startSender } from '../support/fairness'
+
+const [DEAD, DUE, HEALTHY] = [1000, 20, 20]
+/** Longer than the time limit of an attempt, so that dead endpoints are tried again meanwhile. */
+const LASTS_MS = 75_000
+const EVERY_MS = 500
+const P95_MOST_MS = 3000
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase()
+  connectDatabase(database.target, 5)
+})
+afterAll(async () => {
+  await closeDatabase(1)
+  await database.drop()
+})
+
+test(`${DEAD} dead endpoints with ${DEAD * DUE} due deliveries delay ${HEALTHY} healthy ones by 3 s at most (p95)`, async () => {
+  using crowd = await createCrowd({ dead: DEAD, due: DUE, healthy: HEALTHY })
+  const sender = startSender(database, crowd)
+  let told = 0
+  try {
+    for (const end = Date.now() + LASTS_MS; Date.now() < end; await Bun.sleep(EVERY_MS)) {
+      await crowd.tell()
+      told++
+    }
+    await crowd.receiver.waitFor(told * HEALTHY, 30_000)
+  } finally {
+    sender.kill('SIGKILL')
+  }
+  const delays = crowd.delays_ms().toSorted((a, b) => a - b)
+  const at = (share: number) => delays[Math.min(delays.length - 1, Math.floor(delays.length * share))]!
+  const { pending, all } = await crowd.dead()
+  console.table([{ deliveries: delays.length, p50_ms: at(0.5), p95_ms: at(0.95), max_ms: at(1), dead_left: pending }])
+  expect(all).toBe(DEAD * DUE)
+  expect(pending).toBeGreaterThan(all / 2)
+  expect(delays).toHaveLength(told * HEALTHY)
+  expect(at(0.95)).toBeLessThanOrEqual(P95_MOST_MS)
+}, 180_000)

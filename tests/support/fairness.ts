@@ -1,0 +1,104 @@
+/** Endpoints that take connections and never answer, with much that is due for them, beside endpoints that are well. */
+import path from 'node:path'
+import { connection } from '../../src/db/client'
+import { newId } from '../../src/db/columns'
+import { type Scope, SYSTEM } from '../../src/scope'
+import type { TestDatabase } from './database'
+import { startRawReceiver } from './raw-receiver'
+import { LOOPBACK_SETTING, type Receiver, startReceiver } from './receiver'
+import { emit } from './webhooks'
+
+export type Crowd = {
+  scope: Scope
+  receiver: Receiver
+  /** Something happens that every healthy endpoint is told of. */
+  tell(): Promise<void>
+  /** Of each delivery to a healthy endpoint, how long after the event it arrived. */
+  delays_ms(): number[]
+  /** Connections that dead endpoints have taken. */
+  hanging(): number
+  /** Deliveries to dead endpoints: not tried to the end yet, and all. */
+  dead(): Promise<{ pending: number; all: number }>
+  [Symbol.dispose](): void
+}
+
+/** @param due how many deliveries are due for each dead endpoint, from before anything else */
+export async function createCrowd(count: { dead: number; due: number; healthy: number }): Promise<Crowd> {
+  const silent = await startRawReceiver((socket) => socket.resume(), { tls: false })
+  const receiver = await startReceiver()
+  const organization_id = newId()
+  const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
+  const { sql } = scope
+  await sql`insert into organizations (id, name) values (${organization_id}, 'Acme')`
+  const dead_ids = await addWebhooks(
+    sql,
+    organization_id,
+    count.dead,
+    `https://127.0.0.1:${silent.port}`,
+    'ticket.deleted',
+  )
+  await addWebhooks(sql, organization_id, count.healthy, receiver.url, 'ticket.created')
+  await addDue(sql, organization_id, dead_ids, count.due)
+  return {
+    scope,
+    receiver,
+    tell: () => emit(scope, { at_ms: Date.now() }),
+    delays_ms: () => receiver.requests.map((request) => request.at.getTime() - Number(request.json().data.at_ms)),
+    hanging: () => silent.sockets.length,
+    async dead() {
+      const [counts] = await sql<{ pending: number; all: number }[]>`
+        select count(*) filter (where status = 'pending') as pending, count(*) as all from deliveries
+        where organization_id = ${organization_id} and event = 'ticket.deleted'`
+      return counts!
+    },
+    [Symbol.dispose]() {
+      silent[Symbol.dispose]()
+      receiver[Symbol.dispose]()
+    },
+  }
+}
+
+/**
+ * The sending side in a process of its own, as in the service: `bun test --parallel` leaves Bun's limit of 256 requests
+ * at once, whatever the environment says.
+ */
+export function startSender(database: TestDatabase, { receiver }: Crowd): Bun.Subprocess {
+  return Bun.spawn([process.execPath, '--no-orphans', path.join(import.meta.dir, 'drain-process.ts')], {
+    env: {
+      ...process.env,
+      NODE_ENV: 'test',
+      DATABASE_URL: database.url,
+      SECRET_KEY: 'a secret key that only tests use',
+      WEBHOOK_ALLOWED_NETWORKS: LOOPBACK_SETTING,
+      WEBHOOK_CA_FILE: receiver.ca_file,
+      BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
+    },
+    stdout: 'inherit',
+    stderr: 'inherit',
+  })
+}
+
+async function addWebhooks(sql: Scope['sql'], organization_id: string, count: number, url: string, event: string) {
+  const ids = Array.from({ length: count }, newId)
+  await sql`
+    insert into webhooks (organization_id, id, url, events)
+    select ${organization_id}::uuid, id, ${url} || '/' || id, array[${event}] from unnest(${ids}::uuid[]) as id`
+  return ids
+}
+
+async function addDue(sql: Scope['sql'], organization_id: string, webhook_ids: string[], count: number) {
+  const event_id = newId()
+  await sql`
+    insert into events (organization_id, id, type, body) values (${organization_id}, ${event_id}, 'ticket.deleted',
+      ${JSON.stringify({ event: 'ticket.deleted', timestamp: '2026-03-04T05:06:07Z', organization_id, data: {} })})`
+  await sql`
+    with added as (
+      insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
+      select ${organization_id}::uuid, gen_random_uuid(), webhook_id, ${event_id}::uuid, 'ticket.deleted', now()
+      from unnest(${webhook_ids}::uuid[]) as webhook_id, generate_series(1, ${count}::integer)
+      returning organization_id, id, webhook_id
+    )
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    select organization_id, id, 'webhook', webhook_id, now() - interval '1 minute' from added`
+  await sql`analyze outbox, deliveries`
+}
