@@ -288,8 +288,8 @@ test.each(FORGERIES)('a report of a stranger who knows %s marks nothing', async 
   const { to = desk.address, quoted, fields } = forge(target)
   const row = await receive(report([{ address: target.contact }], quoted, fields), to)
   expect(row).toMatchObject({ outcome: 'unmatched_bounce', ticket_id: null, message_id: null })
-  expect(await readMessage(sent)).toMatchObject({ email_status: 'sent', email_error: null })
-  expect(await notesOf(sent.ticket_id)).toEqual([])
+  expect(await readMessage(target)).toMatchObject({ email_status: 'sent', email_error: null })
+  expect(await notesOf(target.ticket_id)).toEqual([])
 })
 
 test('the anchors of one organization mark nothing in it when they come to another, and nothing there', async () => {
