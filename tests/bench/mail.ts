@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
 import { freePort, startService, until } from '../support/service'
-import { buildMail, dotStuffed, smtpDialog } from '../support/smtp'
+import { buildMail, dotStuffed, type SmtpDialog, smtpDialog } from '../support/smtp'
 import { cpuOf } from './cpu'
 
 const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 2000)
@@ -81,16 +81,18 @@ rmSync(dir, { recursive: true, force: true })
 process.exit(0)
 
 async function measureSide(side: Side, text: Buffer, count: number, sessions: number) {
-  await send(side.port, text, Math.ceil(count / 10), sessions)
+  const dialogs = await Promise.all(Array.from({ length: sessions }, () => signOn(side.port)))
+  await send(dialogs, text, Math.ceil(count / 10))
   await side.whenFiled?.()
   forgetPeak(side.pid)
   const before = cpuOf(side.pid, dir)
   const started_ms = performance.now()
-  await send(side.port, text, count, sessions)
+  await send(dialogs, text, count)
   const acknowledged_ms = performance.now() - started_ms
   await side.whenFiled?.()
   const filed_ms = performance.now() - started_ms
   const after = cpuOf(side.pid, dir)
+  for (const dialog of dialogs) dialog.destroy()
   return {
     acknowledged_per_s: (count / acknowledged_ms) * 1000,
     filed_per_s: (count / filed_ms) * 1000,
@@ -100,13 +102,17 @@ async function measureSide(side: Side, text: Buffer, count: number, sessions: nu
   }
 }
 
+async function signOn(port: number): Promise<SmtpDialog> {
+  const dialog = await smtpDialog(port)
+  await dialog.read()
+  await dialog.command('EHLO bench.example')
+  return dialog
+}
+
 /** Each session sends its next message when it has the answer to the last one. */
-async function send(port: number, text: Buffer, count: number, sessions: number): Promise<void> {
+async function send(dialogs: SmtpDialog[], text: Buffer, count: number): Promise<void> {
   let left = count
-  const session = async () => {
-    using dialog = await smtpDialog(port)
-    await dialog.read()
-    await dialog.command('EHLO bench.example')
+  const session = async (dialog: SmtpDialog) => {
     while (left-- > 0) {
       for (const line of [`MAIL FROM:<${FROM}>`, `RCPT TO:<${ADDRESS}>`, 'DATA']) await dialog.command(line)
       dialog.write(renew(text))
@@ -114,7 +120,7 @@ async function send(port: number, text: Buffer, count: number, sessions: number)
       if (!reply.startsWith('250')) throw new Error(reply)
     }
   }
-  await Promise.all(Array.from({ length: sessions }, session))
+  await Promise.all(dialogs.map(session))
 }
 
 /** A customer's message as a mail program writes it, as it travels in DATA. */
