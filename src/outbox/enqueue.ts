@@ -1,4 +1,6 @@
 /** Puts work into the outbox, in the transaction of the change that causes it. */
+import { config } from '../config'
+import type { Sql } from '../db/client'
 import { newId } from '../db/columns'
 import type { EVENTS } from '../db/schema'
 import { afterCommit, type Scope } from '../scope'
@@ -57,10 +59,12 @@ export async function insertDeliveries({ sql, organization_id }: Scope, rows: Ne
       select distinct on (event_id) ${organization_id}::uuid, event_id, event, body from given
     ), new_deliveries as (
       insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
-      select ${organization_id}::uuid, id, webhook_id, event_id, event, case when not waits then now() end from given
+      select ${organization_id}::uuid, id, webhook_id, event_id, event, case when not waits then ${firstAttempt(sql)} end
+      from given
     )
     insert into outbox (organization_id, id, kind, lane_id, run_at)
-    select ${organization_id}::uuid, id, 'webhook', webhook_id, case when waits then 'infinity' else now() end from given`
+    select ${organization_id}::uuid, id, 'webhook', webhook_id, case when waits then 'infinity' else ${firstAttempt(sql)} end
+    from given`
 }
 
 /** An outbox row for an email to send (id of the message) or an inbound email to file (id of the ledger row). */
@@ -72,9 +76,14 @@ export async function enqueueWork(
 ): Promise<void> {
   const { sql, organization_id } = scope
   await sql`
-    insert into outbox (organization_id, id, kind, lane_id)
-    values (${organization_id}, ${id}, ${kind}, ${lane_id})`
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'email' ? firstAttempt(sql) : sql`now()`})`
   afterCommit(scope, () => wake(kind))
+}
+
+/** When what is sent is tried first: at once, unless the schedule says otherwise. */
+function firstAttempt(sql: Sql) {
+  return sql`now() + ${config.RETRY_SCHEDULE_SECONDS[0] ?? 0}::float8 * interval '1 second'`
 }
 
 /** By the connection of a transaction: one that writes several events asks once. */
