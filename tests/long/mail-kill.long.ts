@@ -42,7 +42,7 @@ test.skipIf(reason !== undefined)(
         table.push(await look(service, relay, started_ms))
       }
       await sendUntil(relay, MESSAGES)
-      await until('everything that was accepted is filed', async () => (await countPending(service)) === 0, 180_000)
+      await until('everything that was accepted is filed', async () => (await countPending(service)) === 0, 240_000)
       table.push(await look(service, relay, started_ms))
       console.table(table)
       await check(service, relay.acknowledged)
@@ -51,7 +51,7 @@ test.skipIf(reason !== undefined)(
       rmSync(DATA_DIR, { recursive: true, force: true })
     }
   },
-  420_000,
+  480_000,
 )
 
 /** The generator ends when a connection breaks, and is started again with what is left. It goes on after this. */

@@ -1,0 +1,132 @@
+/** A service process under idle connections, large messages and a stop, and what it needs for them. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { type Service, startService, until } from '../support/service'
+import { buildMail, dotStuffed, sendMail, smtpDialog } from '../support/smtp'
+
+const ADDRESS = 'support@desk.example'
+const FROM = 'carla@customer.example'
+const MB = 1024 * 1024
+
+/** Filing has four messages in work at a time, each with its original and its decoded parts. */
+const FILING_LIMIT = 600 * MB
+
+let database: TestDatabase
+let service: Service
+let env: Record<string, string>
+
+beforeAll(async () => {
+  database = await createDatabase()
+  env = {
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a secret key that only tests use',
+    DATA_DIR: path.join(tmpdir(), `mail-load-${crypto.randomUUID()}`),
+  }
+  service = await startService(env)
+  await service.call('POST', '/mailboxes', { address: ADDRESS })
+})
+afterAll(async () => {
+  await service.stop()
+  await database.drop()
+})
+
+test('500 idle connections and 300 messages beside them stay within 60 MB', async () => {
+  await sendMany(100)
+  const before = memoryOf('VmRSS')
+  const idle = await Promise.all(Array.from({ length: 500 }, () => smtpDialog(service.smtp_port)))
+  for (const dialog of idle) expect(await dialog.read()).toStartWith('220')
+  await sendMany(300)
+  const grown = memoryOf('VmRSS') - before
+  console.log(
+    `500 idle connections, 300 messages: ${Math.round(grown / MB)} MB more than ${Math.round(before / MB)} MB`,
+  )
+  expect(grown).toBeLessThan(60 * MB)
+  expect(await idle[499]!.command('NOOP')).toStartWith('250')
+  for (const dialog of idle) dialog.destroy()
+}, 120_000)
+
+test('8 messages of 25 MiB at once are taken and filed in bounded memory', async () => {
+  const content = crypto.getRandomValues(Buffer.alloc(65_536))
+  const attachment = Buffer.concat(Array(285).fill(content))
+  const before = memoryOf('VmHWM')
+  const messages = await Promise.all(
+    Array.from({ length: 8 }, (_, count) =>
+      buildMail({
+        ...{ from: FROM, to: ADDRESS, subject: `Large ${count}`, text: 'See the recording.' },
+        attachments: [{ filename: 'recording.mp4', content: attachment }],
+      }),
+    ),
+  )
+  const results = await Promise.all(
+    messages.map((raw) => sendMail({ port: service.smtp_port, from: FROM, to: ADDRESS, raw })),
+  )
+  expect(results.map(({ code }) => code)).toEqual(Array(8).fill(250))
+  await whenFiled()
+  const { body } = await service.call('GET', '/inbound-messages?per_page=8')
+  expect(body.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(Array(8).fill('ticket'))
+  const size = messages.reduce((sum, { length }) => sum + length, 0)
+  const grown = memoryOf('VmHWM') - before
+  console.log(`8 messages, ${Math.round(size / MB)} MB together: peak grows by ${Math.round(grown / MB)} MB`)
+  expect(size).toBeGreaterThan(190 * MB)
+  expect(grown).toBeLessThan(FILING_LIMIT)
+}, 120_000)
+
+test('SIGTERM in the middle of a message: it is taken to its end, acknowledged, there, and filed by the next start', async () => {
+  const subject = `Stopped ${crypto.randomUUID()}`
+  const text = dotStuffed(await buildMail({ from: FROM, to: ADDRESS, subject, text: 'line\n'.repeat(50_000) }))
+  const dialog = await smtpDialog(service.smtp_port)
+  await dialog.read()
+  for (const line of ['EHLO client.test', `MAIL FROM:<${FROM}>`, `RCPT TO:<${ADDRESS}>`, 'DATA']) {
+    await dialog.command(line)
+  }
+  dialog.write(text.subarray(0, 100_000))
+  const port = service.smtp_port
+  const stopped = service.stop()
+  await until('no new connection is taken', () => refuses(port))
+  dialog.write(text.subarray(100_000))
+  expect(await dialog.read()).toStartWith('250')
+  expect(await stopped).toBe(0)
+
+  service = await startService(env)
+  await whenFiled()
+  const { body } = await service.call('GET', '/inbound-messages?per_page=1')
+  expect(body.data[0]).toMatchObject({ subject, outcome: 'ticket' })
+}, 60_000)
+
+function refuses(port: number): Promise<boolean> {
+  return smtpDialog(port).then(
+    (dialog) => {
+      dialog.destroy()
+      return false
+    },
+    () => true,
+  )
+}
+
+/** Over 10 sessions, and waits until all are filed. */
+async function sendMany(count: number): Promise<void> {
+  let left = count
+  const session = async () => {
+    while (left-- > 0) {
+      const raw = await buildMail({ from: FROM, to: ADDRESS, subject: 'Small', text: 'The printer is on fire.' })
+      expect((await sendMail({ port: service.smtp_port, from: FROM, to: ADDRESS, raw })).code).toBe(250)
+    }
+  }
+  await Promise.all(Array.from({ length: 10 }, session))
+  await whenFiled()
+}
+
+async function whenFiled(): Promise<void> {
+  const isFiled = async () =>
+    (await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')).body.meta.total === 0
+  await until('all mail is filed', isFiled, 90_000)
+}
+
+/** Bytes of the service: resident now (VmRSS) or at the most (VmHWM). Linux only. */
+function memoryOf(what: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${service.process.pid}/status`, 'utf8')
+  return Number(new RegExp(`${what}:\\s*(\\d+)`).exec(status)?.[1]) * 1024
+}
