@@ -223,6 +223,10 @@ const ATTACKS: [string, () => Attack][] = [
     () => ({ Message_ID: `<${known.message_id}.${'0'.repeat(24)}@desk.example>` }),
   ],
   ['our Message-ID with another hash as its own', () => ({ Message_ID: `<${changed(known.ours, 60)}>` })],
+  [
+    'our Message-ID as the second of two of its own',
+    () => ({ Message_ID: [`<${newId()}@x.example>`, `<${known.ours}>`] }),
+  ],
   ["another organization's Message-ID as its own", () => ({ Message_ID: `<${foreign.ours}>` })],
   ...POSES.map(([name, pose]): [string, () => Attack] => [
     name,
