@@ -76,7 +76,8 @@ function toValidationError(error: ValidationError): ApiError {
   if (error.type === 'body' && error.value === undefined) return new ApiError('BAD_REQUEST')
   const order = Object.keys(schema?.properties ?? {})
   const faults = new Map<string, FieldFault>()
-  for (const fault of (error.validator as { Errors(value: unknown): Iterable<RawFault> }).Errors(error.value)) {
+  const found = (error.validator as { Errors(value: unknown): Iterable<RawFault> }).Errors(error.value)
+  for (const fault of inFields(found)) {
     if (faults.size >= 100) break
     if (!faults.has(fault.path)) faults.set(fault.path, toFault(fault, order))
   }
@@ -86,7 +87,24 @@ function toValidationError(error: ValidationError): ApiError {
   return new ApiError(sorted[0]?.code ?? 'VALIDATION_ERROR', { errors }, 422)
 }
 
-type RawFault = { type: ValueErrorType; path: string; value: unknown; schema: unknown }
+type RawFault = {
+  type: ValueErrorType
+  path: string
+  value: unknown
+  schema: unknown
+  /** Of a union: what each of its branches finds. */
+  errors: Iterable<RawFault>[]
+}
+
+/** An object that may also be null is judged by its fields, like one that may not. */
+function* inFields(faults: Iterable<RawFault>): Iterable<RawFault> {
+  for (const fault of faults) {
+    const is_object = typeof fault.value === 'object' && fault.value !== null
+    const branch = ((fault.schema as FieldSchema).anyOf ?? []).findIndex(({ properties }) => properties !== undefined)
+    if (fault.type === ValueErrorType.Union && is_object && branch >= 0) yield* inFields(fault.errors[branch] ?? [])
+    else yield fault
+  }
+}
 
 function toFault({ type, path, value, schema: raw }: RawFault, order: string[]): FieldFault {
   const schema = raw as FieldSchema
