@@ -85,14 +85,17 @@ export function text(options: TextOptions) {
     .Encode((value) => value)
 }
 
+TypeRegistry.Set<TSchema & { enum: string[] }>('Word', (schema, value) => schema.enum.includes(value as string))
+
 /** One of a fixed list of words. Never `t.UnionEnum`: it fills an omitted field with the first word. */
 export function oneOf<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
-  return Type.Unsafe<Words[number]>(
-    Type.Union(
-      words.map((word) => Type.Literal(word)),
-      { type: 'string', enum: [...words], fault: `must be one of ${words.join(', ')}`, ...options },
-    ),
-  )
+  return Type.Unsafe<Words[number]>({
+    [Kind]: 'Word',
+    type: 'string',
+    enum: [...words],
+    fault: `must be one of ${words.join(', ')}`,
+    ...options,
+  })
 }
 
 /** A yes or no of a body: JSON true or false, no strings. */
@@ -147,13 +150,21 @@ export const Instant = Type.String({
   description: 'UTC, whole seconds',
   examples: ['2026-01-31T09:00:00Z'],
 })
+/** What people call a ticket. */
+export const TicketCode = Type.String({
+  description: "The company's prefix, else the organization's, and a number",
+  examples: ['ACME-42'],
+})
 /** A day on the wire. */
 export const Day = Type.String({
   format: 'date',
   pattern: '^\\d{4}-\\d\\d-\\d\\d$',
+  description: 'A day, YYYY-MM-DD',
   examples: ['2026-01-31'],
 })
-export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** May also be null; `description` says what the field is, where the schema is shared. */
+export const orNull = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
+  Type.Union([{ ...schema, ...options }, Type.Null()])
 
 FormatRegistry.Set('uuid', (value) => UUID.test(value))
 FormatRegistry.Set('date-time', (value) => isInstant(value))

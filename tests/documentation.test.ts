@@ -8,7 +8,15 @@ import { ERRORS } from '../src/errors'
 import { api, startApi, stopApi } from './support/api'
 import { answerChecker } from './support/openapi'
 
-type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[] }
+type Schema = {
+  type?: string
+  description?: string
+  format?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+}
 type Parameter = { name?: string; in?: string; schema?: Schema; $ref?: string }
 type Operation = {
   summary: string
@@ -135,6 +143,24 @@ describe('the document', () => {
     }
   })
 
+  test('says of every field of an answer what it is, where its name or type does not', () => {
+    const TELLING = new Set(['data', 'meta', 'name', 'email', 'subject', 'sender', 'ticket', 'user', 'company'])
+    const silent = operations().flatMap(({ operationId, responses }) =>
+      Object.entries(responses)
+        .filter(([status]) => status.startsWith('2'))
+        .flatMap(([, { content }]) => Object.values(content ?? {}))
+        .flatMap(({ schema = {} }) => fieldsOf(schema))
+        .filter(({ name, field }) => !TELLING.has(name) && !field.description && !field.format)
+        .map(({ name }) => `${operationId}: ${name}`),
+    )
+    expect(silent).toEqual([])
+    const { data } =
+      document.paths['/api/v1/inbound-messages']!.post!.responses['201']!.content!['application/json']!.schema
+        .properties!
+    expect(data!.properties!.outcome!.description).toStartWith('`pending`: not filed yet')
+    expect(data!.properties!.id!.description).toStartWith('Null: a dry run')
+  })
+
   test('has what every operation answers when it succeeds', () => {
     for (const { operationId, responses } of operations()) {
       const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
@@ -184,7 +210,7 @@ describe('the document', () => {
   test('lets a word of a list be null where it may be', () => {
     const ledger = document.paths['/api/v1/inbound-messages']!.get!.responses['200']!
     expect(JSON.stringify(ledger)).toContain(
-      '{"type":["string","null"],"enum":["in_reply_to","references","reply_tag","subject_code","new",null]}',
+      '{"type":["string","null"],"enum":["in_reply_to","references","reply_tag","subject_code","new",null]',
     )
   })
 
@@ -286,6 +312,13 @@ describe('the page', () => {
 
 function get(path: string): Promise<Response> {
   return api().handle(new Request(`http://localhost${path}`))
+}
+
+/** All fields of a schema, and of what is in it. */
+function fieldsOf(schema: Schema): { name: string; field: Schema }[] {
+  const own = Object.entries(schema.properties ?? {}).map(([name, field]) => ({ name, field }))
+  const inner = [...own.map(({ field }) => field), ...(schema.items ? [schema.items] : []), ...(schema.anyOf ?? [])]
+  return [...own, ...inner.flatMap(fieldsOf)]
 }
 
 function operations() {

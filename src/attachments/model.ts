@@ -3,8 +3,8 @@ import { Uuid } from '../model'
 
 export const Attachment = Type.Object({
   id: Uuid,
-  filename: Type.String(),
-  content_type: Type.String({ description: 'Media type' }),
+  filename: Type.String({ description: 'Without path and control characters' }),
+  content_type: Type.String({ description: 'Media type, as given when it was uploaded or sent' }),
   size: Type.Integer({ description: 'Bytes' }),
   url: Type.String({ format: 'uri', description: 'Where the bytes are; works for an hour without a token' }),
 })

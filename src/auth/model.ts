@@ -7,27 +7,34 @@ export const Credentials = body({
   password: Type.String({ fault: 'must be text' }),
 })
 
+const accessToken = Type.String({ description: 'JWT for the Authorization header' })
+const tokenType = Type.Literal('bearer', { description: 'How to send it: `Authorization: Bearer <access_token>`' })
+const expiresIn = Type.Integer({ description: 'Seconds until the access token expires' })
+
 export const Tokens = Type.Object({
-  access_token: Type.String({ description: 'JWT for the Authorization header' }),
+  access_token: accessToken,
   refresh_token: Type.String({ description: 'For POST /auth/refresh, 7 days' }),
-  token_type: Type.Literal('bearer'),
-  expires_in: Type.Integer({ description: 'Seconds until the access token expires' }),
+  token_type: tokenType,
+  expires_in: expiresIn,
   user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
 })
 
 export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
 
 export const AccessToken = Type.Object({
-  access_token: Type.String(),
-  token_type: Type.Literal('bearer'),
-  expires_in: Type.Integer(),
+  access_token: accessToken,
+  token_type: tokenType,
+  expires_in: expiresIn,
 })
 
 export const Me = Type.Object({
   id: Uuid,
   email: Type.String(),
   name: Type.String(),
-  organizations: Type.Array(Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES) })),
+  organizations: Type.Array(
+    Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES, { description: 'In this organization' }) }),
+    { description: 'Oldest membership first: the first one is meant when a request names none' },
+  ),
 })
 export type Me = typeof Me.static
 

@@ -24,13 +24,17 @@ const notes = text({ max: 10_000, trim: false })
 export const Company = Type.Object({
   id: Uuid,
   name: Type.String(),
-  domains: Type.Array(Type.String()),
-  hourly_rate: orNull(Type.Number()),
-  currency: Type.String(),
-  ticket_prefix: orNull(Type.String()),
-  notes: orNull(Type.String()),
-  contact_count: Type.Integer(),
-  ticket_count: Type.Integer(),
+  domains: Type.Array(Type.String(), {
+    description: 'New contacts with an email at one of them, or below, are linked to the company',
+  }),
+  hourly_rate: orNull(
+    Type.Number({ description: "Of time on its tickets; null: the user's, else the organization's" }),
+  ),
+  currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
+  ticket_prefix: orNull(Type.String({ description: "Of its tickets' codes; null: the organization's" })),
+  notes: orNull(Type.String({ description: 'For the team only' })),
+  contact_count: Type.Integer({ description: 'Contacts that are linked now' }),
+  ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -43,8 +47,8 @@ export const CompanyWithDetails = Type.Composite([
     contacts: Type.Array(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() }), {
       description: 'Newest first, at most 1,000; `GET /contacts?company_id=` has them all',
     }),
-    recent_tickets: Type.Array(RecentTicket),
-    total_tickets: Type.Integer(),
+    recent_tickets: Type.Array(RecentTicket, { description: 'The newest 10' }),
+    total_tickets: Type.Integer({ description: 'Without deleted tickets' }),
     total_time_minutes: Type.Integer({ description: 'With the time that was logged on deleted tickets' }),
   }),
 ])

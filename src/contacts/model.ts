@@ -10,6 +10,7 @@ import {
   query,
   queryId,
   queryText,
+  TicketCode,
   text,
   Uuid,
 } from '../model'
@@ -29,21 +30,24 @@ export const Contact = Type.Object({
   id: Uuid,
   name: Type.String(),
   email: Type.String(),
-  phone: orNull(Type.String()),
-  company: orNull(Type.Object({ id: Uuid, name: Type.String() })),
-  notes: orNull(Type.String()),
-  ticket_count: Type.Integer(),
+  phone: orNull(Type.String({ description: 'As given' })),
+  company: orNull(Type.Object({ id: Uuid, name: Type.String() }, { description: 'Null: linked to none' })),
+  notes: orNull(Type.String({ description: 'For the team only' })),
+  ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
   created_at: Instant,
   updated_at: Instant,
 })
 export type Contact = typeof Contact.static
 
-export const RecentTicket = Type.Object({ id: Uuid, code: Type.String(), subject: Type.String() })
+export const RecentTicket = Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() })
 
 /** The single contact's answer, and the `data` of its events. */
 export const ContactWithTickets = Type.Composite([
   Contact,
-  Type.Object({ recent_tickets: Type.Array(RecentTicket), total_tickets: Type.Integer() }),
+  Type.Object({
+    recent_tickets: Type.Array(RecentTicket, { description: 'The newest 10' }),
+    total_tickets: Type.Integer({ description: 'Without deleted tickets' }),
+  }),
 ])
 export type ContactWithTickets = typeof ContactWithTickets.static
 

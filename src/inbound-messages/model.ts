@@ -2,18 +2,35 @@ import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
 import { Instant, oneOf, orNull, Paging, query, queryFlag, queryId, queryValue, queryWord, Uuid } from '../model'
 
+const OUTCOMES =
+  '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: marked the message that it is about; ' +
+  '`unmatched_bounce`: is about none; `duplicate`: was there already; `own`: sent by this service; ' +
+  '`unparsed`: became a ticket with the original attached'
+
 export const InboundMessage = Type.Object({
-  id: orNull(Uuid),
-  mailbox: orNull(Type.Object({ id: orNull(Uuid), address: Type.String() })),
+  id: orNull(Uuid, { description: 'Null: a dry run, of which nothing is stored' }),
+  mailbox: orNull(
+    Type.Object({
+      id: orNull(Uuid, { description: 'Null once the mailbox is deleted' }),
+      address: Type.String({ description: 'The mailbox as it was called then' }),
+    }),
+    { description: 'Which one received it' },
+  ),
   email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
-  from: orNull(Type.Object({ name: orNull(Type.String()), email: orNull(Type.String()) })),
-  subject: orNull(Type.String()),
+  from: orNull(
+    Type.Object({
+      name: orNull(Type.String({ description: 'The display name' })),
+      email: orNull(Type.String({ description: 'Null: there is no usable address' })),
+    }),
+    { description: 'The sender; null while pending' },
+  ),
+  subject: orNull(Type.String({ description: 'As sent; null while pending, or without one' })),
   size: Type.Integer({ description: 'Bytes of the original' }),
   received_at: Instant,
-  outcome: oneOf(INBOUND_OUTCOMES),
-  rule: orNull(oneOf(THREADING_RULES)),
-  ticket_id: orNull(Uuid),
-  message_id: orNull(Uuid),
+  outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
+  rule: orNull(oneOf(THREADING_RULES), { description: 'What led to the ticket; `new`: nothing did, so one was made' }),
+  ticket_id: orNull(Uuid, { description: 'The ticket that it became or joined' }),
+  message_id: orNull(Uuid, { description: 'The message that it became; of a bounce the one that it is about' }),
 })
 export type InboundMessage = typeof InboundMessage.static
 

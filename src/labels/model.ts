@@ -12,22 +12,22 @@ const description = text({ max: 500 })
 export const Label = Type.Object({
   id: Uuid,
   name: Type.String(),
-  color: Type.String(),
-  description: orNull(Type.String()),
-  ticket_count: Type.Integer(),
+  color: Type.String({ description: 'Hex colour code #RRGGBB' }),
+  description: orNull(Type.String({ description: 'What the label is for' })),
+  ticket_count: Type.Integer({ description: 'Tickets that carry it, without deleted ones' }),
   created_at: Instant,
 })
 export type Label = typeof Label.static
 
+const inStatus = Type.Integer({ description: 'Tickets in this status, without deleted ones' })
+
 export const LabelWithUsage = Type.Composite([
   Label,
   Type.Object({
-    usage: Type.Object({
-      open: Type.Integer(),
-      pending: Type.Integer(),
-      resolved: Type.Integer(),
-      closed: Type.Integer(),
-    }),
+    usage: Type.Object(
+      { open: inStatus, pending: inStatus, resolved: inStatus, closed: inStatus },
+      { description: 'Tickets that carry it, by status' },
+    ),
   }),
 ])
 export type LabelWithUsage = typeof LabelWithUsage.static

@@ -57,24 +57,29 @@ const verp = flag({
 
 export const Mailbox = Type.Object({
   id: Uuid,
-  address: Type.String(),
-  name: orNull(Type.String()),
-  active: Type.Boolean(),
-  is_default: Type.Boolean(),
+  address: Type.String({ description: 'Where it receives and what it sends as' }),
+  name: orNull(Type.String({ description: "Shown as the sender; null: the organization's" })),
+  active: Type.Boolean({ description: 'Whether it receives and sends' }),
+  is_default: Type.Boolean({
+    description: 'Sends where no mailbox received the conversation, or that one cannot send',
+  }),
   plus_addressing: Type.Boolean({ description: 'Whether replies are asked for at a signed +tag of the address' }),
   smtp: orNull(
     Type.Object({
-      host: Type.String(),
-      port: Type.Integer(),
-      security: oneOf(SMTP_SECURITIES),
-      username: orNull(Type.String()),
+      host: Type.String({ description: 'Name or address of the server' }),
+      port: Type.Integer({ description: 'Such as 587' }),
+      security: oneOf(SMTP_SECURITIES, {
+        description: '`starttls` never falls back to plain text; certificates are verified',
+      }),
+      username: orNull(Type.String({ description: 'Null: without signing in' })),
     }),
+    { description: 'The server that sends; null: the mailbox only receives' },
   ),
   dkim: orNull(
     Type.Object(
       {
-        domain: Type.String(),
-        selector: Type.String(),
+        domain: Type.String({ description: 'Who signs' }),
+        selector: Type.String({ description: 'Which of its keys' }),
         dns_record: orNull(
           Type.Object(
             {
@@ -129,8 +134,8 @@ export const MailboxChanges = body({
 export type MailboxChanges = typeof MailboxChanges.static
 
 export const MailboxTest = Type.Object({
-  ok: Type.Boolean(),
-  error: orNull(Type.String()),
-  response_time_ms: Type.Integer(),
+  ok: Type.Boolean({ description: 'Whether the server could be reached and signed in to' }),
+  error: orNull(Type.String({ description: 'Why not' })),
+  response_time_ms: Type.Integer({ description: 'Until the answer or the error' }),
 })
 export type MailboxTest = typeof MailboxTest.static

@@ -5,24 +5,40 @@ import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../db/sc
 import { body, flag, IdsInput, Instant, oneOf, optional, orNull, Paging, query, queryFlag, text, Uuid } from '../model'
 import { isBlank } from './body'
 
+const BODY_HTML =
+  'Safe to put in a page as it is: runs nothing, loads nothing from elsewhere and covers nothing around it. Images ' +
+  'among the attachments are shown; the address of any other is in `data-src`, so that the sender does not learn ' +
+  'that the message is read: copy it to `src` to show the image'
+
 export const Message = Type.Object({
   id: Uuid,
   body: Type.String({ description: 'As given; plain text or HTML' }),
-  body_html: Type.String({ description: 'Safe to put in a page' }),
-  reply_text: orNull(Type.String({ description: 'The new part of an inbound email' })),
-  is_internal: Type.Boolean(),
-  direction: orNull(oneOf(MESSAGE_DIRECTIONS)),
-  sender: Type.Object({ name: Type.String(), email: orNull(Type.String()) }),
-  attachments: Type.Array(Attachment),
-  email_sent: Type.Boolean(),
-  email_status: oneOf(EMAIL_STATUSES),
-  email_error: orNull(Type.String()),
+  body_html: Type.String({ description: BODY_HTML }),
+  reply_text: orNull(
+    Type.String({ description: 'The new part of an inbound email, as text without quoted history and signature' }),
+  ),
+  is_internal: Type.Boolean({ description: 'A note for the team only, which never sends email' }),
+  direction: orNull(oneOf(MESSAGE_DIRECTIONS), {
+    description: '`inbound`: from the customer; `outbound`: from the team; null: an internal note',
+  }),
+  sender: Type.Object({ name: Type.String(), email: orNull(Type.String({ description: 'Null: the service itself' })) }),
+  attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
+  email_sent: Type.Boolean({ description: 'Whether the server of a recipient took it' }),
+  email_status: oneOf(EMAIL_STATUSES, {
+    description: '`none`: not by email; `queued`: tried again by itself; `sent` when one recipient took it',
+  }),
+  email_error: orNull(Type.String({ description: 'What a server last said against it' })),
   email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
   email_recipients: Type.Array(
-    Type.Object({ email: Type.String(), status: oneOf(RECIPIENT_STATUSES), error: orNull(Type.String()) }),
+    Type.Object({
+      email: Type.String(),
+      status: oneOf(RECIPIENT_STATUSES, { description: 'Of this recipient alone' }),
+      error: orNull(Type.String({ description: 'What the server said against it' })),
+    }),
+    { description: 'Whom an outbound email goes to' },
   ),
-  cc: Type.Array(Type.String()),
-  auto_reply: Type.Boolean(),
+  cc: Type.Array(Type.String(), { description: 'Addresses in Cc' }),
+  auto_reply: Type.Boolean({ description: 'Written by a machine; does not reopen the ticket' }),
   created_at: Instant,
 })
 export type Message = typeof Message.static

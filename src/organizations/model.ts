@@ -6,8 +6,8 @@ export const Organization = Type.Object({
   id: Uuid,
   name: Type.String(),
   ticket_prefix: Type.String({ description: 'Of the codes of tickets whose company has none of its own' }),
-  hourly_rate: orNull(Type.Number()),
-  currency: Type.String(),
+  hourly_rate: orNull(Type.Number({ description: 'Of time when neither company nor user has a rate' })),
+  currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
   reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
 })
 export type Organization = typeof Organization.static

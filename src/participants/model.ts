@@ -4,9 +4,9 @@ import { body, optional, orNull, text, Uuid } from '../model'
 
 export const Participant = Type.Object({
   id: Uuid,
-  name: orNull(Type.String()),
+  name: orNull(Type.String({ description: 'Null: not known' })),
   email: Type.String(),
-  contact_id: orNull(Uuid),
+  contact_id: orNull(Uuid, { description: 'The contact with this email, if any' }),
   confirmed: Type.Boolean({ description: 'Only confirmed participants get public replies' }),
 })
 export type Participant = typeof Participant.static

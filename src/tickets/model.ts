@@ -17,6 +17,7 @@ import {
   queryInstant,
   queryText,
   queryWord,
+  TicketCode,
   text,
   Uuid,
 } from '../model'
@@ -32,14 +33,19 @@ const priority = oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })
 /** A ticket in lists, in the answers of writes and in events. */
 export const Ticket = Type.Object({
   id: Uuid,
-  code: Type.String({ description: 'Prefix of the organization and number', examples: ['ACME-42'] }),
+  code: TicketCode,
   subject: Type.String(),
-  status: oneOf(TICKET_STATUSES),
-  priority: oneOf(TICKET_PRIORITIES),
-  contact: orNull(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() })),
-  company: orNull(Type.Object({ id: Uuid, name: Type.String() })),
-  assignee: orNull(Type.Object({ id: Uuid, name: Type.String() })),
-  labels: Type.Array(Type.Object({ id: Uuid, name: Type.String(), color: Type.String() })),
+  status: oneOf(TICKET_STATUSES, { description: 'From closed only to open, from resolved not to pending' }),
+  priority: oneOf(TICKET_PRIORITIES, { description: 'Of the work; `normal` when none is given' }),
+  contact: orNull(Type.Object({ id: Uuid, name: Type.String(), email: Type.String() }), {
+    description: 'Who submitted it; null once the contact is deleted',
+  }),
+  company: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: "The contact's" }),
+  assignee: orNull(Type.Object({ id: Uuid, name: Type.String() }), { description: 'Who works on it' }),
+  labels: Type.Array(
+    Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
+    { description: 'By name' },
+  ),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -47,7 +53,10 @@ export type Ticket = typeof Ticket.static
 
 export const TicketWithMessages = Type.Composite([
   Ticket,
-  Type.Object({ messages: Type.Array(Message), time_entries: Type.Array(TicketTimeEntry) }),
+  Type.Object({
+    messages: Type.Array(Message, { description: 'Oldest first, with internal notes' }),
+    time_entries: Type.Array(TicketTimeEntry, { description: 'The latest day first' }),
+  }),
 ])
 export type TicketWithMessages = typeof TicketWithMessages.static
 
@@ -97,9 +106,18 @@ export const ActivityPage = query(Paging)
 /** An entry of the timeline; the types and their data are in `tickets/activity.ts`. */
 export const Activity = Type.Object({
   id: Uuid,
-  type: Type.String(),
-  actor: Type.Object({ type: oneOf(ACTOR_TYPES), id: orNull(Uuid), name: orNull(Type.String()) }),
-  data: Type.Record(Type.String(), Type.Unknown()),
+  type: Type.String({ description: 'What happened', examples: ['changed'] }),
+  actor: Type.Object(
+    {
+      type: oneOf(ACTOR_TYPES, { description: '`system`: the service itself' }),
+      id: orNull(Uuid, { description: 'Of the user or contact' }),
+      name: orNull(Type.String({ description: 'At that time' })),
+    },
+    { description: 'Who did it' },
+  ),
+  data: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'By type, such as `field`, `from` and `to` of a change',
+  }),
   created_at: Instant,
 })
 export type Activity = typeof Activity.static

@@ -14,6 +14,7 @@ import {
   queryFlag,
   queryId,
   queryWord,
+  TicketCode,
   text,
   Uuid,
   unchecked,
@@ -29,18 +30,20 @@ const duration_minutes = Type.Integer({
 const description = text({ max: 10_000, trim: false })
 const date = Type.String({ format: 'date', fault: 'must be a date, such as 2026-01-31' })
 
-const TicketRef = Type.Object({ id: Uuid, code: Type.String(), subject: Type.String() })
+const TicketRef = Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() })
 const NameRef = Type.Object({ id: Uuid, name: Type.String() })
+
+const currency = Type.String({ description: 'ISO 4217 code' })
 
 export const TimeEntry = Type.Object({
   id: Uuid,
   ticket: TicketRef,
   user: NameRef,
-  duration_minutes: Type.Integer(),
-  description: orNull(Type.String()),
-  billable: Type.Boolean(),
-  rate: orNull(Type.Number()),
-  currency: Type.String(),
+  duration_minutes: Type.Integer({ description: 'Whole minutes of work' }),
+  description: orNull(Type.String({ description: 'What was done' })),
+  billable: Type.Boolean({ description: 'Whether its amount counts in totals' }),
+  rate: orNull(Type.Number({ description: 'Of an hour; null: none is set anywhere' })),
+  currency,
   amount: orNull(Type.Number({ description: '(duration_minutes / 60) * rate, rounded half-up to 2 places' })),
   date: Day,
   created_at: Instant,
@@ -85,11 +88,17 @@ export const TimeEntryFilter = query({
 })
 export type TimeEntryFilter = typeof TimeEntryFilter.static
 
-const Totals = Type.Object({
-  duration_minutes: Type.Integer(),
-  billable_amount: orNull(Type.Number({ description: 'Null when the billable amounts have several currencies' })),
-  by_currency: Type.Array(Type.Object({ currency: Type.String(), billable_amount: Type.Number() })),
-})
+const Totals = Type.Object(
+  {
+    duration_minutes: Type.Integer({ description: 'Whole minutes of work' }),
+    billable_amount: orNull(Type.Number({ description: 'Null when the billable amounts have several currencies' })),
+    by_currency: Type.Array(
+      Type.Object({ currency, billable_amount: Type.Number({ description: 'In this currency' }) }),
+      { description: 'The billable amount for each currency' },
+    ),
+  },
+  { description: 'Of all pages' },
+)
 export type Totals = typeof Totals.static
 
 export const TimeEntryPage = unchecked(
@@ -115,10 +124,10 @@ export const SummaryItem = Type.Object({
   user: optional(NameRef),
   ticket: optional(TicketRef),
   day: optional(Day),
-  total_minutes: Type.Integer(),
-  billable_minutes: Type.Integer(),
+  total_minutes: Type.Integer({ description: 'Of all entries' }),
+  billable_minutes: Type.Integer({ description: 'Of the billable entries' }),
   total_amount: Type.Number({ description: 'Of the billable entries' }),
-  currency: Type.String(),
+  currency,
 })
 export type SummaryItem = typeof SummaryItem.static
 

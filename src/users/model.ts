@@ -13,10 +13,12 @@ export const User = Type.Object({
   id: Uuid,
   email: Type.String(),
   name: Type.String(),
-  role: oneOf(ROLES),
-  hourly_rate: orNull(Type.Number()),
+  role: oneOf(ROLES, { description: 'In this organization; `admin` may also manage users, mailboxes and settings' }),
+  hourly_rate: orNull(
+    Type.Number({ description: "Of time on tickets whose company has none; null: the organization's" }),
+  ),
   currency: orNull(Type.String({ description: "Null: the organization's" })),
-  active: Type.Boolean(),
+  active: Type.Boolean({ description: 'Whether the user may sign in' }),
   created_at: Instant,
 })
 export type User = typeof User.static

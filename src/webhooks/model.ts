@@ -29,11 +29,11 @@ const active = flag({ description: 'Default true. Setting it enables a failed we
 
 export const Webhook = Type.Object({
   id: Uuid,
-  url: Type.String(),
-  events: Type.Array(oneOf(EVENTS)),
-  active: Type.Boolean(),
+  url: Type.String({ description: 'Where deliveries are posted' }),
+  events: Type.Array(oneOf(EVENTS), { description: 'What is delivered' }),
+  active: Type.Boolean({ description: 'Whether events are queued; stays true when the webhook fails' }),
   status: oneOf(WEBHOOK_STATUSES, { description: 'failed: a delivery used up its attempts; deliveries wait' }),
-  has_secret: Type.Boolean(),
+  has_secret: Type.Boolean({ description: 'Whether deliveries are signed' }),
   failure_count: Type.Integer({ description: 'Deliveries that used up their attempts since the last success' }),
   created_at: Instant,
   updated_at: Instant,
@@ -53,24 +53,27 @@ export type WebhookChanges = typeof WebhookChanges.static
 
 export const Delivery = Type.Object({
   id: Uuid,
-  event: oneOf(EVENTS),
-  status: oneOf(DELIVERY_STATUSES),
+  event: oneOf(EVENTS, { description: 'What it tells of' }),
+  status: oneOf(DELIVERY_STATUSES, {
+    description:
+      '`pending`: not tried yet; `failed`: all attempts used; `cancelled`: the webhook was deleted or switched off',
+  }),
   response_code: orNull(Type.Integer({ description: 'Of the last attempt' })),
-  response_time_ms: orNull(Type.Integer()),
-  attempts: Type.Integer(),
-  next_attempt_at: orNull(Instant),
+  response_time_ms: orNull(Type.Integer({ description: 'Of the last attempt' })),
+  attempts: Type.Integer({ description: 'How often it was tried' }),
+  next_attempt_at: orNull(Instant, { description: 'When it is tried again, at the earliest' }),
   error: orNull(Type.String({ description: 'Why the last attempt failed' })),
   created_at: Instant,
 })
 export type Delivery = typeof Delivery.static
 
 export const DeliveryAttempt = Type.Object({
-  attempt: Type.Integer(),
+  attempt: Type.Integer({ description: 'From 1' }),
   started_at: Instant,
-  response_code: orNull(Type.Integer()),
-  response_time_ms: Type.Integer(),
-  error: orNull(Type.String()),
-  response_head: orNull(Type.String()),
+  response_code: orNull(Type.Integer({ description: 'HTTP status; null: there was no answer' })),
+  response_time_ms: Type.Integer({ description: 'Until the answer or the error' }),
+  error: orNull(Type.String({ description: 'Why it failed' })),
+  response_head: orNull(Type.String({ description: 'The first 4 KiB of the answer' })),
 })
 
 export const DeliveryDetail = Type.Composite([
