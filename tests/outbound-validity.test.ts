@@ -198,7 +198,7 @@ test('every message is valid on the wire, and two readers find in it what was me
 /** What a reader has to find. Bodies are compared by their lines. */
 function expectedOf(texts: Texts, index: number) {
   const { text, html, references = [] } = replyOf(texts, index)
-  const filename = cleanName(texts.filename) || 'attachment'
+  const filename = cleanName(texts.filename).replaceAll('*', '_') || 'attachment'
   const name = cleanName(texts.name)
   return {
     subject: replySubject(texts.subject, 'ACME-1'),
@@ -270,18 +270,11 @@ function linesOf(text: string): string[] {
   return text.replace(/\s+$/, '').split(/\r\n|\r|\n/)
 }
 
-/**
- * Without what Python 3.11 reads wrongly: it keeps the space between the encoded words of a name (cpython#92081), and
- * ends a file name that is a token at a `*`.
- */
+/** Python 3.11 keeps the space between the encoded words of a name (cpython#92081). */
 function forPython(read: Read): Read {
   const unspaced = (people: string[][]) => people.map(([name, address]) => [name!.replaceAll(' ', ''), address!])
-  const files = read.files.map(([name, type]) => [TOKEN.test(name!) ? name!.replace(/\*.*/, '') : name!, type!])
-  return { ...read, from: unspaced(read.from), to: unspaced(read.to), files }
+  return { ...read, from: unspaced(read.from), to: unspaced(read.to) }
 }
-
-/** Goes without quotes. */
-const TOKEN = /^(?!-)[^\s"'\\;:/=(),<>@[\]?\u007f-\uffff]{0,74}$/
 
 function differencesOf(reader: string, seen: Read, expected: Read): string[] {
   const keys = Object.keys(expected) as (keyof Read)[]

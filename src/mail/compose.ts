@@ -191,6 +191,11 @@ function label(name: string): string {
   return oneLine(name).replaceAll('=?', '= ?')
 }
 
+/** The library sends `*` without quotes, and Python's parser ends on that. Windows has no such names either. */
+function fileName(name: string): string {
+  return label(name).replaceAll('*', '_') || 'attachment'
+}
+
 /** A text as it stands in a header: encoded (RFC 2047) when it is not ASCII, cannot be folded or looks encoded. */
 function headerText(text: string): string {
   const is_plain = /^[ -~]*$/.test(text) && !text.includes('=?')
@@ -208,7 +213,7 @@ function attachmentOf({ filename, content_type, content, content_id, inline }: M
   const usable = MEDIA_TYPE.test(content_type) && !CONTAINER_TYPE.test(content_type)
   const cid = content_id && isMessageId(content_id) ? content_id : undefined
   return {
-    filename: label(filename) || 'attachment',
+    filename: fileName(filename),
     contentType: usable ? content_type : 'application/octet-stream',
     // Else a stream of text is sent as text: line ends of the file would change.
     contentTransferEncoding: 'base64' as const,

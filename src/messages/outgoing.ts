@@ -1,9 +1,10 @@
 /** From which mailbox and to whom a public message goes (decisions.md sections 5 and 7). */
+import { domainsOf } from '../companies/domains'
 import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { OutgoingEmail, Recipient } from './draft'
 
-/** An email as planned: `domain` is the mailbox's, for the Message-ID. */
+/** An email as planned: `domain` is the mailbox's in ASCII, for the Message-ID. */
 export type EmailPlan = OutgoingEmail & { domain: string }
 
 /**
@@ -31,7 +32,8 @@ export async function planEmail(
     excluded.add(email.toLowerCase())
     recipients.push({ kind: 'cc', name, email })
   }
-  return { mailbox_id: mailbox.id, domain: mailbox.address.slice(mailbox.address.lastIndexOf('@') + 1), recipients }
+  const [domain = ''] = domainsOf(mailbox.address)
+  return { mailbox_id: mailbox.id, domain, recipients }
 }
 
 /** The mailbox that received the conversation when it can send, else the default one when that can. */
