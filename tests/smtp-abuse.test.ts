@@ -272,6 +272,21 @@ describe('floods', () => {
     await expectService(server.port)
   })
 
+  test('of lines that begin with a dot reach the store in pieces worth a write', async () => {
+    const sizes: number[] = []
+    const server = await start({
+      store: async (_envelope, raw) => {
+        for await (const piece of raw) sizes.push(piece.length)
+        return { queue_id: 'dots' }
+      },
+    })
+    using dialog = await startData(server.port)
+    dialog.write(`${'..\r\n'.repeat(50_000)}.\r\n`)
+    expect(await dialog.read()).toStartWith('250')
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(150_000)
+    expect(sizes.length).toBeLessThanOrEqual(3)
+  })
+
   test('a client that talks before the greeting is sent away', async () => {
     const server = await start()
     const { greeting } = await begin(server.port, 'EHLO client.test\r\n')

@@ -1,5 +1,5 @@
 /** The message of a DATA command while it arrives, and its envelope. */
-import { PassThrough, type Readable } from 'node:stream'
+import { type Readable, Transform } from 'node:stream'
 import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
 
 /** A mailbox that a message is for. */
@@ -25,15 +25,15 @@ export type Envelope = {
 /** The message was cut off by its sender or by the size limit. */
 export class IncompleteError extends Error {}
 
+/** The library cuts at every dot that it removes: whoever writes the message gets pieces of this size instead. */
+const PIECE_BYTES = 65_536
+
 /**
  * The message without dot-stuffing, in the sender's pace. Errors when the client leaves or the message grows too large.
  * When the reader stops, the rest is read and dropped, so that the client gets its reply and the session goes on.
  */
 export function readMessage(stream: SMTPServerDataStream): Readable {
-  const raw = new PassThrough()
-  stream.on('data', () => {
-    if (stream.sizeExceeded) raw.destroy(new IncompleteError('message too large'))
-  })
+  const raw = gather(() => stream.sizeExceeded)
   stream.on('error', () => raw.destroy(new IncompleteError('client left before the end of the message')))
   // Whoever reads `raw` also gets its error; this listener only keeps an unread one from ending the process.
   raw.on('error', () => {})
@@ -43,6 +43,30 @@ export function readMessage(stream: SMTPServerDataStream): Readable {
   })
   stream.pipe(raw)
   return raw
+}
+
+function gather(isTooLarge: () => boolean): Transform {
+  let chunks: Buffer[] = []
+  let size = 0
+  const take = () => {
+    const piece = Buffer.concat(chunks, size)
+    chunks = []
+    size = 0
+    return piece
+  }
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      if (isTooLarge()) return done(new IncompleteError('message too large'))
+      chunks.push(chunk)
+      size += chunk.length
+      if (size < PIECE_BYTES) done()
+      else done(null, take())
+    },
+    flush(done) {
+      if (isTooLarge()) done(new IncompleteError('message too large'))
+      else done(null, take())
+    },
+  })
 }
 
 /** @param recipients the mailboxes by the addresses that were accepted, in lower case */

@@ -44,7 +44,7 @@ export type SmtpServerOptions = {
   proxy_header_ms?: number
   /** Commands of a session for each of its messages, 1000 unless told; one more is answered 421. */
   max_commands?: number
-  /** Complete messages whose `store` has not resolved, 100 unless told; at more, new ones are answered 451. */
+  /** Complete messages whose `store` has not resolved, 250 unless told; at more, new ones are answered 451. */
   max_storing?: number
   /** How long the lookup of a recipient may take until it is answered 451; 30,000 unless told. */
   lookup_timeout_ms?: number
@@ -94,7 +94,7 @@ type Session = {
  * @throws the error of the socket, such as `EADDRINUSE`
  */
 export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpListener> {
-  const { max_clients = 1000, max_clients_per_address = 50, max_storing = 100, max_commands = 1000 } = options
+  const { max_clients = 1000, max_clients_per_address = 50, max_storing = 250, max_commands = 1000 } = options
   const { session_deadline_ms = 600_000, socket_timeout_ms = 300_000, lookup_timeout_ms = 30_000 } = options
   const { proxies = [], proxy_header_ms = 5_000, log } = options
   const sessions = new Map<string, Session>()
