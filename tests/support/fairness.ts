@@ -24,20 +24,17 @@ export type Crowd = {
 
 /** @param due how many deliveries are due for each dead endpoint, from before anything else */
 export async function createCrowd(count: { dead: number; due: number; healthy: number }): Promise<Crowd> {
-  const silent = await startRawReceiver((socket) => socket.resume(), { tls: false })
+  const silent = await startRawReceiver((socket) => socket.resume(), { tls: false, address: '0.0.0.0' })
   const receiver = await startReceiver()
   const organization_id = newId()
   const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
   const { sql } = scope
   await sql`insert into organizations (id, name) values (${organization_id}, 'Acme')`
-  const dead_ids = await addWebhooks(
-    sql,
-    organization_id,
-    count.dead,
-    `https://127.0.0.1:${silent.port}`,
-    'ticket.deleted',
-  )
-  await addWebhooks(sql, organization_id, count.healthy, receiver.url, 'ticket.created')
+  // All of 127.0.0.0/8 is this host, so that each dead endpoint is a host of its own.
+  const dead_urls = Array.from({ length: count.dead }, (_, n) => `https://127.1.${n >> 8}.${n & 255}:${silent.port}/`)
+  const dead_ids = await addWebhooks(sql, organization_id, dead_urls, 'ticket.deleted')
+  const healthy_urls = Array.from({ length: count.healthy }, (_, n) => `${receiver.url}/${n}`)
+  await addWebhooks(sql, organization_id, healthy_urls, 'ticket.created')
   await addDue(sql, organization_id, dead_ids, count.due)
   return {
     scope,
@@ -78,11 +75,11 @@ export function startSender(database: TestDatabase, { receiver }: Crowd): Bun.Su
   })
 }
 
-async function addWebhooks(sql: Scope['sql'], organization_id: string, count: number, url: string, event: string) {
-  const ids = Array.from({ length: count }, newId)
+async function addWebhooks(sql: Scope['sql'], organization_id: string, urls: string[], event: string) {
+  const ids = urls.map(newId)
   await sql`
     insert into webhooks (organization_id, id, url, events)
-    select ${organization_id}::uuid, id, ${url} || '/' || id, array[${event}] from unnest(${ids}::uuid[]) as id`
+    select ${organization_id}::uuid, id, url, array[${event}] from unnest(${ids}::uuid[], ${urls}::text[]) as x (id, url)`
   return ids
 }
 
