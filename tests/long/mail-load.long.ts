@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createDatabase, type TestDatabase } from '../support/database'
-import { type Service, startService, until } from '../support/service'
+import { freePort, type Service, startService, until } from '../support/service'
 import { buildMail, dotStuffed, sendMail, smtpDialog } from '../support/smtp'
 
 const ADDRESS = 'support@desk.example'
@@ -94,6 +94,30 @@ test('SIGTERM in the middle of a message: it is taken to its end, acknowledged, 
   await whenFiled()
   const { body } = await service.call('GET', '/inbound-messages?per_page=1')
   expect(body.data[0]).toMatchObject({ subject, outcome: 'ticket' })
+}, 60_000)
+
+test('the settings reach the listener, and its transactions the metrics', async () => {
+  await service.stop()
+  const metrics_port = await freePort()
+  const limits = { SMTP_MAX_CLIENTS: '3', SMTP_MAX_CLIENTS_PER_ADDRESS: '1', SMTP_TRUSTED_PROXIES: '127.0.0.0/8' }
+  service = await startService({ ...env, ...limits, METRICS_PORT: String(metrics_port) })
+  const greetings = []
+  const dialogs = []
+  for (const address of ['192.0.2.1', '192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']) {
+    const dialog = await smtpDialog(service.smtp_port)
+    dialogs.push(dialog)
+    dialog.write(`PROXY TCP4 ${address} 198.51.100.1 40000 25\r\n`)
+    greetings.push((await dialog.read()).slice(0, 3))
+  }
+  expect(greetings).toEqual(['220', '421', '220', '220', '421'])
+  for (const line of ['EHLO client.test', `MAIL FROM:<${FROM}>`, `RCPT TO:<${ADDRESS}>`, 'DATA']) {
+    await dialogs[0]!.command(line)
+  }
+  dialogs[0]!.write(dotStuffed(await buildMail({ from: FROM, to: ADDRESS, subject: 'Counted', text: 'Hello' })))
+  expect(await dialogs[0]!.read()).toStartWith('250')
+  const text = await (await fetch(`http://127.0.0.1:${metrics_port}/metrics`)).text()
+  expect(text).toMatch(/^deskwire_smtp\w*_count\{reply="2xx"\} 1$/m)
+  for (const dialog of dialogs) dialog.destroy()
 }, 60_000)
 
 function refuses(port: number): Promise<boolean> {
