@@ -35,23 +35,23 @@ const MAX_DIAGNOSTIC = 1000
 const MAX_TEXT = 200_000
 
 const DAEMON =
-  /^(?:mailer[-_.]?daemon|mail[-_]?daemon|mdaemon|post[-_]?master|mail[-_.]?(?:delivery|system)[-_.\w]*|bounces?|double-bounce|mmdf|uucp)\b|mail delivery (?:sub)?system|mail administrator|system administrator|delivery (?:notification|agent)/i
+  /^(?:mailer[-_.]?daemon|mail[-_]?daemon|mdaemon|post[-_]?master|mail[-_.]?(?:delivery|system)[-_.\w]*|bounces?|double-bounce|mmdf|uucp|microsoftexchange[0-9a-f]{20,40})\b|mail deliver(?:y|er)? (?:sub)?system|interscan mss|mail administrator|system administrator|delivery (?:notification|agent)/i
 
 const MACHINE = /^(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|sys(?:tem)?[-_.]?admin|.*-(?:admin|owner|request))@/i
 
 const FAILED_SUBJECT =
-  /undeliver|returned (?:mail|to sender)|(?:mail|message|delivery)[\s:()]*(?:delivery )?(?:status notification|has )?\W*(?:failed|failure|fehlgeschlagen)|failure notice|delivery (?:status )?(?:notification|report|error|problem)|could not (?:be delivered|send)|(?:error|problem) sending (?:your )?(?:mail|message)|mail system error|non-?delivery|permanent(?:ly)? (?:delivery )?fail|unzustellbar|nicht zugestellt|zustellung|non remis|échec de (?:la )?remise|no se (?:ha )?(?:podido|pudo) entregar|mancato recapito|не доставлено|недоставлен|配信|配送|送信できません|エラー通知|メールエラー|loop alert/i
+  /undeliver|returned (?:mail|to sender)|(?:mail|message|delivery)[\s:()]*(?:delivery )?(?:status notification|has )?\W*(?:failed|failure|fehlgeschlagen)|failure notice|delivery (?:status )?(?:notification|report|error|problem)|could not (?:be delivered|send)|(?:error|problem) sending (?:your )?(?:mail|message)|mail system error|non-?delivery|permanent(?:ly)? (?:delivery )?fail|unzustellbar|nicht zugestellt|zustellung|non remis|[eé]chec de (?:la )?remise|no se (?:ha )?(?:podido|pudo) entregar|no entregado|mancat[oa] (?:recapito|consegna)|falha na entrega|não entregue|onbestelbaar|nie została dostarczona|kunde inte levereras|olevererbar|kunne ikke leveres|nedoručiteln|kézbesíthetetlen|teslim edilemedi|не доставлено|недоставлен|退信|无法送达|無法傳遞|반송|delayed \d+ hours|delivery (?:delayed|incomplete)|配信|配送|送信できません|エラー通知|メールエラー|\[bounce\]|fail(?:ed|ure) delivery|^delivery status$|loop alert/i
 
 const FAILED_TEXT =
-  /(?:could|can|cannot|would|were|was)\s?(?:not|n['’]t)?\s+(?:not\s+)?be\s+delivered|un(?:able|deliverable)|(?:delivery|message|mail)[^.\n]{0,60}\b(?:failed|failure|failing|rejected|impossible)|not\s+(?:deliver|reach)|undelivered|returned\s+(?:to|mail)|(?:user|mailbox|recipient|address|account|host|domain)[^.\n]{0,40}(?:unknown|not found|full|unavailable|disabled|doesn't|does not exist|invalid|rejected)|(?:unknown|invalid|no such)\s+(?:user|recipient|mailbox|address|account)|permanent (?:fatal )?error|transcript of session|gave up|giving up|bounced|duplicated message-id|error sending|nicht zugestellt|送信できません|配信できません|не\s+(?:была\s+)?доставлен/i
+  /(?:could|can|cannot|would|were|was)\s?(?:not|n['’]t)?\s+(?:not\s+)?be\s+delivered|un(?:able|deliverable)|(?:delivery|message|mail)[^.\n]{0,60}\b(?:failed|failure|failing|rejected|impossible)|not\s+(?:deliver|reach)|undelivered|returned\s+(?:to|mail)|(?:user|mailbox|recipient|address|account|host|domain)[^.\n]{0,40}(?:unknown|not found|full|unavailable|disabled|doesn't|does not exist|invalid|rejected)|(?:unknown|invalid|no such)\s+(?:user|recipient|mailbox|address|account)|permanent (?:fatal )?error|transcript of session|gave up|giving up|bounced|had delivery (?:problems|errors)|error message below|duplicated message-id|error (?:sending|occurred while trying to deliver)|nicht zugestellt|n['’]a pas (?:pu être|été) (?:remis|délivré|distribué)|no (?:pudo|ha podido) (?:ser )?entrega|non (?:ha potuto|è stato possibile|può) (?:essere )?(?:consegna|recapita)|não (?:pôde|foi possível|pode) (?:ser )?entreg|ku?on? niet worden (?:bezorgd|afgeleverd)|nie (?:można|mogła|została)[^.\n]{0,20} dostarczon|送信できません|配信できません|无法送达|退回|не\s+(?:может быть |была\s+)?(?:доставлен|отправлен)/i
 
 const DELAYED_TEXT =
-  /warning message only|has been delayed|is delayed|delayed for more than|do not need to re-?send|temporary failure report|will (?:be retried|continue to (?:try|be)|keep trying)|could not send message for past|still trying/i
+  /warning message only|has not yet been delivered|delivery attempts will continue|temporary problem (?:while )?deliver|will retry for|has been delayed|is delayed|delayed for more than|do not need to re-?send|temporary failure report|will (?:be retried|continue to (?:try|be)|keep trying)|could not send message for past|still trying/i
 
 const SMTP_ERROR = /(?:^|[\s:<#(])(?:[45]\d\d[\s-]+\S|[45]\.\d{1,3}\.\d{1,3}\b)/m
 
 const ORIGINAL_MARKER =
-  /^[ \t>]{0,20}(?:-{2,40}[ \t]{0,20})?(?:(?:this|here|below|the following) (?:is|follows)[^\n]{0,60}(?:copy|header|original|text)|original message|(?:the )?original (?:message|mail)[^\n]{0,40}follow|(?:un(?:sent|delivered)|returned|rejected) (?:message|mail)[^\n]{0,20}follow|message (?:header|text|text follows|details)|header(?:s)? of[^\n]{0,40}|(?:begin|start)[^\n]{0,20}(?:message|header)|included is a copy|beginning of the original)[^\n]{0,80}$/im
+  /^[ \t>]{0,20}(?:-{2,40}[ \t]{0,20})?(?:(?:this|here|below|the following) (?:is|follows|this line)[^\n]{0,60}(?:copy|header|original|text)|original message|(?:the )?original (?:message|mail)[^\n]{0,40}follow|(?:un(?:sent|delivered)|returned|rejected) (?:message|mail)[^\n]{0,20}follow|message (?:header|text|text follows|details)|header(?:s)? of[^\n]{0,40}|(?:begin|start)[^\n]{0,20}(?:message|header)|included is a copy|beginning of the original)[^\n]{0,80}$/im
 
 /**
  * What a message reports about the delivery of another one; null for everything else. Wording counts only in mail from
@@ -64,12 +64,18 @@ export function readBounce(root: Part, text: string): Bounce | null {
   if (kind === 'feedback-report' || kind === 'disposition-notification') return null
   if (findParts(root, 'message/feedback-report').length > 0) return null
   const report = readReport(root, text)
-  const status = findParts(root, 'message/delivery-status')[0]
+  const status = readStatus(report)
   const recipients = status ? readRecipients(status) : []
   if (recipients.length > 0) return describe(report, recipients)
   return kind === 'delivery-status' || status || readsAsBounce(report)
     ? describe(report, guessRecipients(report))
     : null
+}
+
+/** The part that machines read. Outside of a report somebody may have passed it on. */
+function readStatus({ root, sender }: Report): Part | undefined {
+  if (root.content_type !== 'multipart/report' && !isMachine(root, sender)) return undefined
+  return ['message/delivery-status', 'message/global-delivery-status'].flatMap((type) => findParts(root, type))[0]
 }
 
 function readReport(root: Part, text: string): Report {
@@ -133,20 +139,30 @@ function typed(fields: HeaderField[], key: string): string | null {
 }
 
 function readsAsBounce({ root, original, sender, subject }: Report): boolean {
-  const value = (key: string) => headerText(root.fields, key)
-  if (value('x-failed-recipients')) return true
-  const isDaemon = DAEMON.test(sender.replace(/^["'<\s]+/, '')) || DAEMON.test(sender.split('<').at(-1) ?? '')
-  const isNull = value('return-path') === '<>'
-  const isMachine = isDaemon || isNull || MACHINE.test(sender.replace(/^.*</, ''))
-  if (!isMachine) return false
+  if (headerText(root.fields, 'x-failed-recipients')) return true
+  if (!isMachine(root, sender)) return false
+  const isMailSystem = isDaemon(root, sender)
+  // Shops and parcel services write of deliveries that failed, too: from them it takes the message itself.
+  if (!isMailSystem && original.message_ids.length === 0) return false
   const points = [
-    isDaemon || isNull,
+    isMailSystem,
     FAILED_SUBJECT.test(subject),
     FAILED_TEXT.test(original.notice.slice(0, 20_000)) || DELAYED_TEXT.test(original.notice.slice(0, 20_000)),
     SMTP_ERROR.test(original.notice),
     original.isReturned,
   ]
   return points.filter(Boolean).length >= 3
+}
+
+function isMachine(root: Part, sender: string): boolean {
+  return isDaemon(root, sender) || MACHINE.test(sender.replace(/^.*</, ''))
+}
+
+function isDaemon(root: Part, sender: string): boolean {
+  if (headerText(root.fields, 'return-path') === '<>') return true
+  // Written by qmail itself.
+  if (root.fields.some(({ key, value }) => key === 'received' && /\binvoked for bounce\)/.test(value))) return true
+  return DAEMON.test(sender.replace(/^["'<\s]+/, '')) || DAEMON.test(sender.split('<').at(-1) ?? '')
 }
 
 function guessKind({ original }: Report): BounceKind {
@@ -157,7 +173,10 @@ function guessKind({ original }: Report): BounceKind {
 
 function guessRecipients(report: Report): BounceRecipient[] {
   const { root, original } = report
-  const own = new Set(['from', 'to', 'reply-to'].flatMap((key) => addressesIn(headerText(root.fields, key) ?? '')))
+  const own = new Set([
+    ...['from', 'to', 'reply-to'].flatMap((key) => addressesIn(headerText(root.fields, key) ?? '')),
+    ...original.message_ids.map((id) => id.toLowerCase()),
+  ])
   const named = addressesIn(headerText(root.fields, 'x-failed-recipients') ?? '')
   const quoted = addressesIn(original.notice).filter((address) => !own.has(address))
   const found = named.length > 0 ? named : quoted.slice(0, 10)

@@ -40,7 +40,7 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     text,
     body_html: html?.trim() ? sanitizeEmailHtml(html) : textToHtml(text),
     attachments: readAttachments(root, html, cut),
-    auto_reply: bounce !== null || isAutomatic(root.fields, root.content_type),
+    auto_reply: bounce !== null || isAutomatic(root),
     bounce,
     reply_text: replyText(unsigned) || null,
   }
