@@ -177,7 +177,7 @@ async function wasRefused(): Promise<boolean> {
 }
 
 test('an outcome that waits for the database beyond its lease gives way to that of the next worker', async () => {
-  receiver.answer = [500, 200]
+  receiver.answer = [200, 500]
   await scope.sql`insert into refusals values ('53100')`
   await emitMany(scope, 1)
   const first = deliverDue()
@@ -188,5 +188,5 @@ test('an outcome that waits for the database beyond its lease gives way to that 
   await receiver.waitFor(2)
   await scope.sql`truncate refusals`
   await Promise.all([first, second])
-  expect(await checkDeliveries(scope, receiver.requests)).toMatchObject([{ status: 'success', codes: [200] }])
+  expect(await checkDeliveries(scope, receiver.requests)).toMatchObject([{ status: 'retrying', codes: [500] }])
 })
