@@ -432,6 +432,25 @@ test('a message is taken once however often it is delivered, with or without a M
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(2)
 })
 
+test('messages without a Message-ID differ when their writer, recipients or ancestors do', async () => {
+  const desk = await createDesk()
+  const same = { Message_ID: undefined, Subject: 'Printer', Date: undefined }
+  const other = 'dora@customer.example'
+  const mails = [
+    { from: 'a@one.example', fields: { From: undefined } },
+    { from: 'b@two.example', fields: { From: undefined } },
+    { from: 'c@three.example', fields: { From: 'c@three.example' } },
+    { from: 'c@three.example', fields: { From: 'c@three.example', Cc: other } },
+    { from: 'c@three.example', fields: { From: 'c@three.example', In_Reply_To: '<unseen@two.example>' } },
+  ]
+  for (const { from, fields: own } of mails) {
+    const raw = rawMail({ ...fields(desk, same), ...own })
+    await sendMail({ port: listener.port, from, to: desk.mailbox.address, raw })
+  }
+  await drain()
+  expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome)).not.toContain('duplicate')
+})
+
 test('two deliveries of a message at once make one ticket', async () => {
   const desk = await createDesk()
   const raw = rawMail(fields(desk))

@@ -266,7 +266,15 @@ test('each organization threads by what it knows itself', async () => {
   expect((await ledgerOf(other))[0]).toMatchObject({ rule: 'subject_code', ticket_id: known.ticket_id })
 })
 
-test('the first code in the subject that is a ticket of the sender counts, with the prefix of its company', async () => {
+test('of two tickets of the sender in the subject the last one counts, which is where ours is put', async () => {
+  const first = await converse()
+  const second = await importMail(desk.admin, mailbox.id, rawMail({ From: first.contact, Subject: 'Other' }))
+  const { code } = await readTicket(desk.agent, second.ticket_id)
+  const Subject = `Re: Fwd: about [${first.code}] [${code}]`
+  expect(await file(first.contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: second.ticket_id })
+})
+
+test('a code in the subject counts when it is a ticket of the sender, with the prefix of its company', async () => {
   const domain = `${newId()}.example`
   await createCompany(desk.agent, { domains: [domain], ticket_prefix: 'ACME' })
   const [ticket, foreign] = [await converse(address(domain)), await converse()]

@@ -119,6 +119,21 @@ describe('the default', () => {
     expect(await defaultsOf(admin)).toEqual([second.id])
   })
 
+  test('is active while any mailbox is', async () => {
+    const { admin } = await createOrganization()
+    const first = await createMailbox(admin)
+    const { id } = await createMailbox(admin, { active: false })
+    const fault = { code: 'VALIDATION_ERROR', details: { errors: [{ path: '/is_default' }] } }
+    for (const answer of [
+      await admin.patch(`/mailboxes/${id}`, { is_default: true }),
+      await admin.post('/mailboxes', { address: 'idle@desk.example', active: false, is_default: true }),
+    ]) {
+      expect(answer.status).toBe(422)
+      expect(answer.body.error).toMatchObject(fault)
+    }
+    expect(await defaultsOf(admin)).toEqual([first.id])
+  })
+
   test('cannot be given away without a successor', async () => {
     const { admin } = await createOrganization()
     const { id } = await createMailbox(admin)

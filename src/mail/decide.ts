@@ -30,8 +30,12 @@ export type Decision =
 /** The first that holds, in the order of decisions.md section 7. */
 export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
   const { headers, mail } = inbound
-  if (await isFiled(scope, fingerprintOf(inbound))) return { outcome: 'duplicate' }
-  if (await isOwn(scope, headers.message_id)) return { outcome: 'own' }
+  const [is_filed, is_own] = await Promise.all([
+    isFiled(scope, fingerprintOf(inbound)),
+    isOwn(scope, headers.message_id),
+  ])
+  if (is_filed) return { outcome: 'duplicate' }
+  if (is_own) return { outcome: 'own' }
   if (!mail) return { outcome: 'unparsed', rule: 'new' }
   const bounce = bounceOf(inbound)
   if (bounce) {
@@ -73,12 +77,13 @@ export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefi
 }
 
 /** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
-export function fingerprintOf({ headers, raw }: Pick<Inbound, 'headers' | 'raw'>): string {
+export function fingerprintOf(inbound: Inbound): string {
+  const { headers, raw } = inbound
   if (headers.message_id) return `id:${headers.message_id}`
   const hash = createHash('sha256')
-  const { from, subject, date } = headers
-  hash.update(JSON.stringify([from?.address ?? null, subject, date?.getTime() ?? null]))
-  // Relays add header fields on the way, so that the same message may differ there.
+  // Relays add header fields on the way, so that the same message may differ in others.
+  const { subject, date, to, cc, in_reply_to, references } = headers
+  hash.update(JSON.stringify([senderOf(inbound) ?? null, subject, date, to, cc, in_reply_to, references]))
   hash.update(raw.subarray(bodyStart(raw)))
   return `sha256:${hash.digest('hex')}`
 }

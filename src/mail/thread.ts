@@ -134,7 +134,8 @@ async function byTag(scope: Scope, addresses: string[], sender_email: string | n
 async function bySubjectCode(scope: Scope, subject: string, sender_email: string | null): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
   const codes = [...subject.matchAll(/\[([A-Z][A-Z0-9]{0,9}-\d{1,10})\]/gi)].map(([, code]) => code!.toUpperCase())
-  for (const code of codes.slice(0, 5)) {
+  // Ours is added at the end; a code before it may be what the ticket is about.
+  for (const code of codes.toReversed().slice(0, 5)) {
     const [found] = await sql<Found[]>`
       select t.id as ticket_id, true as is_known
       from tickets t ${relation(scope, sender_email)}

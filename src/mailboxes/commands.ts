@@ -130,7 +130,8 @@ async function lockMailboxes({ sql, organization_id }: Scope): Promise<void> {
 async function settleDefault({ sql, organization_id }: Scope, wanted: string | null): Promise<void> {
   const [chosen] = await sql<{ id: string }[]>`
     select id from mailboxes where organization_id = ${organization_id}
-    order by coalesce(id = ${wanted}::uuid, false) desc, active desc, is_default desc, id limit 1`
+    order by active desc, coalesce(id = ${wanted}::uuid, false) desc, is_default desc, id limit 1`
+  if (wanted && chosen?.id !== wanted) throw fieldError('VALIDATION_ERROR', '/is_default', 'must be an active mailbox')
   if (!chosen) return
   await sql`
     update mailboxes set is_default = false
