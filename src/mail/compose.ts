@@ -176,14 +176,9 @@ function headerAddress({ name, address }: MailAddress) {
   return { name: label(name ?? ''), address }
 }
 
-/** Where only ASCII may go, an address that is not is shown as an empty group of that name (RFC 6857 section 3.1.6). */
+/** An address that is not ASCII has no place in a header that is (RFC 6532): who gets that one does not see it. */
 function headerAddresses(addresses: MailAddress[], utf8: boolean) {
-  return addresses
-    .filter(({ address }) => isAddress(address))
-    .map((one) => {
-      if (utf8 || !needsUtf8(one.address)) return headerAddress(one)
-      return { name: label(`${one.name ?? ''} ${one.address}`), group: [] }
-    })
+  return addresses.filter(({ address }) => isAddress(address) && (utf8 || !needsUtf8(address))).map(headerAddress)
 }
 
 /** A name, of a person or a file. Readers decode what looks encoded in places where it is not, so nothing may. */
