@@ -71,6 +71,8 @@ const CASES: Case[] = [
     Message_ID: `<${newId()}=0D=0ABcc:evil@evil.example>\r\n\tBcc: evil@evil.example`,
   })),
   inbound('a Message-ID of encoded words', () => ({ Message_ID: `<${ENCODED}${newId()}@x>` })),
+  inbound('a Message-ID beyond ASCII', () => ({ Message_ID: `<ü\u2028Bcc:evil@evil.example${newId()}>` })),
+  inbound('a Message-ID that fills a line', () => ({ Message_ID: `<${newId()}${'x'.repeat(940)}@x>` })),
   inbound('a Message-ID without brackets', () => ({ Message_ID: `${newId()}@x\r\n Bcc: evil@evil.example` })),
   inbound('references', () => ({ References: `<a@b>\r\n\tBcc: evil@evil.example\r\n <${ENCODED}> <c@d\r\n Evil: 1>` })),
   inbound('references beyond ASCII', () => ({
@@ -168,6 +170,14 @@ test.each(CASES)('%s adds nothing to the mail that leaves', async (_, prepare) =
   const wanted: string[] = email_recipients.map(({ email }: { email: string }) => email)
   expect(to).toEqual(wanted.filter((address) => !/[^\x21-\x7e]|"/.test(address)))
   expect(to.join()).not.toContain('evil')
+  expect(
+    Math.max(
+      ...raw
+        .toString('latin1')
+        .split('\r\n')
+        .map((line) => line.length),
+    ),
+  ).toBeLessThanOrEqual(998)
   const names = headerOf(raw).map((line) => line.slice(0, line.indexOf(':')))
   expect(names.filter((name) => !ALLOWED.includes(name))).toEqual([])
   expect(new Set(names).size).toBe(names.length)
@@ -177,6 +187,9 @@ test.each(CASES)('%s adds nothing to the mail that leaves', async (_, prepare) =
   expect(mail.from!.value).toHaveLength(1)
   expect(mail.subject).toMatch(new RegExp(`^Re: .*\\[${(await readTicket(desk.agent, ticket_id)).code}\\]$`))
   expect(mail.text!.trim().length).toBeGreaterThan(0)
+  for (const line of headerOf(raw).filter((line) => /^(References|In-Reply-To):/.test(line))) {
+    expect(line).toMatch(/^[\w-]+:( <[!-;=?-~]+>)+$/)
+  }
   expect(mail.messageId).toMatch(/^<[0-9a-f-]{36}\.[0-9a-f]{24}@desk\.example>$/)
 })
 
