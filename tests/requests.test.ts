@@ -4,7 +4,7 @@ import { createApp } from '../src/app'
 import { envelope } from '../src/http/envelope'
 import { errorHandler } from '../src/http/errors'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from './support/api'
-import { createLabel } from './support/factories'
+import { createLabel, insertTicket } from './support/factories'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -271,6 +271,7 @@ describe('a query', () => {
     'per_page=-5',
     'per_page=ten',
     'per_page=1.0',
+    'page=9007199254740992',
     'page=99999999999999999999',
   ])('refuses %s', async (parameters) => {
     const { agent } = await createOrganization()
@@ -293,6 +294,25 @@ describe('a query', () => {
     expect(second.meta).toEqual({ total: 3, page: 2, per_page: 2 })
     expect(second.data.map(({ name }: { name: string }) => name)).toEqual(['Zoe'])
     expect(await page('?page=1000000')).toMatchObject({ data: [], meta: { total: 3, page: 1_000_000 } })
+  })
+
+  test('may ask for a page as far out as a number goes, and for as many rows', async () => {
+    const { admin, scope } = await createOrganization()
+    const { id } = await insertTicket(scope)
+    const { body } = await admin.post('/webhooks', { url: 'https://receiver.example/hook', events: ['ticket.created'] })
+    const lists = [
+      ...['/tickets', '/contacts', '/companies', '/labels', '/webhooks', '/users', '/mailboxes', '/time-entries'],
+      ...['messages', 'participants', 'activity'].map((part) => `/tickets/${id}/${part}`),
+      ...['/inbound-messages', `/webhooks/${body.data.id}/deliveries`],
+    ]
+    for (const list of lists) {
+      for (const page of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+        const far = await admin.get(`${list}?page=${page}&per_page=100`)
+        expect([list, far.status, far.body.data, far.body.meta.page]).toEqual([list, 200, [], page])
+        const wide = await admin.get(`${list}?per_page=${page}`)
+        expect([list, wide.status, wide.body.meta.per_page]).toEqual([list, 200, 100])
+      }
+    }
   })
 })
 

@@ -99,6 +99,8 @@ describe('logging', () => {
     [{ duration_minutes: 1, date: '2026-02-30' }, 'VALIDATION_ERROR', '/date'],
     [{ duration_minutes: 1, date: '2026-01-31T00:00:00Z' }, 'VALIDATION_ERROR', '/date'],
     [{ duration_minutes: 1, date: '31.01.2026' }, 'VALIDATION_ERROR', '/date'],
+    [{ duration_minutes: 1, date: '0000-01-01' }, 'VALIDATION_ERROR', '/date'],
+    [{ duration_minutes: 1, date: 20260131 }, 'VALIDATION_ERROR', '/date'],
     [{ duration_minutes: 1, rate: -1 }, 'VALIDATION_ERROR', '/rate'],
     [{ duration_minutes: 1, rate: 1.234 }, 'VALIDATION_ERROR', '/rate'],
     [{ duration_minutes: 1, rate: 1_000_001 }, 'VALIDATION_ERROR', '/rate'],
@@ -179,6 +181,7 @@ describe('the list', () => {
     'billable=1',
     'date_from=2026-02-30',
     'date_to=yesterday',
+    'date_to=0000-12-31',
     'page=0',
     'per_page=-1',
   ])('a wrong parameter is refused: %s', async (query) => {
@@ -270,6 +273,7 @@ describe('updating', () => {
     [{ rate: null }, 'VALIDATION_ERROR'],
     [{ date: null }, 'VALIDATION_ERROR'],
     [{ date: 'x' }, 'VALIDATION_ERROR'],
+    [{ date: '0000-12-31' }, 'VALIDATION_ERROR'],
   ])('a wrong field is refused and nothing changes: %j', async (changes, code) => {
     const { agent, scope } = await createOrganization()
     const entry = await logTime(agent, (await ticketIn(scope)).id)

@@ -31,8 +31,8 @@ export function matches({ sql, organization_id }: Scope, query: TicketQuery) {
     ${assignee_id ? sql`and t.assignee_id = ${assignee_id}` : sql``}
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
-    ${created_after ? sql`and ${id()} >= ${firstIdAt(Date.parse(created_after) + 1)}` : sql``}
-    ${created_before ? sql`and ${id()} < ${firstIdAt(Date.parse(created_before))}` : sql``}
+    ${created_after === undefined ? sql`` : sql`and ${id()} >= ${firstIdAt(created_after + 1)}`}
+    ${created_before === undefined ? sql`` : sql`and ${id()} < ${firstIdAt(created_before)}`}
     ${
       label_ids
         ? sql`and ${id()} in (

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import {
   body,
   Day,
+  dayInput,
   flag,
   Instant,
   nullable,
@@ -28,7 +29,7 @@ const duration_minutes = Type.Integer({
   fault: 'must be a whole number of minutes from 1 to 525600',
 })
 const description = text({ max: 10_000, trim: false })
-const date = Type.String({ format: 'date', fault: 'must be a date, such as 2026-01-31' })
+const date = dayInput()
 
 const TicketRef = Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() })
 const NameRef = Type.Object({ id: Uuid, name: Type.String() })
