@@ -76,6 +76,7 @@ const FIELDS: [string, () => Buffer][] = [
   ['110,000 recipients', () => text('', `To: ${'x@y.org, '.repeat(110_000)}`)],
   ['groups within groups', () => text('', `To: ${'a:'.repeat(400_000)}`)],
   ['comments within comments', () => text('', `Cc: ${'('.repeat(900_000)}`)],
+  ['fields that lost their folding', () => text('', 'X-A: b,', ...Array<string>(150_000).fill('b,'))],
   ['40,000 senders', () => text('', ...Array<string>(40_000).fill('From: a b c d e f'))],
   ['an encoded word full of @', () => text('', `From: =?utf-8?Q?<a${'@'.repeat(130_000)}?=`)],
 ]

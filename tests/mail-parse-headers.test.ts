@@ -85,6 +85,21 @@ describe('headers', () => {
     expect([parsed.from?.name, parsed.subject, parsed.text]).toEqual(['Ann', 'one', 'x'])
   })
 
+  test('fields whose folding was lost on the way are whole', async () => {
+    const type = [
+      'Content-Type: multipart/mixed;',
+      'boundary="a:b"',
+      'References: <a@x>,',
+      '<b@x>',
+      '',
+      '--a:b',
+      '',
+      'text',
+    ]
+    const parsed = await parseMail(mail(FROM, 'not a field', ...type))
+    expect([parsed.text, parsed.references]).toEqual(['text', ['a@x', 'b@x']])
+  })
+
   test('an unreadable date is no date', async () => {
     expect((await parseMail(mail(FROM, 'Date: last Tuesday', '', 'x'))).date).toBeNull()
     const date = (await parseMail(mail(FROM, 'Date: Tue, 1 Jul 2025 10:00:00 +0200 (CEST)', '', 'x'))).date

@@ -59,6 +59,11 @@ describe('body and attachments', () => {
     expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['a.pdf'])
   })
 
+  test('the text of a part without an empty line before it is shown', async () => {
+    const parsed = await parseMail(mixed(['Content-Type: text/plain;', 'charset=utf-8', 'Hello', 'there: all']))
+    expect(parsed.text).toBe('Hello\nthere: all')
+  })
+
   test('an inline text file is shown and kept', async () => {
     const parsed = await parseMail(
       mixed(['', 'see below'], ['Content-Disposition: inline; filename=app.log', '', 'line 1']),
@@ -144,6 +149,7 @@ describe('body and attachments', () => {
     ['a lone =', 'quoted-printable', 'a=ZZ =4', 'a=ZZ =4'],
     ['raw bytes at the end of a line', 'quoted-printable', 'voil\xc3\xa0\r\n=C3=A0', 'voilà\nà'],
     ['an unknown name', 'magic', 'Hello', 'Hello'],
+    ['words that are no base64', 'base64', 'Hello there, how are you', 'Hello there, how are you'],
   ])('%s in a transfer encoding are read', async (_, encoding, content, expected) => {
     const fields = ['Content-Type: text/plain; charset=utf-8', `Content-Transfer-Encoding: ${encoding}`]
     expect((await parseMail(mail(FROM, ...fields, '', content))).text).toBe(expected)

@@ -5,6 +5,7 @@
 import { decodeUuencoded } from './parse-uuencode'
 
 const LF = 0x0a
+const SPACE = 0x20
 const CR = 0x0d
 const EQUALS = 0x3d
 const DASH = 0x2d
@@ -21,12 +22,16 @@ export function decodeContent(bytes: Buffer, encoding: string): Buffer {
   return bytes
 }
 
-/** Several padded pieces in a row are decoded one by one; a line of dashes (a broken delimiter) ends the data. */
+/**
+ * Several padded pieces in a row are decoded one by one; a line of dashes (a broken delimiter) ends the data. Words with
+ * spaces between them are no base64, whatever their header says.
+ */
 function decodeBase64(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(Math.ceil((bytes.length * 3) / 4))
   let length = 0
   let bits = 0
   let count = 0
+  let gaps = 0
   for (let position = 0; position < bytes.length; position += 1) {
     const byte = bytes[position] ?? 0
     const value = BASE64[byte] ?? -1
@@ -39,11 +44,13 @@ function decodeBase64(bytes: Buffer): Buffer {
       length += 1
     } else if (byte === EQUALS) {
       count = 0
+    } else if (byte === SPACE && (BASE64[bytes[position + 1] ?? 0] ?? -1) >= 0 && bytes[position - 1] !== LF) {
+      gaps += 1
     } else if (byte === DASH && bytes[position + 1] === DASH && (position === 0 || bytes[position - 1] === LF)) {
       break
     }
   }
-  return decoded.subarray(0, length)
+  return gaps > bytes.length / 16 ? bytes : decoded.subarray(0, length)
 }
 
 /** Raw 8-bit bytes and a `=` that starts no code are kept; white space at the end of a line is not (RFC 2045 section 6.7). */

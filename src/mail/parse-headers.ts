@@ -59,15 +59,27 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
 /** Splits a header block into its fields; lines that are no field are left out. */
 export function splitHeader(block: Uint8Array): HeaderField[] {
   const fields: HeaderField[] = []
+  let before = ''
   for (const line of Buffer.from(block)
     .toString('latin1')
     .split(/\r\n|\n|\r/)) {
     const last = fields.at(-1)
     const match = /^([!-9;-~]+)[ \t]*:[ \t]*(.*)$/s.exec(line)
-    if (match?.[1] && !/^[ \t]/.test(line)) fields.push({ key: match[1].toLowerCase(), value: match[2] ?? '' })
-    else if (last && /^[ \t]/.test(line)) last.value += ` ${line.trim()}`
+    if (last && (/^[ \t]/.test(line) || continues(before, line))) last.value += ` ${line.trim()}`
+    else if (match?.[1] && !/^[ \t]/.test(line)) fields.push({ key: match[1].toLowerCase(), value: match[2] ?? '' })
+    before = line
   }
   return fields
+}
+
+/**
+ * True when a line goes on with the one before although the white space at its beginning was lost on the way: a
+ * parameter behind a semicolon, or whatever is no field behind a comma.
+ */
+export function continues(before: string, line: string): boolean {
+  const end = before.trimEnd().at(-1)
+  if (/^[\w*-]{1,60}\s?=/.test(line)) return end === ';'
+  return (end === ';' || end === ',') && line !== '' && !/^[!-9;-~]+[ \t]*:/.test(line)
 }
 
 /** The first field of that name with its 8-bit bytes decoded and its encoded words left as they are. */

@@ -7,7 +7,7 @@
 import libmime from 'libmime'
 import { decodeUnlabelled } from './parse-charset'
 import { decodeContent } from './parse-content'
-import { type HeaderField, headerParams, rawHeader, splitHeader } from './parse-headers'
+import { continues, type HeaderField, headerParams, rawHeader, splitHeader } from './parse-headers'
 import { findUuencoded } from './parse-uuencode'
 
 /** A message that cannot be taken apart (too many parts, megabytes of header, a time-out): keep its original instead. */
@@ -147,10 +147,11 @@ function closeBoundary({ boundaries, levels }: Cursor): void {
   else levels.set(boundary, outer)
 }
 
-/** Reads up to the empty line and leaves the cursor behind it. A part that begins without a field has no header. */
+/** Reads up to the empty line and leaves the cursor behind it. What begins without a field has no header. */
 function readHeader(cursor: Cursor): HeaderField[] {
   const { raw, position: start } = cursor
   let position = start
+  let before = ''
   while (position < raw.length) {
     const next = endOfLine(raw, position)
     const line = raw.toString('latin1', position, Math.min(next, position + MAX_DELIMITER_LENGTH))
@@ -159,13 +160,19 @@ function readHeader(cursor: Cursor): HeaderField[] {
       cursor.position = next
       return splitHeader(raw.subarray(start, position))
     }
-    const isField = position > start || FIELD.test(line)
-    if (!isField || delimiterAt(cursor, position, next)) break
+    if (!isHeaderLine(cursor, line, before, position > start) || delimiterAt(cursor, position, next)) break
+    before = raw.toString('latin1', Math.max(position, next - MAX_DELIMITER_LENGTH), next)
     position = next
     if (position - start > MAX_HEADER_BYTES) throw new UnparsableMail('The message has a header of more than 1 MB')
   }
   cursor.position = position
   return splitHeader(raw.subarray(start, position))
+}
+
+/** Gateways put junk into the header of a message; in that of a part it is text whose empty line before is missing. */
+function isHeaderLine({ boundaries }: Cursor, line: string, before: string, has_begun: boolean): boolean {
+  if (FIELD.test(line)) return true
+  return has_begun && (boundaries.length === 0 || /^[ \t]/.test(line) || continues(before, line))
 }
 
 /** Finds the next delimiter line of any multipart that is open: a missing end of an inner one does not hide the outer. */
