@@ -8,6 +8,9 @@ import { inTransaction, type Scope, SYSTEM } from '../src/scope'
 import { createDatabase, type TestDatabase } from './support/database'
 import { LOOPBACK_SETTING, startReceiver } from './support/receiver'
 
+/** How the processes are called in the list of connections. */
+const CHILD_NAME = `drain-${crypto.randomUUID()}`
+
 let database: TestDatabase
 let scope: Scope
 const started: Bun.Subprocess[] = []
@@ -41,7 +44,7 @@ function startProcess(env: Record<string, string> = {}): Bun.Subprocess {
     env: {
       ...process.env,
       NODE_ENV: 'test',
-      DATABASE_URL: database.url,
+      DATABASE_URL: `${database.url}?application_name=${CHILD_NAME}`,
       SECRET_KEY: 'a secret key that only tests use',
       WEBHOOK_ALLOWED_NETWORKS: LOOPBACK_SETTING,
       BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
@@ -54,9 +57,14 @@ function startProcess(env: Record<string, string> = {}): Bun.Subprocess {
   return child
 }
 
-async function kill(child: Bun.Subprocess): Promise<void> {
-  child.kill('SIGKILL')
-  await child.exited
+/** Also waits for the server to be done with their last statements: one of them may still lease rows. */
+async function kill(...children: Bun.Subprocess[]): Promise<void> {
+  for (const child of children) child.kill('SIGKILL')
+  await Promise.all(children.map((child) => child.exited))
+  await until(async () => {
+    const left = await scope.sql`select pid from pg_stat_activity where application_name = ${CHILD_NAME}`
+    return left.length === 0
+  })
 }
 
 /** As if the leases of dead processes had run out. Those of living ones are kept. */
@@ -101,7 +109,7 @@ test('killed processes lose nothing, and no job is settled twice', async () => {
   for (let round = 1; round <= 5; round++) {
     const processes = [startProcess(), startProcess()]
     await until(async () => (await count('results')) >= round * 60)
-    await Promise.all(processes.map(kill))
+    await kill(...processes)
     await endLeases()
   }
   const last = startProcess()
