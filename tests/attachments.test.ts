@@ -248,9 +248,19 @@ test.each([
   ['bytes=-2', 206, 'lo', 'bytes 3-4/5'],
   ['bytes=1-99', 206, 'ello', 'bytes 1-4/5'],
   ['bytes=5-', 416, '', 'bytes */5'],
-  ['bytes=3-1', 416, '', 'bytes */5'],
+  ['bytes=-10', 206, 'hello', 'bytes 0-4/5'],
+  ['bytes=-99999999999999999999', 206, 'hello', 'bytes 0-4/5'],
+  ['bytes=0-99999999999999999999', 206, 'hello', 'bytes 0-4/5'],
+  ['Bytes=4-', 206, 'o', 'bytes 4-4/5'],
+  ['bytes=99999999999999999999-', 416, '', 'bytes */5'],
+  ['bytes=-0', 416, '', 'bytes */5'],
+  ['bytes=3-1', 200, 'hello', null],
+  ['bytes=9-7', 200, 'hello', null],
   ['bytes=0-0,2-3', 200, 'hello', null],
+  ['bytes=0-1,3-1', 200, 'hello', null],
   ['bytes=x-y', 200, 'hello', null],
+  ['bytes=-', 200, 'hello', null],
+  ['bytes=1--2', 200, 'hello', null],
   ['lines=0-1', 200, 'hello', null],
   ['lines=9-', 200, 'hello', null],
 ])('Range: %s answers %i with %j', async (range, status, text, content_range) => {
@@ -258,6 +268,20 @@ test.each([
   const { id } = await uploadFile(agent)
   const content = await agent.get(`/attachments/${id}/content`, { range })
   expect([content.status, content.text, content.headers.get('content-range')]).toEqual([status, text, content_range])
+})
+
+test('a range of an empty file: there is no first byte, and the last ones are all there are', async () => {
+  const { agent } = await createOrganization()
+  const { id } = await uploadFile(agent, '', 'empty.txt')
+  for (const [range, status, content_range] of [
+    ['bytes=0-', 416, 'bytes */0'],
+    ['bytes=0-0', 416, 'bytes */0'],
+    ['bytes=-0', 416, 'bytes */0'],
+    ['bytes=-5', 200, null],
+  ] as const) {
+    const content = await agent.get(`/attachments/${id}/content`, { range })
+    expect([range, content.status, content.headers.get('content-range')]).toEqual([range, status, content_range])
+  }
 })
 
 test('a range of another version of the bytes answers with all of them', async () => {
@@ -274,7 +298,8 @@ test('HEAD answers as GET, without the bytes', async () => {
   const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => api().handle(request) })
   const headers = { authorization: `Bearer ${agent.token}` }
   const url = `http://127.0.0.1:${server.port}/api/v1/attachments/${id}/content`
-  const response = await fetch(url, { method: 'HEAD', headers })
+  // A range is for GET alone (RFC 9110, section 14.2).
+  const response = await fetch(url, { method: 'HEAD', headers: { ...headers, range: 'bytes=0-1' } })
   expect([response.status, response.headers.get('content-length'), await response.text()]).toEqual([200, '5', ''])
   await server.stop(true)
 })

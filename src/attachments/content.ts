@@ -1,6 +1,5 @@
 /** An attachment's bytes over HTTP: never shown as a page of this origin, with ETag and byte ranges (RFC 9110). */
 import { create as contentDisposition } from 'content-disposition'
-import parseRange from 'range-parser'
 import type { Scope } from '../scope'
 import { getStoredAttachment } from './queries'
 import { type ByteRange, storage } from './storage'
@@ -31,15 +30,25 @@ export async function contentResponse(scope: Scope, id: string, request: Request
   return new Response(await storage().open(storage_key, range), { status: range ? 206 : 200, headers })
 }
 
-/** A malformed Range, one of another unit, or one for another version of the bytes counts as absent. */
-function rangeOf(request: Request, size: number, etag: string): ByteRange | 'unsatisfiable' | undefined {
-  const header = request.headers.get('range')
-  const condition = request.headers.get('if-range')
-  if (!header || (condition !== null && condition !== etag)) return undefined
-  const ranges = parseRange(size, header)
-  if (ranges === -1) return /^\s*bytes\s*=/i.test(header) ? 'unsatisfiable' : undefined
-  if (ranges === -2 || ranges.type !== 'bytes' || ranges.length !== 1) return undefined
-  return ranges[0]
+/** A single range of bytes: from a position on, or as many as a suffix has (RFC 9110, section 14.1.2). */
+const RANGE = /^bytes=[ \t]*(?:(\d+)-(\d*)|-(\d+))[ \t]*$/i
+
+/** An invalid Range, several, one of another unit, or one for another version of the bytes counts as absent. */
+function rangeOf({ method, headers }: Request, size: number, etag: string): ByteRange | 'unsatisfiable' | undefined {
+  const condition = headers.get('if-range')
+  const [is_one, first, last, suffix] = RANGE.exec(headers.get('range') ?? '') ?? []
+  if (!is_one || method !== 'GET' || (condition !== null && condition !== etag)) return undefined
+  if (suffix !== undefined) return suffixOf(Number(suffix), size)
+  const start = Number(first)
+  const end = last ? Number(last) : Number.POSITIVE_INFINITY
+  if (end < start) return undefined
+  return start < size ? { start, end: Math.min(end, size - 1) } : 'unsatisfiable'
+}
+
+/** Of bytes that are fewer, all. No Content-Range can say that of none: an empty file is answered as a whole. */
+function suffixOf(length: number, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (length === 0) return 'unsatisfiable'
+  return size === 0 ? undefined : { start: Math.max(size - length, 0), end: size - 1 }
 }
 
 /** Whether an If-None-Match header names the tag, weak or strong. */
