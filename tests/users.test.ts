@@ -48,7 +48,7 @@ describe('creating', () => {
   test('needs no more than email, name and password', async () => {
     const { admin } = await createOrganization()
     const user = await createUser(admin, { role: null, hourly_rate: null, currency: null, active: null })
-    expect(user).toMatchObject({ role: 'agent', hourly_rate: null, currency: null, active: true })
+    expect(user).toMatchObject({ role: 'agent', hourly_rate: null, currency: 'USD', active: true })
   })
 
   test('someone inactive gives nobody access', async () => {
@@ -120,7 +120,7 @@ describe('creating', () => {
     await admin.delete(`/users/${agent.user_id}`)
     const answer = await admin.post('/users', { email: agent.email, name: 'X' })
     expect(answer.status).toBe(201)
-    expect(answer.body.data).toMatchObject({ id: agent.user_id, role: 'agent', hourly_rate: null, currency: null })
+    expect(answer.body.data).toMatchObject({ id: agent.user_id, role: 'agent', hourly_rate: null, currency: 'USD' })
     expect((await agent.get('/labels')).status).toBe(200)
   })
 })
@@ -138,6 +138,16 @@ describe('reading', () => {
     )
     const second = await agent.get('/users?page=2&per_page=3')
     expect([second.body.meta, names(second)]).toEqual([{ total: 4, page: 2, per_page: 3 }, ['Zoe']])
+  })
+
+  test('a member without a currency has that of the organization', async () => {
+    const { admin, agent } = await createOrganization()
+    await admin.patch(`/users/${agent.user_id}`, { currency: 'GBP' })
+    await admin.patch('/organization', { currency: 'CHF' })
+    const shown = (await agent.get('/users')).body.data.map((user: { currency: string }) => user.currency)
+    expect(shown).toEqual(['CHF', 'GBP'])
+    const { id } = (await admin.get('/auth/me')).body
+    expect((await admin.get(`/users/${id}`)).body.data.currency).toBe('CHF')
   })
 
   test('members who were removed are gone, deactivated ones stay', async () => {
@@ -163,7 +173,7 @@ describe('updating', () => {
       expect((await admin.patch(path, { [field]: value })).body.data).toEqual(before)
     }
     const answer = await admin.patch(path, { hourly_rate: null, currency: null })
-    expect(answer.body.data).toEqual({ ...before, hourly_rate: null, currency: null })
+    expect(answer.body.data).toEqual({ ...before, hourly_rate: null, currency: 'USD' })
     expect((await admin.patch(path, {})).body).toEqual(answer.body)
     expect((await signIn(email)).user_id).toBe(agent.user_id)
   })
@@ -223,7 +233,7 @@ describe('updating', () => {
     const answer = await admin.patch(path, { role: 'admin', hourly_rate: 5, currency: 'EUR' })
     expect(answer.body.data).toMatchObject({ role: 'admin', hourly_rate: 5, currency: 'EUR' })
     const there = (await other.admin.get(path)).body.data
-    expect(there).toMatchObject({ role: 'agent', hourly_rate: null, currency: null })
+    expect(there).toMatchObject({ role: 'agent', hourly_rate: null, currency: 'USD' })
     await other.admin.delete(path)
     expect((await admin.patch(path, { name: 'Mine again' })).body.data.name).toBe('Mine again')
   })

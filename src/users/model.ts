@@ -17,7 +17,7 @@ export const User = Type.Object({
   hourly_rate: orNull(
     Type.Number({ description: "Of time on tickets whose company has none; null: the organization's" }),
   ),
-  currency: orNull(Type.String({ description: "Null: the organization's" })),
+  currency: Type.String({ description: "ISO 4217 code; the organization's unless set" }),
   active: Type.Boolean({ description: 'Whether the user may sign in' }),
   created_at: Instant,
 })

@@ -33,7 +33,10 @@ export async function isActiveMember({ sql, organization_id }: Scope, id: string
 
 function selectUsers({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
   return sql<User[]>`
-    select u.id, u.email, u.name, m.role, m.hourly_rate, m.currency, m.active, m.created_at
-    from memberships m join users u on u.id = m.user_id
+    select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,
+      m.created_at
+    from memberships m
+    join users u on u.id = m.user_id
+    join organizations o on o.id = m.organization_id
     where m.organization_id = ${organization_id} and m.removed_at is null ${rest}`
 }
