@@ -96,7 +96,7 @@ const AUTOMATIC: [string, Fields][] = [
   ['a notification', { Auto_Submitted: 'auto-generated' }],
   ['X-Autoreply', { X_Autoreply: 'yes' }],
   ['X-Autorespond', { X_Autorespond: 'Away' }],
-  ['a rule of Exchange', { X_MS_Exchange_Inbox_Rules_Loop: 'x@customer.example' }],
+  ['a rule of Exchange', { X_MS_Exchange_Inbox_Rules_Loop: 'x@customer.example', X_Auto_Response_Suppress: 'All' }],
   ['Precedence', { Precedence: 'auto_reply' }],
   ['mass mail', { Precedence: 'bulk', List_Unsubscribe: '<https://lists.example/>' }],
   ['its subject alone', { Subject: 'Out of Office: Printer' }],

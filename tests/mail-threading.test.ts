@@ -274,13 +274,14 @@ test('of two tickets of the sender in the subject the last one counts, which is 
   expect(await file(first.contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: second.ticket_id })
 })
 
-test('a code in the subject counts when it is a ticket of the sender, with the prefix of its company', async () => {
+test('the last code in the subject that is a ticket of the sender counts, with the prefix of its company', async () => {
   const domain = `${newId()}.example`
   await createCompany(desk.agent, { domains: [domain], ticket_prefix: 'ACME' })
-  const [ticket, foreign] = [await converse(address(domain)), await converse()]
-  expect(ticket.code).toStartWith('ACME-')
-  const Subject = `[${foreign.code}] [TKT-99999] [${ticket.code.replace('ACME', 'TKT')}] Re: [${ticket.code}]`
-  expect(await file(ticket.contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: ticket.ticket_id })
+  const contact = address(domain)
+  const [first, last, foreign] = [await converse(contact), await converse(contact), await converse()]
+  expect(last.code).toStartWith('ACME-')
+  const Subject = `[${first.code}] Re: [${last.code}] [${last.code.replace('ACME', 'TKT')}] [${foreign.code}] [TKT-99999]`
+  expect(await file(contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: last.ticket_id })
 })
 
 test('our Message-ID is recognised when a relay changed its case or domain', async () => {
