@@ -172,7 +172,8 @@ describe('HTML in a page', () => {
     ['<pre>a</pre>', true],
     ['<ul><li>a</li></ul>', true],
     [HELD, true],
-    [`a ${'x'.repeat(80)}`, true],
+    [`a ${'x'.repeat(40)}`, true],
+    [`<a href="https://x.org/${'x'.repeat(40)}" ${LINK}>${'x'.repeat(39)}</a>`, false],
   ])('%p may stick out of its place and is in a box: %p', (html, expected) => {
     const box = '<div style="overflow: auto; overflow-wrap: break-word">'
     expect(viewHtml(html, urlOf)).toBe(expected ? `${box}${html}</div>` : html)

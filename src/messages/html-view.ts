@@ -6,7 +6,7 @@ const ATTACHMENT = /\/api\/v1\/attachments\/([0-9a-f-]{36})\/content(?:\?|$)/i
 
 /** Text, paragraphs and links stay in their place by themselves. Of all else a page makes something wider or taller. */
 const MAY_STICK_OUT =
-  /<(?!\/?(?:a|abbr|b|br|cite|code|del|div|em|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u)[ >])|<[a-z]+ [^>]*\b(?:style|align)=|[^\s<>]{80}/
+  /<(?!\/?(?:a|abbr|b|br|cite|code|del|div|em|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u)[ >])|<[a-z]+ [^>]*\b(?:style|align)=|(?:^|>)[^<>]*?[^\s<>]{40}/
 const BOX = '<div style="overflow: auto; overflow-wrap: break-word">'
 
 /** The address of an attachment that the message may show. */
