@@ -352,7 +352,7 @@ test('a public message goes out by email, to the contact', async () => {
     email_recipients: [{ email: ticket.contact.email, status: 'queued', error: null }],
     cc: [],
   })
-  expect(message.email_message_id).toEndWith('@Acme.example')
+  expect(message.email_message_id).toEndWith('@acme.example')
   expect(readMessageId(message.email_message_id)).toBe(message.id)
   expect(await anchorsOf(scope)).toEqual([
     { email_message_id: message.email_message_id, ticket_id: ticket.id, message_id: message.id },
