@@ -77,6 +77,7 @@ describe('headers', () => {
 
   test.each([
     ['an mbox line', 'From ann Mon Jan 1'],
+    ['an mbox line and an empty one', 'From ann Mon Jan 1\r\n'],
     ['empty lines', '\r\n'],
     ['a byte order mark', '\xef\xbb\xbfX-A: b'],
     ['a space before colons', 'X-A : b'],
@@ -107,8 +108,18 @@ describe('headers', () => {
   })
 
   test('lines that end with CR alone are lines', async () => {
-    const parsed = await parseMail(Buffer.from('From: a@b.org\rSubject: mac\r\rone\rtwo'))
-    expect([parsed.subject, parsed.text]).toEqual(['mac', 'one\ntwo'])
+    for (const relayed of ['', 'Received: from a by b\r\n']) {
+      const parsed = await parseMail(Buffer.from(`${relayed}From: a@b.org\rTo: c\rSubject: mac\r\rone\rtwo`))
+      expect([parsed.subject, parsed.text]).toEqual(['mac', 'one\ntwo'])
+    }
+  })
+
+  test.each([
+    ['Hello\r\nthere', 'Hello\nthere'],
+    ['Hello\r\n\r\nthere', 'Hello\n\nthere'],
+    ['junk\r\nX-A: b\r\n\r\nHello', 'Hello'],
+  ])('the text that follows a header in %p is found', async (rest, expected) => {
+    expect((await parseMail(mail(FROM, rest))).text).toBe(expected)
   })
 
   test('bytes that are no message are a text without headers', async () => {

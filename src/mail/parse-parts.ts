@@ -40,6 +40,8 @@ type Cursor = {
 /** A delimiter line: which open multipart it belongs to, and whether it closes it. `level` -1 is the end of the message. */
 type Delimiter = { level: number; closing: boolean; start: number; end: number }
 
+const CR = 0x0d
+const LF = 0x0a
 const DELIMITER = Buffer.from('\n--')
 const FIELD = /^[!-9;-~]+[ \t]*:/
 const MAX_PARTS = 1000
@@ -147,32 +149,40 @@ function closeBoundary({ boundaries, levels }: Cursor): void {
   else levels.set(boundary, outer)
 }
 
-/** Reads up to the empty line and leaves the cursor behind it. What begins without a field has no header. */
+/**
+ * Reads the header and leaves the cursor where the body begins: behind the empty line, or with the first line that is no
+ * field. What begins without a field has no header. Gateways put junk among the fields of a message, but not of a part.
+ */
 function readHeader(cursor: Cursor): HeaderField[] {
-  const { raw, position: start } = cursor
+  const { raw, position: start, boundaries } = cursor
   let position = start
   let before = ''
+  /** Where lines begin that no field follows: text whose empty line before is missing. */
+  let junk: number | null = null
   while (position < raw.length) {
     const next = endOfLine(raw, position)
     const line = raw.toString('latin1', position, Math.min(next, position + MAX_DELIMITER_LENGTH))
     // A line of white space folds the field before it; only an empty one ends the header.
-    if (/^\r?\n/.test(line)) {
+    const isEnd = /^\r?\n/.test(line)
+    if (isEnd && junk === null) {
       cursor.position = next
       return splitHeader(raw.subarray(start, position))
     }
-    if (!isHeaderLine(cursor, line, before, position > start) || delimiterAt(cursor, position, next)) break
+    if (isEnd || delimiterAt(cursor, position, next)) break
+    if (FIELD.test(line)) junk = null
+    else if (position === start) break
+    else if (!/^[ \t]/.test(line) && !continues(before, line)) {
+      junk ??= position
+      if (boundaries.length > 0) break
+    }
     before = raw.toString('latin1', Math.max(position, next - MAX_DELIMITER_LENGTH), next)
     position = next
-    if (position - start > MAX_HEADER_BYTES) throw new UnparsableMail('The message has a header of more than 1 MB')
+    if (position - start <= MAX_HEADER_BYTES) continue
+    if (junk !== null) break
+    throw new UnparsableMail('The message has a header of more than 1 MB')
   }
-  cursor.position = position
-  return splitHeader(raw.subarray(start, position))
-}
-
-/** Gateways put junk into the header of a message; in that of a part it is text whose empty line before is missing. */
-function isHeaderLine({ boundaries }: Cursor, line: string, before: string, has_begun: boolean): boolean {
-  if (FIELD.test(line)) return true
-  return has_begun && (boundaries.length === 0 || /^[ \t]/.test(line) || continues(before, line))
+  cursor.position = junk ?? position
+  return splitHeader(raw.subarray(start, cursor.position))
 }
 
 /** Finds the next delimiter line of any multipart that is open: a missing end of an inner one does not hide the outer. */
@@ -198,12 +208,12 @@ function delimiterAt({ raw, levels }: Cursor, position: number, next: number): D
   const level = open ?? (mark > 0 ? levels.get(line.slice(0, mark)) : undefined)
   if (level === undefined) return null
   // The line break before a delimiter belongs to it.
-  const start = raw[position - 1] === 0x0a ? position - (raw[position - 2] === 0x0d ? 2 : 1) : position
+  const start = raw[position - 1] === LF ? position - (raw[position - 2] === CR ? 2 : 1) : position
   return { level, closing: open === undefined, start, end: next }
 }
 
 function endOfLine(raw: Buffer, position: number): number {
-  const newline = raw.indexOf(0x0a, position)
+  const newline = raw.indexOf(LF, position)
   return newline < 0 ? raw.length : newline + 1
 }
 
@@ -214,17 +224,20 @@ function transferEncoding(fields: HeaderField[]): string {
     .trim()
 }
 
-/** Old Macs end lines with a lone CR; then the whole message would be one header field. */
+/** Old Macs end lines with a lone CR; then the whole message would be one field behind what relays put before it. */
 function repairLines(raw: Uint8Array): Buffer {
   const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  if (bytes.includes(0x0a) || !bytes.includes(0x0d)) return bytes
-  return Buffer.from(bytes.map((byte) => (byte === 0x0d ? 0x0a : byte)))
+  const start = bytes.toString('latin1', 0, 16_384)
+  const alone = start.match(/\r(?!\n)/g)?.length ?? 0
+  if (alone <= 2 * (start.match(/\n/g)?.length ?? 0)) return bytes
+  return Buffer.from(bytes.map((byte, index) => (byte === CR && bytes[index + 1] !== LF ? LF : byte)))
 }
 
 /** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
 function repairStart(raw: Buffer): Buffer {
   const start = raw.toString('latin1', 0, 16_384)
-  const skipped = /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From (?![ \t]*:)[^\n]*\n)?/.exec(start)?.[0].length ?? 0
+  const skipped =
+    /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From (?![ \t]*:)[^\n]*\n(?:[ \t]*\r?\n)*)?/.exec(start)?.[0].length ?? 0
   const header = start.slice(skipped).split(/\r?\n\r?\n/)[0] ?? ''
   if (FIELD.test(header)) return raw.subarray(skipped)
   const first = header.search(/^(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/im)
