@@ -5,6 +5,7 @@ import path from 'node:path'
 import { createDatabase, runOnServer, type TestDatabase } from './support/database'
 import { type Receiver, startReceiver } from './support/receiver'
 import { freePort, type Service, startService, until } from './support/service'
+import { sendMail } from './support/smtp'
 
 const SECRET = 'the-secret-of-the-webhook'
 const NEXT_SECRET = 'the-secret-after-it'
@@ -92,10 +93,14 @@ async function deliver(): Promise<void> {
   })
   webhook_id = created.body.data.id
   await call('PATCH', `/webhooks/${webhook_id}`, { secret: NEXT_SECRET })
+  await call('POST', '/mailboxes', { address: 'help@desk.example' })
   const contact = await call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })
   const ticket = { subject: BODY, contact_id: contact.body.data.id }
   expect((await call('POST', '/tickets', ticket)).status).toBe(201)
   expect((await call('GET', `/nowhere/${STRANGE_ID}`)).status).toBe(404)
+  const raw = 'Subject: Hello\r\n\r\nHello\r\n'
+  const mail = { port: service.smtp_port, from: 'carla@customer.example', to: 'help@desk.example', raw }
+  expect((await sendMail(mail)).code).toBe(250)
   await receiver.waitFor(2)
 }
 
@@ -120,6 +125,7 @@ test('each figure has a description and a type, and a delivery shows in them', a
   expect(after.figure('deskwire_outbox_claim_duration_seconds_count', webhooks)).toBeGreaterThanOrEqual(2)
   expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'status' })).toBe(1)
   expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'success' })).toBe(1)
+  expect(after.figure('deskwire_smtp_transaction_duration_seconds_count', { reply: '2xx' })).toBe(1)
   const posts = { method: 'POST', route: '/api/v1/tickets', status: '201' }
   expect(after.figure('deskwire_http_request_duration_seconds_count', posts)).toBe(1)
   expect(after.figure('deskwire_database_acquire_seconds_count')).toBeGreaterThan(0)

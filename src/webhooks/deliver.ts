@@ -94,7 +94,7 @@ function noteAnswer(job: Job, delivery: Delivery, answer: WebhookAnswer): boolea
   if (blame !== 'own' && error !== 'blocked_address') outageWatch.note(host, !is_unreached)
   const is_own_fault = blame === 'own' || (is_unreached && outageWatch.isOurs())
   observeAttempt(error, response_time_ms)
-  log[is_own_fault ? 'warn' : 'info'](
+  log[blame === 'own' ? 'warn' : 'info'](
     {
       organization_id: job.organization_id,
       webhook_id: delivery.webhook_id,

@@ -26,7 +26,7 @@ type Measured = {
 
 const BY_INDEX = ['Index Scan outbox', 'Index Only Scan outbox', 'ModifyTable outbox']
 const LANES = 50
-const ROWS_OF_LANE = 1000
+const ROWS_OF_LANE = 200
 
 /** Measures claims beside no history and beside one of `count` deliveries. Fails when one reads it, or a whole table. */
 export async function checkClaimsBeside(count: number) {
