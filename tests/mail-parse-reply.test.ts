@@ -16,6 +16,15 @@ describe('the new part of a reply', () => {
     ],
     ['Outlook Express', 'New.\n\n-----Ursprüngliche Nachricht-----\nOld.'],
     ['a phone', 'New.\n\nSent from my iPhone\n\n> On 1 Jul 2025, at 10:00, Ann wrote:\n> Old.'],
+    ['Gmail in Japanese', 'New.\n\n2025年7月1日(火) 10:00 Ann <ann@x.org>:\n\n> Old.'],
+    ['Gmail in Chinese', 'New.\n\nAnn <ann@x.org> 于2025年7月1日周二 10:00写道：\n\n> Old.'],
+    ['Gmail in Russian', 'New.\n\nвт, 1 июл. 2025 г. в 10:00, Ann <ann@x.org>:\n\n> Old.'],
+    ['Gmail in Turkish', 'New.\n\nAnn <ann@x.org>, 1 Tem 2025 Sal, 10:00 tarihinde\nşunu yazdı:\n\nOld.'],
+    ['Gmail in Finnish', 'New.\n\nti 1. heinäk. 2025 klo 10.00 Ann (ann@x.org) kirjoitti:\n\n> Old.'],
+    ['Zoho', 'New.\n\n---- On Tue, 01 Jul 2025 10:00:00 +0200 Ann <ann@x.org> wrote ----\n\nOld.'],
+    ['GMX', 'New.\n \nGesendet: Dienstag, 01. Juli 2025 um 10:00 Uhr\nVon: Ann\nAn: Bob\nBetreff: Old\n\nOld.'],
+    ['Notes', 'New.\n\nAnn Smith ---01.07.2025 10:00:00---Old.'],
+    ['who forwards with Apple Mail', 'New.\n\nBegin forwarded message:\n\nFrom: Ann <ann@x.org>\nDate: x\nTo: y'],
     ['a signature', 'New.\n\n-- \nAnn\nExample Ltd.'],
   ])('of %s', (_, text) => {
     expect(replyText(text)).toBe('New.')
@@ -26,10 +35,14 @@ describe('the new part of a reply', () => {
     expect(replyText(text)).toBe('On Mon, 2 Jun 2025, Ann wrote:\n> One?\nYes.\n> Two?\nNo.')
   })
 
-  test.each(['> only a quote', 'On Monday I wrote: nothing', 'From: here to there', '--\nnot much'])(
-    '%p is kept',
-    (text) => {
-      expect(replyText(text)).toBe(text)
-    },
-  )
+  test.each([
+    '> only a quote',
+    'On Monday I wrote: nothing',
+    'From: here to there',
+    'Date: Monday\nFrom: me',
+    'Meet at 10:00 in 2025: yes',
+    '--\nnot much',
+  ])('%p is kept', (text) => {
+    expect(replyText(text)).toBe(text)
+  })
 })

@@ -14,11 +14,19 @@ const ATTRIBUTIONS = [
   /^在.{4,300}写道[：:]$/,
   /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
   /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
+  // In any language: a year, a time and an address before a colon.
+  /^(?=.*(?:19|20)\d\d)(?=.*\d[:.]\d\d)(?=.*[<(][^<>()\s]{1,100}@[^<>()\s]{1,100}[>)]).{20,500}[:：]$/,
 ]
+
+/** How one begins that goes on in the next line: with such a word, or holding a year and a time. */
+const ATTRIBUTION_START = /^(?:On|Am|Le|El|Il|In data|Em|Op|Den|Dnia|W dniu|pe|在|\d)|^(?=.*(?:19|20)\d\d).*\d[:.]\d\d/
 
 /** Everything from such a line on is history. */
 const HISTORY = [
   /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
+  /^\s*-{3,} ?On .{4,200} wrote ?-{3,}\s*$/,
+  /^.{2,80} ---\d{1,2}[./]\d{1,2}[./]\d{4} .{4,40}---/,
+  /^\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato)\s*:\s*$/i,
   /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
   /^[\s#*=-]*(?:please )?(?:type|write|enter|reply|antworten|bitte).{0,40}\b(?:above|oberhalb|über)\b.{0,20}\b(?:line|linie|zeile)\b.{0,20}$/i,
 ]
@@ -45,7 +53,7 @@ function withoutHistory(lines: string[]): string[] {
 function startsHistory(lines: string[], line: string, index: number): boolean {
   if (line.length > 300) return false
   if (HISTORY.some((marker) => marker.test(line))) return true
-  if (FROM.test(line)) {
+  if (FROM.test(line) || (SENT_TO.test(line) && FROM.test(lines[index + 1]?.slice(0, 300) ?? ''))) {
     return lines.slice(index + 1, index + 7).filter((next) => next.length < 1000 && SENT_TO.test(next)).length >= 2
   }
   const announced = attributionEnd(lines, index)
@@ -63,7 +71,7 @@ function attributionEnd(lines: string[], index: number): number | null {
     const part = lines.slice(index, index + count).map((line) => line.trim())
     if (part.some((line) => line === '' || line.length > 300)) return null
     const joined = part.join(' ')
-    const isStart = count === 1 || /^(?:On|Am|Le|El|Il|In data|Em|Op|Den|Dnia|W dniu|pe|在|\d)/.test(first)
+    const isStart = count === 1 || ATTRIBUTION_START.test(first)
     if (isStart && ATTRIBUTIONS.some((pattern) => pattern.test(joined)) && /\d/.test(joined)) return index + count
   }
   return null
