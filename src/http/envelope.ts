@@ -10,6 +10,7 @@ import { clientAddress } from './client-address'
 import { observeRequest } from './metrics'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
+import { ensureUrl, pathStart } from './url'
 
 /** A single object's answer. */
 export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
@@ -17,6 +18,11 @@ export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
 }
 
 export const envelope = new Elysia({ name: 'envelope' })
+  // Before all hooks, which find path and query read already.
+  .wrap((handle, request) => {
+    ensureUrl(request)
+    return handle
+  })
   .onRequest(async ({ request, server, set }) => {
     const state = setState(request, {
       id: requestId(request.headers.get('x-request-id')),
@@ -76,8 +82,7 @@ async function identify(request: Request, state: RequestState): Promise<void> {
 }
 
 function isApi(url: string): boolean {
-  const start = url.indexOf('/', url.indexOf('//') + 2)
-  return url.startsWith('/api/v1', start)
+  return url.startsWith('/api/v1', pathStart(url))
 }
 
 /** A caller's own id is kept when it can stand in a log line and a header. */

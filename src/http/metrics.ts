@@ -4,6 +4,7 @@ import { config } from '../config'
 import { type Connection, connection } from '../db/client'
 import { log, safeError } from '../log'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
+import { ensureUrl } from './url'
 
 /** A database that does not answer in this time is down to whoever scrapes. */
 const DATABASE_TIMEOUT_MS = 2000
@@ -103,6 +104,7 @@ export async function startMetrics() {
     port: config.METRICS_PORT,
     hostname: config.HOST,
     async fetch(request) {
+      ensureUrl(request)
       if (new URL(request.url).pathname !== '/metrics') return new Response('Not found', { status: 404 })
       return new Response(await register.metrics(), { headers: { 'content-type': register.contentType } })
     },
