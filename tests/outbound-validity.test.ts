@@ -309,6 +309,13 @@ function faultsOfWire(raw: Buffer): string[] {
       'a header line above 78 that could be folded',
       head.some((line) => line.length > 78 && /\S[ \t]+\S/.test(line.trim().replace(/^[\w-]+: /, ''))),
     ],
+    [
+      'a subject line above 78',
+      /^(Subject:.*(\r\n[ \t].*)*)$/m
+        .exec(head.join('\r\n'))![1]!
+        .split('\r\n')
+        .some((line) => line.length > 78),
+    ],
     ['8-bit bytes', /[\x80-\xff\0]/.test(text)],
     ['a header line of nothing', head.some((line) => line.trim() === '')],
     ['no field', head.some((line) => !/^([A-Za-z0-9-]+:|[ \t])/.test(line))],
