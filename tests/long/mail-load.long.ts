@@ -11,8 +11,11 @@ const ADDRESS = 'support@desk.example'
 const FROM = 'carla@customer.example'
 const MB = 1024 * 1024
 
-/** Filing has four messages in work at a time, each with its original and its decoded parts. */
-const FILING_LIMIT = 600 * MB
+/**
+ * Filing has four messages in work at a time, each with its original, a copy for the parser and its decoded parts: some
+ * 600 MB, and what is not collected yet. All that passes through weighs more than a gigabyte, each byte more than once.
+ */
+const LARGE_LIMIT = 900 * MB
 
 let database: TestDatabase
 let service: Service
@@ -24,6 +27,8 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     SECRET_KEY: 'a secret key that only tests use',
     DATA_DIR: path.join(tmpdir(), `mail-load-${crypto.randomUUID()}`),
+    // As on a small machine: on a large one Bun collects garbage so late that a leak could not be told from it.
+    BUN_JSC_forceRAMSize: String(512 * MB),
   }
   service = await startService(env)
   await service.call('POST', '/mailboxes', { address: ADDRESS })
@@ -48,31 +53,14 @@ test('500 idle connections and 300 messages beside them stay within 60 MB', asyn
   for (const dialog of idle) dialog.destroy()
 }, 120_000)
 
-test('8 messages of 25 MiB at once are taken and filed in bounded memory', async () => {
-  const content = crypto.getRandomValues(Buffer.alloc(65_536))
-  const attachment = Buffer.concat(Array(285).fill(content))
-  const before = memoryOf('VmHWM')
-  const messages = await Promise.all(
-    Array.from({ length: 8 }, (_, count) =>
-      buildMail({
-        ...{ from: FROM, to: ADDRESS, subject: `Large ${count}`, text: 'See the recording.' },
-        attachments: [{ filename: 'recording.mp4', content: attachment }],
-      }),
-    ),
-  )
-  const results = await Promise.all(
-    messages.map((raw) => sendMail({ port: service.smtp_port, from: FROM, to: ADDRESS, raw })),
-  )
-  expect(results.map(({ code }) => code)).toEqual(Array(8).fill(250))
-  await whenFiled()
-  const { body } = await service.call('GET', '/inbound-messages?per_page=8')
-  expect(body.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(Array(8).fill('ticket'))
-  const size = messages.reduce((sum, { length }) => sum + length, 0)
+test('8 messages of 25 MiB at once, three times, are taken and filed in bounded memory', async () => {
+  const attachment = Buffer.concat(Array(285).fill(crypto.getRandomValues(Buffer.alloc(65_536))))
+  const before = memoryOf('VmRSS')
+  for (let round = 0; round < 3; round++) await sendLarge(attachment)
   const grown = memoryOf('VmHWM') - before
-  console.log(`8 messages, ${Math.round(size / MB)} MB together: peak grows by ${Math.round(grown / MB)} MB`)
-  expect(size).toBeGreaterThan(190 * MB)
-  expect(grown).toBeLessThan(FILING_LIMIT)
-}, 120_000)
+  console.log(`24 messages of 25 MiB: at the most ${Math.round(grown / MB)} MB more`)
+  expect(grown).toBeLessThan(LARGE_LIMIT)
+}, 240_000)
 
 test('SIGTERM in the middle of a message: it is taken to its end, acknowledged, there, and filed by the next start', async () => {
   const subject = `Stopped ${crypto.randomUUID()}`
@@ -128,6 +116,22 @@ function refuses(port: number): Promise<boolean> {
     },
     () => true,
   )
+}
+
+/** 8 at once, and waits until all are tickets. */
+async function sendLarge(content: Buffer): Promise<void> {
+  const compose = (_: unknown, count: number) =>
+    buildMail({
+      ...{ from: FROM, to: ADDRESS, subject: `Large ${count}`, text: 'See the recording.' },
+      attachments: [{ filename: 'recording.mp4', content }],
+    })
+  const messages = await Promise.all(Array.from({ length: 8 }, compose))
+  expect(messages[0]!.length).toBeGreaterThan(24 * MB)
+  const send = (raw: Buffer) => sendMail({ port: service.smtp_port, from: FROM, to: ADDRESS, raw })
+  expect((await Promise.all(messages.map(send))).map(({ code }) => code)).toEqual(Array(8).fill(250))
+  await whenFiled()
+  const { body } = await service.call('GET', '/inbound-messages?per_page=8')
+  expect(body.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(Array(8).fill('ticket'))
 }
 
 /** Over 10 sessions, and waits until all are filed. */
