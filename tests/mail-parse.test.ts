@@ -189,6 +189,8 @@ describe('body and attachments', () => {
     ['iso-2022-kr', '\x1b$)C\x0e0!\x0f!', '가!'],
     ['hz-gb-2312', '~{VPND~}!', '中文!'],
     ['us-ascii', '\x1b$B$"\x1b(B', 'あ'],
+    ['big5_tw', '\xa4\xa4', '中'],
+    ['x-gbk', '\xd6\xd0', '中'],
     ['x-windows-949', '\xb0\xa1', '가'],
     ['x-mac-ce', '\x8f', 'Ź'],
   ])('a body that says %s is read as it was meant', async (charset, bytes, expected) => {

@@ -9,9 +9,6 @@ const ALIASES: Record<string, string> = {
   '8bit': 'utf-8',
   utf8: 'utf-8',
   'utf-8mb4': 'utf-8',
-  gb2312: 'gb18030',
-  gbk: 'gb18030',
-  gb_2312: 'gb18030',
   cp936: 'gb18030',
   'euc-cn': 'gb18030',
   cp949: 'euc-kr',
@@ -20,13 +17,21 @@ const ALIASES: Record<string, string> = {
   'x-windows-949': 'euc-kr',
   cp932: 'shift_jis',
   cp50220: 'iso-2022-jp',
-  'iso-2022-jp-ms': 'iso-2022-jp',
   iso8859_1: 'windows-1252',
   latin1: 'windows-1252',
   'ansi_x3.4-1968': 'utf-8',
   'x-mac-ce': 'maccenteuro',
   'x-user-defined': 'windows-1252',
 }
+
+/** Spellings of libraries and old programs. */
+const FAMILIES: [RegExp, string][] = [
+  [/^(?:x-)*big[-_]?5/, 'big5'],
+  [/^(?:x-)?gb[-_k0-9]/, 'gb18030'],
+  [/^(?:cs)?iso-?2022-?jp/, 'iso-2022-jp'],
+  [/^(?:x-)?(?:s-?jis|shift[-_]?jis)/, 'shift_jis'],
+  [/^(?:x-)?euc[-_]?kr/, 'euc-kr'],
+]
 
 /**
  * Decodes bytes. A declared charset that does not fit the bytes gives way to UTF-8 where that fits; what still cannot
@@ -95,7 +100,7 @@ export function decodeUnlabelled(bytes: Uint8Array, hint?: string | null): strin
 
 function charsetName(declared?: string | null): string | null {
   const name = (declared ?? '').toLowerCase().replace(/^["'\s]+|["'\s;]+$/g, '')
-  return ALIASES[name] ?? (name || null)
+  return ALIASES[name] ?? FAMILIES.find(([spelling]) => spelling.test(name))?.[1] ?? (name || null)
 }
 
 function isKnown(charset: string): boolean {
