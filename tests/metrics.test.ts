@@ -10,7 +10,7 @@ import { sendMail } from './support/smtp'
 const SECRET = 'the-secret-of-the-webhook'
 const NEXT_SECRET = 'the-secret-after-it'
 const QUERY = 'token=of-the-url'
-const BODY = 'What the ticket says'
+const BODY = 'What the event tells'
 const ANSWER = 'What the receiver answers'
 const STRANGE_ID = '5cdca4a3-7a46-4b0c-9d0e-31d3d44a4b1c'
 
@@ -82,20 +82,20 @@ async function scrape() {
   return { text, samples, types, helps, figure }
 }
 
-/** A webhook that answers with 500 first, and a ticket that it is told of: two attempts. */
+/** A webhook that answers with 500 first, and a contact that it is told of: two attempts. Some other work beside it. */
 async function deliver(): Promise<void> {
   logged_from = service.output().length
   const { call } = service
   const created = await call('POST', '/webhooks', {
     url: `${receiver.url}?${QUERY}`,
-    events: ['ticket.created'],
+    events: ['contact.created'],
     secret: SECRET,
   })
   webhook_id = created.body.data.id
   await call('PATCH', `/webhooks/${webhook_id}`, { secret: NEXT_SECRET })
   await call('POST', '/mailboxes', { address: 'help@desk.example' })
-  const contact = await call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })
-  const ticket = { subject: BODY, contact_id: contact.body.data.id }
+  const contact = await call('POST', '/contacts', { name: BODY, email: 'carla@customer.example' })
+  const ticket = { subject: 'Help', contact_id: contact.body.data.id }
   expect((await call('POST', '/tickets', ticket)).status).toBe(201)
   expect((await call('GET', `/nowhere/${STRANGE_ID}`)).status).toBe(404)
   const raw = 'Subject: Hello\r\n\r\nHello\r\n'
@@ -122,6 +122,7 @@ test('each figure has a description and a type, and a delivery shows in them', a
   const webhooks = { kind: 'webhook' }
   expect(after.figure('deskwire_outbox_attempts_total', { kind: 'webhook', outcome: 'retry' })).toBe(1)
   expect(after.figure('deskwire_outbox_due_to_start_seconds_count', webhooks)).toBe(2)
+  expect(after.figure('deskwire_outbox_due_to_done_seconds_count', webhooks)).toBe(1)
   expect(after.figure('deskwire_outbox_claim_duration_seconds_count', webhooks)).toBeGreaterThanOrEqual(2)
   expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'status' })).toBe(1)
   expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'success' })).toBe(1)

@@ -16,11 +16,20 @@ const claims = new Histogram({
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
 })
 
+const DELAYS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600]
+
 const waits = new Histogram({
   name: 'deskwire_outbox_due_to_start_seconds',
   help: 'From when work was due to the beginning of its attempt',
   labelNames: ['kind'],
-  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600],
+  buckets: DELAYS,
+})
+
+const done = new Histogram({
+  name: 'deskwire_outbox_due_to_done_seconds',
+  help: 'From when work was due to the record that it is done: sent, for webhooks and email',
+  labelNames: ['kind'],
+  buckets: DELAYS,
 })
 
 const expired = new Counter({
@@ -46,10 +55,18 @@ export function observeClaim(kind: OutboxKind, duration_ms: number, rows: Claime
   }
 }
 
-/** @param written false when it came too late */
-export function countOutcome(kind: OutboxKind, outcome: Outcome, written: boolean): void {
-  if (written) outcomes.inc({ kind, outcome: nameOf(outcome) })
-  else stale.inc({ kind })
+/** A lease that ended with an outcome; `since_due_s` is null when the row stays, or was never due. */
+export type EndedLease = { kind: OutboxKind; since_due_s: number | null }
+
+export function observeSettled({ kind, since_due_s }: EndedLease, outcome: Outcome): void {
+  const name = nameOf(outcome)
+  outcomes.inc({ kind, outcome: name })
+  // Sent by hand before it was due, it did not wait.
+  if (name === 'done' && since_due_s !== null) done.observe({ kind }, Math.max(0, since_due_s))
+}
+
+export function countStale(kind: OutboxKind): void {
+  stale.inc({ kind })
 }
 
 function nameOf(outcome: Outcome): string {

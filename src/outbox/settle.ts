@@ -7,6 +7,7 @@ import { type Connection, type Sql, transact } from '../db/client'
 import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import type { Job, Outcome } from './job'
+import { type EndedLease, observeSettled } from './metrics'
 
 /** Outcomes that arrive within this time are settled together. */
 const GATHER_MS = 20
@@ -90,18 +91,22 @@ async function settleEach(connection: Connection, group: Ended[], onFault: (job:
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
   const { settle } = group[0]!.outcome
   const after_commit: (() => void)[] = []
-  const settled = await transact(connection, async (inner) => {
+  const ended = await transact(connection, async (inner) => {
     const ours = await endLeases(inner.sql, group)
     const rows = group.filter(({ job }) => ours.has(job.id)).map(({ outcome }) => outcome.row)
     if (rows.length > 0) await settle?.({ ...inner, after_commit }, rows)
     return ours
   })
   for (const run of after_commit) run()
-  return settled
+  for (const { job, outcome } of group) {
+    const lease = ended.get(job.id)
+    if (lease) observeSettled(lease, outcome)
+  }
+  return new Set(ended.keys())
 }
 
-/** The fence: ends the leases that still hold, and tells which did. */
-async function endLeases(sql: Sql, group: Ended[]): Promise<Set<string>> {
+/** The fence: ends the leases that still hold, and tells which did, by the ids of their jobs. */
+async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLease>> {
   const rows = group.map(({ job, outcome }) => ({
     organization_id: job.organization_id,
     id: job.id,
@@ -110,7 +115,7 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Set<string>> {
     delay_s: outcome.type === 'retry' ? outcome.delay_s : null,
     counted: outcome.type === 'retry' && outcome.counts ? 1 : 0,
   }))
-  const ended = await sql<{ id: string }[]>`
+  const ended = await sql<(EndedLease & { id: string })[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
         as x (organization_id uuid, id uuid, lease_token uuid, done boolean, delay_s float8, counted integer)
@@ -118,7 +123,7 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Set<string>> {
       delete from outbox o using given
       where given.done and o.organization_id = given.organization_id and o.id = given.id
         and o.lease_token = given.lease_token
-      returning o.id
+      returning o.id, o.kind, o.run_at
     ), rescheduled as (
       update outbox o
       set attempts = o.attempts + given.counted, claims = o.claims - (1 - given.counted), lease_token = null,
@@ -127,8 +132,11 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Set<string>> {
       from given
       where not given.done and o.organization_id = given.organization_id and o.id = given.id
         and o.lease_token = given.lease_token
-      returning o.id
+      returning o.id, o.kind
     )
-    select id from removed union all select id from rescheduled`
-  return new Set(ended.map((row) => row.id))
+    select id, kind, case when run_at < 'infinity' then extract(epoch from clock_timestamp() - run_at)::float8 end
+      as since_due_s
+    from removed
+    union all select id, kind, null from rescheduled`
+  return new Map(ended.map((row) => [row.id, row]))
 }

@@ -6,7 +6,7 @@ import { claim, type DueLane, findDueLanes, LEASE_S, release, renew } from './cl
 import type { Handler, Job, Outcome } from './job'
 import { KINDS } from './kinds'
 import { createLanes, type Slot } from './lanes'
-import { countOutcome } from './metrics'
+import { countStale } from './metrics'
 import { createSettler } from './settle'
 import type { OutboxKind } from './wake'
 
@@ -187,9 +187,13 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
     const written = await settler.settle(job, outcome)
     running.delete(job)
     if (!is_gathered) free(slot, healthy)
-    countOutcome(kind, outcome, written)
     if (written) options.on_settled?.(kind, job.id)
-    else log.warn({ kind, outbox_id: job.id }, 'an outbox outcome came too late and was dropped')
+    else dropped(job)
+  }
+
+  function dropped(job: Job): void {
+    countStale(kind)
+    log.warn({ kind, outbox_id: job.id }, 'an outbox outcome came too late and was dropped')
   }
 
   function free(slot: Slot, healthy: boolean | undefined): void {
