@@ -78,6 +78,10 @@ const FIELDS: [string, () => Buffer][] = [
   ['comments within comments', () => text('', `Cc: ${'('.repeat(900_000)}`)],
   ['fields that lost their folding', () => text('', 'X-A: b,', ...Array<string>(150_000).fill('b,'))],
   ['40,000 senders', () => text('', ...Array<string>(40_000).fill('From: a b c d e f'))],
+  [
+    'a subject of brackets from a mail system',
+    () => mail('From: MAILER-DAEMON@x.org', `Subject: message${'('.repeat(400_000)}`, '', 'Hello'),
+  ],
   ['an encoded word full of @', () => text('', `From: =?utf-8?Q?<a${'@'.repeat(130_000)}?=`)],
 ]
 

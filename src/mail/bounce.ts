@@ -84,8 +84,8 @@ function readReport(root: Part, text: string): Report {
     root,
     text: start,
     original: readOriginal(root, start),
-    sender: headerText(root.fields, 'from') ?? '',
-    subject: headerText(root.fields, 'subject') ?? '',
+    sender: (headerText(root.fields, 'from') ?? '').slice(0, MAX_DIAGNOSTIC),
+    subject: (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC),
   }
 }
 
