@@ -238,6 +238,8 @@ describe('a signature', () => {
       '.\n..\n',
       'x'.repeat(5000),
       'ä'.repeat(3000),
+      'a\rb',
+      'a\r\rb\n\r',
       'a \tb  c',
       '\u00a0',
     ]

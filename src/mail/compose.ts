@@ -105,8 +105,8 @@ export function composeReply(reply: Reply): OutgoingMail {
     inReplyTo: isMessageId(reply.in_reply_to) ? `<${reply.in_reply_to}>` : undefined,
     references: references.length > 0 ? references.map((id) => `<${id}>`).join(' ') : undefined,
     date: reply.date ?? new Date(),
-    text: reply.text,
-    html: reply.html,
+    text: withLineEnds(reply.text),
+    html: withLineEnds(reply.html),
     attachments: (reply.attachments ?? []).map(attachmentOf),
     headers: {
       Subject: { prepared: true, foldLines: true, value: headerText(subject) },
@@ -184,6 +184,11 @@ function headerAddresses(addresses: MailAddress[], utf8: boolean) {
 /** A name, of a person or a file. Readers decode what looks encoded in places where it is not, so nothing may. */
 function label(name: string): string {
   return oneLine(name).replaceAll('=?', '= ?')
+}
+
+/** A lone CR becomes a line end on its way out, after the signature over the text was made. */
+function withLineEnds(text: string): string {
+  return text.replace(/\r\n?|\n/g, '\r\n')
 }
 
 /** The library sends `*` without quotes, and Python's parser ends on that. Windows has no such names either. */
