@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { hashPassword } from './auth/password'
-import { config, ignoreProxies } from './config'
+import { CONFIG_EXIT_CODE, ConfigError, config, ignoreProxies } from './config'
 import { isEmailAddress } from './contacts/email'
 import { openDatabase } from './database'
 import { type Connection, connection } from './db/client'
@@ -17,12 +17,15 @@ import { generatedPassword } from './organizations/first'
 import { drainOutbox } from './outbox/drain'
 import { outboxStats, retryOutbox } from './outbox/operate'
 import type { OutboxKind } from './outbox/wake'
+import { checkAuthorities } from './preflight'
 
 type Options = Record<string, string | undefined>
 type Command = {
   usage: string
   /** Connections to the database, 2 unless told. */
   pool_size?: number
+  /** Makes the embedded database when there is none yet; what only reads or operates would answer from an empty one. */
+  create?: boolean
   /** What is printed: one JSON line. */
   run(options: Options, connection: Connection): Promise<unknown>
 }
@@ -36,6 +39,7 @@ class UsageError extends Error {}
 const COMMANDS: Record<string, Command> = {
   'organization create': {
     usage: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password PASSWORD]',
+    create: true,
     async run(options, connection) {
       const name = required(options, 'name')
       const email = requiredEmail(options, 'admin-email')
@@ -65,7 +69,7 @@ const COMMANDS: Record<string, Command> = {
       return { id, email, ...(options.password === undefined && { password }) }
     },
   },
-  migrate: { usage: '', run: async () => ({ migrated: true }) },
+  migrate: { usage: '', create: true, run: async () => ({ migrated: true }) },
   'outbox stats': { usage: '', run: (_options, connection) => outboxStats(connection) },
   'outbox retry': {
     usage: '--organization ID',
@@ -86,10 +90,11 @@ const COMMANDS: Record<string, Command> = {
 main(process.argv.slice(2)).then(
   () => process.exit(0),
   (error) => {
-    const is_for_operator =
-      error instanceof UsageError || error instanceof EmbeddedError || error instanceof MigrationError
+    const is_for_operator = [UsageError, EmbeddedError, MigrationError, ConfigError].some(
+      (kind) => error instanceof kind,
+    )
     process.stderr.write(`deskwire: ${is_for_operator ? error.message : JSON.stringify(safeError(error))}\n`)
-    process.exit(1)
+    process.exit(error instanceof ConfigError ? CONFIG_EXIT_CODE : 1)
   },
 )
 
@@ -97,9 +102,10 @@ async function main(args: string[]): Promise<void> {
   const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => candidate in COMMANDS)
   if (!name) throw new UsageError(`unknown command\n${usage()}`)
   const options = readOptions(args.slice(name.split(' ').length), COMMANDS[name]!.usage)
-  const database = await openDatabase({ shared: true, pool_size: COMMANDS[name]!.pool_size ?? 2 })
+  const { create = false, pool_size = 2, run } = COMMANDS[name]!
+  const database = await openDatabase({ shared: true, create, pool_size })
   try {
-    const result = await COMMANDS[name]!.run(options, connection())
+    const result = await run(options, connection())
     const lines = Array.isArray(result) ? result : [result]
     for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`)
   } finally {
@@ -144,6 +150,7 @@ function requirePassword(password: string): void {
  */
 async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
   ignoreProxies()
+  checkAuthorities()
   const settled = { webhook: 0, email: 0, inbound: 0 }
   const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
   // What others were just looking at when we came by is left to the next round.

@@ -9,6 +9,9 @@ import ipaddr from 'ipaddr.js'
 /** A wrong value in the environment. Its message is one line that names the variable. */
 export class ConfigError extends Error {}
 
+/** How a process ends that has one (EX_CONFIG of sysexits.h). */
+export const CONFIG_EXIT_CODE = 78
+
 export type Config = ReturnType<typeof readConfig>
 
 /**
@@ -55,11 +58,22 @@ export function readConfig(env: Record<string, string | undefined>) {
     return text
   }
 
+  const baseUrl = (fallback: string) => {
+    const { href, search, hash, username, password } = new URL(url('BASE_URL', ['http:', 'https:']) ?? fallback)
+    if (search || hash || username || password || /[?#]$/.test(href)) {
+      fail('BASE_URL', 'must be the public address alone, such as https://desk.example.com')
+    }
+    return href.replace(/\/+$/, '')
+  }
+
   const PORT = integer('PORT', 3000, 0, 65535)
   const DATABASE_URL = url('DATABASE_URL', ['postgres:', 'postgresql:'])
   const SECRET_KEY = get('SECRET_KEY')
   if (DATABASE_URL && !SECRET_KEY) fail('SECRET_KEY', 'is required with DATABASE_URL: set 32 or more random characters')
-  if (SECRET_KEY && SECRET_KEY.length < 16) fail('SECRET_KEY', 'must have at least 16 characters')
+  const SECRET_KEY_PREVIOUS = get('SECRET_KEY_PREVIOUS')
+  for (const [name, secret] of Object.entries({ SECRET_KEY, SECRET_KEY_PREVIOUS })) {
+    if (secret && secret.length < 16) fail(name, 'must have at least 16 characters')
+  }
   const TLS_CERT_FILE = get('TLS_CERT_FILE')
   const TLS_KEY_FILE = get('TLS_KEY_FILE')
   if (!TLS_CERT_FILE !== !TLS_KEY_FILE) {
@@ -68,6 +82,15 @@ export function readConfig(env: Record<string, string | undefined>) {
   const ATTACHMENT_STORE = get('ATTACHMENT_STORE') ?? 'file'
   if (ATTACHMENT_STORE !== 'file' && !/^s3:\/\/[^/]+/.test(ATTACHMENT_STORE)) {
     fail('ATTACHMENT_STORE', 'must be file or s3://bucket/prefix')
+  }
+  const S3_ACCESS_KEY_ID = get('S3_ACCESS_KEY_ID')
+  const S3_SECRET_ACCESS_KEY = get('S3_SECRET_ACCESS_KEY')
+  for (const [name, value] of Object.entries({ S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY })) {
+    if (ATTACHMENT_STORE !== 'file' && !value) fail(name, 'is required when ATTACHMENT_STORE is a bucket')
+  }
+  const SMTP_HOSTNAME = get('SMTP_HOSTNAME')
+  if (SMTP_HOSTNAME && !/^([\w-]+(\.[\w-]+)*|\[[\w.:]+\])$/.test(SMTP_HOSTNAME)) {
+    fail('SMTP_HOSTNAME', 'must be a host name, such as mail.example.com')
   }
   const ADMIN_PASSWORD = get('ADMIN_PASSWORD')
   if (ADMIN_PASSWORD && (ADMIN_PASSWORD.length < 8 || ADMIN_PASSWORD.length > 200)) {
@@ -81,7 +104,7 @@ export function readConfig(env: Record<string, string | undefined>) {
   return {
     PORT,
     HOST: get('HOST') ?? '0.0.0.0',
-    BASE_URL: (url('BASE_URL', ['http:', 'https:']) ?? `http://localhost:${PORT}`).replace(/\/+$/, ''),
+    BASE_URL: baseUrl(`${TLS_CERT_FILE ? 'https' : 'http'}://localhost:${PORT}`),
     TLS_CERT_FILE,
     TLS_KEY_FILE,
     TRUSTED_PROXIES: networks('TRUSTED_PROXIES'),
@@ -89,13 +112,13 @@ export function readConfig(env: Record<string, string | undefined>) {
     DATABASE_POOL: integer('DATABASE_POOL', 10, 1, 1000),
     DATA_DIR: path.resolve(get('DATA_DIR') ?? './data'),
     SECRET_KEY,
-    SECRET_KEY_PREVIOUS: get('SECRET_KEY_PREVIOUS'),
+    SECRET_KEY_PREVIOUS,
     ADMIN_EMAIL: get('ADMIN_EMAIL') ?? 'admin@example.com',
     ADMIN_PASSWORD,
     ADMIN_NAME: get('ADMIN_NAME') ?? 'Admin',
     ORGANIZATION_NAME: get('ORGANIZATION_NAME') ?? 'My organization',
     SMTP_PORT: integer('SMTP_PORT', 2525, 0, 65535),
-    SMTP_HOSTNAME: get('SMTP_HOSTNAME') ?? hostname(),
+    SMTP_HOSTNAME: SMTP_HOSTNAME ?? hostname(),
     SMTP_TRUSTED_PROXIES: networks('SMTP_TRUSTED_PROXIES'),
     SMTP_MAX_CLIENTS: integer('SMTP_MAX_CLIENTS', 1000, 1, 100_000),
     SMTP_MAX_CLIENTS_PER_ADDRESS: integer('SMTP_MAX_CLIENTS_PER_ADDRESS', 50, 1, 100_000),
@@ -104,8 +127,8 @@ export function readConfig(env: Record<string, string | undefined>) {
     ATTACHMENT_STORE,
     S3_ENDPOINT: url('S3_ENDPOINT', ['http:', 'https:']),
     S3_REGION: get('S3_REGION'),
-    S3_ACCESS_KEY_ID: get('S3_ACCESS_KEY_ID'),
-    S3_SECRET_ACCESS_KEY: get('S3_SECRET_ACCESS_KEY'),
+    S3_ACCESS_KEY_ID,
+    S3_SECRET_ACCESS_KEY,
     REDIS_URL: url('REDIS_URL', ['redis:', 'rediss:']),
     RATE_LIMIT_PER_MINUTE: integer('RATE_LIMIT_PER_MINUTE', 100, 0, 1_000_000),
     ACCESS_TOKEN_SECONDS: integer('ACCESS_TOKEN_SECONDS', 900, 1, 86_400),
@@ -147,6 +170,6 @@ function loadConfig(): Config {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`deskwire: ${error.message}\n`)
-    process.exit(78)
+    process.exit(CONFIG_EXIT_CODE)
   }
 }

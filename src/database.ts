@@ -1,11 +1,12 @@
 /** The database that the settings name, started if it is ours, migrated and connected: for the service and the CLI. */
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { config } from './config'
-import { closeDatabase, connectDatabase, connection } from './db/client'
+import { ConfigError, config } from './config'
+import { closeDatabase, connectDatabase, connection, tryConnection } from './db/client'
 import { startEmbedded } from './db/embedded'
 import { migrateDatabase } from './db/migrate'
+import { checkFolder } from './preflight'
 import { useSecrets } from './secrets'
 
 export type OpenDatabase = {
@@ -17,14 +18,24 @@ export type OpenDatabase = {
 /**
  * Starts the embedded PostgreSQL when there is no DATABASE_URL, migrates, connects and sets the secret key.
  * @param shared joins the embedded database of a running service instead of refusing
- * @throws EmbeddedError, MigrationError with one line for the operator
+ * @param create makes the embedded database when there is none instead of refusing
+ * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
-export async function openDatabase(options: { shared: boolean; pool_size: number }): Promise<OpenDatabase> {
+export async function openDatabase(options: {
+  shared: boolean
+  create: boolean
+  pool_size: number
+}): Promise<OpenDatabase> {
   if (config.DATABASE_URL) {
     useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
+    await checkReachable(config.DATABASE_URL)
     await migrateDatabase(config.DATABASE_URL)
     connectDatabase(config.DATABASE_URL, options.pool_size)
     return { kind: 'external', close: closeDatabase }
+  }
+  if (!existsSync(path.join(config.DATA_DIR, 'postgres'))) {
+    if (!options.create) throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
+    checkFolder(config.DATA_DIR)
   }
   const embedded = await startEmbedded(config.DATA_DIR, { shared: options.shared })
   try {
@@ -44,6 +55,17 @@ export async function openDatabase(options: { shared: boolean; pool_size: number
   }
 }
 
+/** Told by where it should be and what is wrong, never by the user and the password in the URL. */
+async function checkReachable(url: string): Promise<void> {
+  try {
+    await tryConnection(url)
+  } catch (error) {
+    const { host, pathname } = new URL(url)
+    const why = error instanceof Error ? error.message : String(error)
+    throw new ConfigError(`DATABASE_URL names ${host}${pathname}, which cannot be connected to: ${why}`)
+  }
+}
+
 /** Whether the database answers. */
 export async function isDatabaseReady(): Promise<boolean> {
   const answer = connection().sql`select 1`
@@ -55,7 +77,6 @@ export async function isDatabaseReady(): Promise<boolean> {
 function generatedSecret(): string {
   const file = path.join(config.DATA_DIR, 'secret-key')
   if (!existsSync(file)) {
-    mkdirSync(config.DATA_DIR, { recursive: true })
     writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
     chmodSync(file, 0o600)
   }

@@ -1,7 +1,6 @@
 /** Starts the service, and stops it in order: database, outbox, mail, HTTP; then the same backwards. */
-import { readFileSync } from 'node:fs'
 import { createApp } from './app'
-import { ConfigError, config, ignoreProxies } from './config'
+import { CONFIG_EXIT_CODE, ConfigError, config, ignoreProxies } from './config'
 import { isDatabaseReady, openDatabase } from './database'
 import { connection } from './db/client'
 import { EmbeddedError } from './db/embedded'
@@ -17,6 +16,7 @@ import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
 import { announceOutcome } from './outbox/outcome'
+import { checkSettings, readCertificate } from './preflight'
 
 /** How long requests, messages and deliveries in flight may take to end: 30 s in all are promised. */
 const STOP_TIMEOUT_MS = 20_000
@@ -31,13 +31,14 @@ process.on('unhandledRejection', die)
 start().catch((error) => {
   const is_for_operator = [EmbeddedError, MigrationError, ConfigError].some((kind) => error instanceof kind)
   process.stderr.write(`deskwire: ${is_for_operator ? error.message : explain(error)}\n`)
-  process.exit(1)
+  process.exit(error instanceof ConfigError ? CONFIG_EXIT_CODE : 1)
 })
 
 async function start(): Promise<void> {
   ignoreProxies()
+  await checkSettings()
   const tls = readCertificate()
-  const database = await openDatabase({ shared: false, pool_size: config.DATABASE_POOL })
+  const database = await openDatabase({ shared: false, create: true, pool_size: config.DATABASE_POOL })
   const admin = await createFirstOrganization(connection())
   // The embedded database has no other service.
   if (database.kind === 'embedded') await endAllLeases(connection())
@@ -97,20 +98,6 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
     store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
     log,
   })
-}
-
-function readCertificate(): { cert: string; key: string } | undefined {
-  const { TLS_CERT_FILE, TLS_KEY_FILE } = config
-  if (!TLS_CERT_FILE || !TLS_KEY_FILE) return undefined
-  return { cert: readFileOf('TLS_CERT_FILE', TLS_CERT_FILE), key: readFileOf('TLS_KEY_FILE', TLS_KEY_FILE) }
-}
-
-function readFileOf(variable: string, name: string): string {
-  try {
-    return readFileSync(name, 'utf8')
-  } catch {
-    throw new ConfigError(`${variable} names ${name}, which cannot be read`)
-  }
 }
 
 /** A port that cannot be had is a fault of the setting that named it. @throws ConfigError */

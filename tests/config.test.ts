@@ -64,20 +64,26 @@ describe('settings', () => {
     [{ PORT: '0' }, { PORT: 0, BASE_URL: 'http://localhost:0' }],
     [{ PORT: '8080' }, { PORT: 8080, BASE_URL: 'http://localhost:8080' }],
     [{ BASE_URL: 'https://desk.example.com//' }, { BASE_URL: 'https://desk.example.com' }],
+    [{ BASE_URL: 'https://example.com/desk/' }, { BASE_URL: 'https://example.com/desk' }],
     [{ DATA_DIR: 'somewhere' }, { DATA_DIR: path.resolve('somewhere') }],
     [{ RATE_LIMIT_PER_MINUTE: '0' }, { RATE_LIMIT_PER_MINUTE: 0 }],
     [{ SMTP_PORT: '0' }, { SMTP_PORT: 0 }],
     [{ METRICS_PORT: '9090' }, { METRICS_PORT: 9090 }],
     [{ RETRY_SCHEDULE_SECONDS: '0, 0.5,2' }, { RETRY_SCHEDULE_SECONDS: [0, 0.5, 2] }],
     [{ RETRY_SCHEDULE_SECONDS: '1' }, { RETRY_SCHEDULE_SECONDS: [1] }],
-    [{ ATTACHMENT_STORE: 's3://bucket/a/b' }, { ATTACHMENT_STORE: 's3://bucket/a/b' }],
+    [
+      { ATTACHMENT_STORE: 's3://bucket/a/b', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'secret' },
+      { ATTACHMENT_STORE: 's3://bucket/a/b', S3_ACCESS_KEY_ID: 'id', S3_SECRET_ACCESS_KEY: 'secret' },
+    ],
+    [{ SMTP_HOSTNAME: 'mail.example.com' }, { SMTP_HOSTNAME: 'mail.example.com' }],
+    [{ SMTP_HOSTNAME: '[203.0.113.5]' }, { SMTP_HOSTNAME: '[203.0.113.5]' }],
     [
       { LOG_LEVEL: 'silent', LOG_FORMAT: 'text' },
       { LOG_LEVEL: 'silent', LOG_FORMAT: 'text' },
     ],
     [
       { TLS_CERT_FILE: 'a.crt', TLS_KEY_FILE: 'a.key' },
-      { TLS_CERT_FILE: 'a.crt', TLS_KEY_FILE: 'a.key' },
+      { TLS_CERT_FILE: 'a.crt', TLS_KEY_FILE: 'a.key', BASE_URL: 'https://localhost:3000' },
     ],
     [
       { DATABASE_URL: 'postgresql://db/desk', SECRET_KEY: 'x'.repeat(16) },
@@ -122,9 +128,14 @@ describe('a wrong setting is refused by its name:', () => {
   test.each<[string, Record<string, string>]>([
     ['BASE_URL', { BASE_URL: 'desk.example.com' }],
     ['BASE_URL', { BASE_URL: 'ftp://desk.example.com' }],
+    ['BASE_URL', { BASE_URL: 'https://desk.example.com/?a=b' }],
+    ['BASE_URL', { BASE_URL: 'https://desk.example.com/?' }],
+    ['BASE_URL', { BASE_URL: 'https://desk.example.com/#top' }],
+    ['BASE_URL', { BASE_URL: 'https://user:pass@desk.example.com' }],
     ['DATABASE_URL', { DATABASE_URL: 'mysql://db/desk', SECRET_KEY: 'x'.repeat(16) }],
     ['SECRET_KEY', { DATABASE_URL: 'postgres://db/desk' }],
     ['SECRET_KEY', { SECRET_KEY: 'x'.repeat(15) }],
+    ['SECRET_KEY_PREVIOUS', { SECRET_KEY_PREVIOUS: 'x'.repeat(15) }],
     ['TLS_KEY_FILE', { TLS_CERT_FILE: 'a.crt' }],
     ['TLS_CERT_FILE', { TLS_KEY_FILE: 'a.key' }],
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,proxy' }],
@@ -135,6 +146,10 @@ describe('a wrong setting is refused by its name:', () => {
     ['ADMIN_PASSWORD', { ADMIN_PASSWORD: 'x'.repeat(201) }],
     ['ATTACHMENT_STORE', { ATTACHMENT_STORE: 's3://' }],
     ['ATTACHMENT_STORE', { ATTACHMENT_STORE: '/var/files' }],
+    ['S3_ACCESS_KEY_ID', { ATTACHMENT_STORE: 's3://bucket/x' }],
+    ['S3_SECRET_ACCESS_KEY', { ATTACHMENT_STORE: 's3://bucket/x', S3_ACCESS_KEY_ID: 'id' }],
+    ['SMTP_HOSTNAME', { SMTP_HOSTNAME: 'a b' }],
+    ['SMTP_HOSTNAME', { SMTP_HOSTNAME: 'https://mail.example.com' }],
     ['S3_ENDPOINT', { S3_ENDPOINT: 'minio:9000' }],
     ['REDIS_URL', { REDIS_URL: 'localhost:6379' }],
     ['RETRY_SCHEDULE_SECONDS', { RETRY_SCHEDULE_SECONDS: '0,soon' }],
@@ -148,7 +163,7 @@ describe('a wrong setting is refused by its name:', () => {
   })
 
   test('a secret is never repeated in the message', () => {
-    for (const env of [{ SECRET_KEY: 'too short' }, { ADMIN_PASSWORD: 'pass' }]) {
+    for (const env of [{ SECRET_KEY: 'too short' }, { SECRET_KEY_PREVIOUS: 'old short' }, { ADMIN_PASSWORD: 'pass' }]) {
       const [value] = Object.values(env)
       expect(() => readConfig(env)).not.toThrow(value)
     }

@@ -35,6 +35,16 @@ export function connectDatabase(target: string | ConnectionOptions, pool_size: n
   short = open(target, 1)
 }
 
+/** Connects once. @throws what the driver says when the database cannot be reached or lets nobody in */
+export async function tryConnection(url: string): Promise<void> {
+  const client = open(url, 1)
+  try {
+    await client`select 1`
+  } finally {
+    await client.end({ timeout: 0 })
+  }
+}
+
 /** Closes all connections, after the queries in flight or `timeout_s`. */
 export async function closeDatabase(timeout_s = 5): Promise<void> {
   await Promise.all([pool?.end({ timeout: timeout_s }), short?.end({ timeout: timeout_s })])
