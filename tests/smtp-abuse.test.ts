@@ -190,6 +190,18 @@ describe('slow clients', () => {
     await dialog.closed
   })
 
+  test('the deadline counts anew with each message, so that a busy relay is not cut off', async () => {
+    const server = await start({ session_deadline_ms: 1000 })
+    using dialog = await startData(server.port)
+    for (const end = performance.now() + 1500; performance.now() < end; await Bun.sleep(20)) {
+      dialog.write(dotStuffed(MESSAGE))
+      expect(await dialog.read()).toStartWith('250')
+      for (const line of ['MAIL FROM:<ann@example.test>', 'RCPT TO:<help@example.com>', 'DATA']) {
+        await dialog.command(line)
+      }
+    }
+  })
+
   test('a silent client is sent away', async () => {
     const server = await start({ socket_timeout_ms: 200 })
     using dialog = await smtpDialog(server.port)
@@ -389,6 +401,20 @@ describe('a store that is too slow', () => {
     left.write('half')
     left.destroy()
     await expectService(server.port)
+  })
+
+  test('is logged when refusing begins and ends, not for each message', async () => {
+    const lines: string[] = []
+    let full = true
+    const server = await start({
+      refusal: async () => (full ? { code: 452, text: '4.3.1 Not enough storage' } : undefined),
+      log: { debug() {}, error() {}, warn: (_: unknown, text?: string) => void lines.push(text ?? '') },
+    })
+    const mail = { port: server.port, from: '', to: 'help@example.com', raw: MESSAGE }
+    await Promise.all([sendMail(mail), sendMail(mail), sendMail(mail)])
+    full = false
+    await Promise.all([sendMail(mail), sendMail(mail)])
+    expect(lines).toEqual(['mail is refused', 'mail is taken again'])
   })
 
   test('recipients whose lookup takes too long are answered 451', async () => {

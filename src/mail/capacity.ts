@@ -48,16 +48,9 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
 
   return async () => {
     const free_bytes = usesDataDir() ? await freeBytes() : Number.POSITIVE_INFINITY
-    if (free_bytes < reserve_bytes) {
-      log.error({ free_bytes, reserve_bytes }, 'mail is refused for now: the disk is nearly full')
-      return { code: 452, text: '4.3.1 Not enough storage, try again later' }
-    }
+    if (free_bytes < reserve_bytes) return { code: 452, text: '4.3.1 Not enough storage, try again later' }
     countAgain()
-    if (is_behind) {
-      log.error({ max_pending }, 'mail is refused for now: too many messages wait to be filed')
-      return { code: 451, text: '4.3.2 Too busy, try again later' }
-    }
-    return undefined
+    return is_behind ? { code: 451, text: '4.3.2 Too many messages wait to be filed, try again later' } : undefined
   }
 }
 

@@ -36,7 +36,7 @@ export type SmtpServerOptions = {
   max_clients_per_address?: number
   /** Networks whose connections begin with a PROXY header (version 1) that names the client. */
   proxies?: Network[]
-  /** How long a session may last in all, which ends a sender of one byte a second; 600,000 unless told. */
+  /** How long a session may last after its last message, which ends a sender of one byte a second; 600,000 unless told. */
   session_deadline_ms?: number
   /** How long a client may be silent; 300,000 unless told (RFC 5321 section 4.5.3.2.7). */
   socket_timeout_ms?: number
@@ -76,6 +76,7 @@ const RECIPIENTS_MAX = 100
 /** No authentication here, nobody may pass for another client, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 
+const BUSY: Refusal = { code: 451, text: '4.3.2 Too busy, try again later' }
 const TRY_AGAIN = 'Local error in processing, try again later'
 
 type Session = {
@@ -103,6 +104,7 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
   const stores = new Set<Promise<unknown>>()
   let storing = 0
   let looking_up = 0
+  let refused: Refusal | undefined
   let closing = false
 
   const settings: SMTPServerOptions = {
@@ -158,6 +160,7 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
         state.stream = undefined
         const code = stream.sizeExceeded ? 552 : answer.responseCode
         if (!stream.errored) options.observe?.(code, performance.now() - state.began_ms)
+        if (code === 250) state.deadline.refresh()
         callback(answer)
         // Sent away at once, since a relay would keep the session open for more.
         if (closing || state.overdue) setImmediate(() => dismiss(({ id }) => id === session.id))
@@ -186,22 +189,27 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
 
   return { port: typeof bound === 'object' && bound ? bound.port : options.port, close }
 
+  /** Logged when it begins and ends, not for each message. */
   async function findRefusal(): Promise<Refusal | undefined> {
-    if (storing >= max_storing) {
-      log.warn({ storing }, 'mail is refused for now: too many messages wait to be stored')
-      return { code: 451, text: '4.3.2 Too busy, try again later' }
-    }
+    const refusal = storing >= max_storing ? BUSY : await refusalOfCaller()
+    if (refusal?.text !== refused?.text)
+      log.warn({ reply: refusal }, refusal ? 'mail is refused' : 'mail is taken again')
+    refused = refusal
+    return refusal
+  }
+
+  async function refusalOfCaller(): Promise<Refusal | undefined> {
     try {
       return await options.refusal?.()
     } catch (error) {
-      log.error({ error: safeError(error) }, 'mail is refused for now: its conditions cannot be checked')
+      log.error({ error: safeError(error) }, 'whether mail can be taken cannot be told')
       return { code: 451, text: TRY_AGAIN }
     }
   }
 
   /** The mailbox, or the refusal to answer with. A lookup that was given up still counts until it ends. */
   async function findRecipient(address: string): Promise<Recipient | Error> {
-    if (looking_up >= max_clients) return reply(451, '4.3.2 Too busy, try again later')
+    if (looking_up >= max_clients) return reply(BUSY.code, BUSY.text)
     looking_up += 1
     const lookup = options.recipients(address).finally(() => {
       looking_up -= 1
