@@ -7,7 +7,9 @@ import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
 import { composeReply } from '../src/mail/compose'
 import { bounceAddress } from '../src/mail/message-id'
+import { sendEmail } from '../src/mail/send'
 import { closeTransports, type SendOptions, sendMail } from '../src/mail/transport'
+import { takeLease } from '../src/outbox/claim'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { activityOf, createContact, createMessage, createTicket, uploadFile } from './support/factories'
 import { createMailbox, drain } from './support/mail'
@@ -15,6 +17,7 @@ import { type RawSmtpOptions, startRawSmtp } from './support/raw-smtp'
 import { startSmtpSink } from './support/smtp'
 
 const settings = { ...config }
+const allowed = [ipaddr.parseCIDR('127.0.0.0/8')]
 let desk: Organization
 
 beforeAll(async () => {
@@ -185,8 +188,25 @@ test('who was refused keeps his answer, and who was not is asked again, when the
   expect(second.email_recipients[1].error).toBe('550 5.1.1 No such user')
 })
 
+test('a process that ends between the 250 and its record sends the message again, with the same Message-ID', async () => {
+  using server = await startRawSmtp()
+  await mailboxTo(server)
+  const ticket = await createTicket(desk.agent)
+  const { id } = await createMessage(desk.agent, ticket.id)
+  const job = await takeLease(desk.scope, id)
+  await sendEmail(job!, connection())
+  expect(await readMessage(ticket.id, id)).toMatchObject({ email_status: 'queued' })
+
+  await connection().sql`update outbox set lease_until = now() where id = ${id}`
+  await drain()
+  const message = await readMessage(ticket.id, id)
+  expect(message).toMatchObject({ email_status: 'sent', email_recipients: [{ status: 'sent' }] })
+  expect(messageIdsOf(server.messages)).toEqual([message.email_message_id, message.email_message_id])
+  const sent = (await activityOf(desk.scope, ticket.id)).filter(({ type }) => type === 'email_sent')
+  expect(sent).toHaveLength(1)
+})
+
 describe('a kept connection', () => {
-  const allowed = [ipaddr.parseCIDR('127.0.0.0/8')]
   const send = ({ port }: { port: number }, id: string, options: Partial<SendOptions> = {}) => {
     const people = { from: { address: 'a@desk.example' }, to: [{ address: 'ann@customer.example' }] }
     const text = { subject: 'x', code: 'A-1', text: 'x', html: 'x' }
@@ -276,6 +296,24 @@ describe('international addresses', () => {
     using server = await startRawSmtp({ greeting: '421 4.3.2 Busy' })
     await mailboxTo(server)
     expect(statusesOf(await answer({ cc }))).toEqual(['queued', 'queued', 'queued'])
+  })
+
+  test.each(['starttls', 'tls'] as const)('are asked for after encryption, with %s', async (tls) => {
+    using sink = await startSmtpSink({ tls, auth: { user: 'u', pass: 'p' } })
+    const people = { from: { address: 'a@desk.example' }, to: [{ name: 'Jörg', address: cc[0]! }] }
+    const mail = composeReply({ ...people, subject: 'x', code: 'A-1', text: 'x', html: 'x', message_id: '1@a.b' })
+    const smtp = { host: 'localhost', port: sink.port, security: tls, username: 'u', password: 'p' }
+    const result = await sendMail(smtp, mail, { allowed, ca: sink.ca })
+    expect(result.accepted).toEqual([cc[0]!])
+    expect((await sink.waitFor(1))[0]).toMatchObject({ to: [cc[0]!], tls: true, parameters: { SMTPUTF8: true } })
+  })
+
+  test('of a mailbox are for all that it sends', async () => {
+    using server = await startRawSmtp()
+    await mailboxTo(server, { address: `hülfe.${newId().slice(-12)}@desk.example`, verp: true })
+    const message = await answer()
+    expect(message).toMatchObject({ email_status: 'failed', email_error: expect.stringContaining('SMTPUTF8') })
+    expect(server.lines.filter((line) => line.startsWith('MAIL'))).toEqual([])
   })
 
   test('of a mailbox: a domain goes as ASCII, also in the Message-ID', async () => {
