@@ -1,20 +1,23 @@
-/** Runs in a worker thread: parses what it is sent and answers with the result or the reason why there is none. */
-import { parentPort } from 'node:worker_threads'
+/** Runs in a process of its own: parses what it is sent and answers with the result or the reason why there is none. */
 import { type ParsedMail, parseMail } from './parse'
 
 export type ParseRequest = { id: number; raw: Uint8Array }
 export type ParseAnswer = { id: number; mail: ParsedMail } | { id: number; error: string }
 
-parentPort?.on('message', async ({ id, raw }: ParseRequest) => {
+process.on('message', async (message: unknown) => {
+  const { id, raw } = message as ParseRequest
   const answer = await parseMail(raw).then(
     (mail): ParseAnswer => ({ id, mail: withOwnBytes(mail) }),
     (error: unknown): ParseAnswer => ({ id, error: error instanceof Error ? error.message : String(error) }),
   )
-  const moved = 'mail' in answer ? answer.mail.attachments.map(({ content }) => content.buffer as ArrayBuffer) : []
-  parentPort?.postMessage(answer, moved)
+  process.send?.(answer)
 })
 
-/** Contents are views of the message: each gets bytes of its own that can move to the other thread. */
+// A terminal and a service manager stop the whole group; the service may still wait for an answer, and ends this itself.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('disconnect', () => process.exit())
+
+/** Contents are views of the message, which would travel with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {
   return { ...mail, attachments: mail.attachments.map((file) => ({ ...file, content: new Uint8Array(file.content) })) }
 }

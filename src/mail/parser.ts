@@ -1,83 +1,124 @@
-/** Parses mail in a worker thread, one message at a time, so that no message can stop the service or another message. */
-import { Worker } from 'node:worker_threads'
+/**
+ * Parses mail in a process of its own, one message at a time, so that no message can stop the service or another
+ * message. Not in a thread: Bun cannot end one that is within a regular expression, nor limit its memory.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './parse-worker'
 
 const TIMEOUT_MS = 30_000
-/** Far above the some 100 MB that a message of 25 MiB takes. Bun does not limit the heap of a worker, so it is watched. */
-const MAX_GROWTH_BYTES = 1e9
+/** Far above the some 300 MB that a message of 25 MiB takes, with what Bun itself does. */
+const MAX_MEMORY_BYTES = 1e9
 const WATCH_MS = 100
+/** A process that keeps more after a message is replaced: a new one takes 20 ms to start. */
+const MAX_IDLE_BYTES = 200e6
+const PAGE_BYTES = 4096
 
-let worker: Worker | undefined
-let turn: Promise<unknown> = Promise.resolve()
+export type ParserLimits = { timeout_ms?: number; max_memory_bytes?: number }
+
+export type Parser = {
+  /**
+   * Parses a message. Messages wait for their turn; the time limit counts from its start.
+   * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or dies
+   */
+  parse(raw: Uint8Array, limits?: ParserLimits): Promise<ParsedMail>
+  /** Ends the process once the message in work is done. */
+  close(): Promise<void>
+}
+
+/** @param script what runs in the process; it starts with the first message, and again after its end */
+export function createParser(script = new URL('./parse-worker.ts', import.meta.url)): Parser {
+  let worker: ChildProcess | undefined
+  let turn: Promise<unknown> = Promise.resolve()
+  const running = () => {
+    if (!worker || worker.exitCode !== null || worker.signalCode !== null) worker = startWorker(script)
+    return worker
+  }
+  return {
+    parse(raw, limits = {}) {
+      const result = turn.then(() => parseIn(running(), raw, limits))
+      turn = result
+        .catch(() => {})
+        .then(async () => {
+          if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
+        })
+      return result
+    },
+    async close() {
+      await turn
+      if (worker) await end(worker)
+      worker = undefined
+    },
+  }
+}
+
+const parser = createParser()
+
+/** Parses with the parser of this process. */
+export function parseInWorker(raw: Uint8Array, limits?: ParserLimits): Promise<ParsedMail> {
+  return parser.parse(raw, limits)
+}
+
+export function closeParser(): Promise<void> {
+  return parser.close()
+}
+
 let lastId = 0
 
-export type ParserLimits = {
-  timeout_ms?: number
-  /** By how much the process may grow meanwhile. */
-  max_growth_bytes?: number
-}
-
-/**
- * Parses a message in the worker. Messages wait for their turn; the time limit counts from its start.
- * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or the worker dies
- */
-export function parseInWorker(raw: Uint8Array, limits: ParserLimits = {}): Promise<ParsedMail> {
-  const result = turn.then(() => parseNow(raw, limits))
-  turn = result.catch(() => {})
-  return result
-}
-
-/** Ends the worker once the message in work is done. */
-export async function closeParser(): Promise<void> {
-  await turn
-  await endWorker()
-}
-
-function parseNow(
+function parseIn(
+  worker: ChildProcess,
   raw: Uint8Array,
-  { timeout_ms = TIMEOUT_MS, max_growth_bytes = MAX_GROWTH_BYTES }: ParserLimits,
+  { timeout_ms = TIMEOUT_MS, max_memory_bytes = MAX_MEMORY_BYTES }: ParserLimits,
 ): Promise<ParsedMail> {
-  const id = ++lastId
-  const thread = startWorker()
+  const request: ParseRequest = { id: ++lastId, raw }
   return new Promise<ParsedMail>((resolve, reject) => {
     const settle = (finish: () => void) => {
       clearTimeout(timer)
       clearInterval(watch)
-      thread.off('message', onMessage).off('error', onError).off('exit', onExit)
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
       finish()
     }
     const fail = (message: string, cause?: unknown) =>
-      settle(() => endWorker().finally(() => reject(new UnparsableMail(message, { cause }))))
-    const onMessage = (answer: ParseAnswer) => {
-      if (answer.id !== id) return
+      settle(() => end(worker).finally(() => reject(new UnparsableMail(message, { cause }))))
+    const onMessage = (message: unknown) => {
+      const answer = message as ParseAnswer
+      if (answer.id !== request.id) return
       if ('mail' in answer) settle(() => resolve(answer.mail))
       else settle(() => reject(new UnparsableMail(answer.error)))
     }
     const onError = (error: Error) => fail('The parser failed', error)
     const onExit = () => fail('The parser ended')
-    const before = process.memoryUsage.rss()
-    const watch = setInterval(() => {
-      if (process.memoryUsage.rss() - before > max_growth_bytes) fail('The message took too much memory to parse')
-    }, WATCH_MS)
     const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
-    thread.on('message', onMessage).on('error', onError).on('exit', onExit)
-    // A copy, so that the caller keeps its bytes when the copy moves to the worker.
-    const copy = new Uint8Array(raw)
-    const request: ParseRequest = { id, raw: copy }
-    thread.postMessage(request, [copy.buffer])
+    const watch = setInterval(() => {
+      if (memoryOf(worker) > max_memory_bytes) fail('The message took too much memory to parse')
+    }, WATCH_MS)
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    worker.send(request)
   })
 }
 
-function startWorker(): Worker {
-  worker ??= new Worker(new URL('./parse-worker.ts', import.meta.url))
-  // An idle parser does not keep the process alive.
+function startWorker(script: URL): ChildProcess {
+  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: [] })
+  // An idle parser does not keep this process alive, and ends with it.
   worker.unref()
   return worker
 }
 
-async function endWorker(): Promise<void> {
-  const ended = worker
-  worker = undefined
-  await ended?.terminate()
+async function end(worker: ChildProcess): Promise<void> {
+  if (worker.exitCode !== null || worker.signalCode !== null) return
+  const ended = once(worker, 'exit')
+  worker.kill('SIGKILL')
+  await ended
+}
+
+/** What the process holds; 0 where the system does not tell. */
+function memoryOf({ pid }: ChildProcess): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES
+  } catch {
+    return 0
+  }
 }
