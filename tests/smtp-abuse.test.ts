@@ -417,10 +417,18 @@ describe('a store that is too slow', () => {
     expect(lines).toEqual(['mail is refused', 'mail is taken again'])
   })
 
-  test('recipients whose lookup takes too long are answered 451', async () => {
-    const server = await start({ lookup_timeout_ms: 50, recipients: () => new Promise(() => {}) })
+  test('answers recipients 451 when their lookup takes too long, and looks up no more when too many do', async () => {
+    let lookups = 0
+    const recipients = () => {
+      lookups += 1
+      return new Promise<never>(() => {})
+    }
+    const server = await start({ lookup_timeout_ms: 50, max_clients: 2, recipients })
     const mail = { port: server.port, from: '', to: 'help@example.com', raw: MESSAGE }
-    expect((await sendMail(mail)).response).toStartWith('451 4.3.0')
+    const replies = []
+    for (let count = 0; count < 3; count++) replies.push((await sendMail(mail)).response.slice(0, 9))
+    expect(replies).toEqual(['451 4.3.0', '451 4.3.0', '451 4.3.2'])
+    expect(lookups).toBe(2)
   })
 
   test('8 messages of 25 MiB at once need far less memory than they weigh', async () => {
