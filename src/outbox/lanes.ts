@@ -18,6 +18,12 @@ export type LaneLimits = {
 
 /** After this long an attempt holds a suspect's slot, so that hanging endpoints leave the slots of the others. */
 const SLOW_MS = 1000
+/**
+ * Attempts younger than this share few slots: Bun keeps 64 idle connections, and more at a time would close them again
+ * and again. Receivers that answer quickly need no more; the others' attempts grow older meanwhile.
+ */
+const FRESH_MS = 50
+const FRESH_SLOTS = 60
 /** Attempts found slow on the way can exceed `suspect_slots` this many times before no unknown lane is tried. */
 const OVERFLOW = 10
 /** Lanes remembered. Forgetting one means that it starts anew. */
@@ -33,9 +39,11 @@ export type Slot = { leave(healthy: boolean | undefined): void }
 
 export type Lanes = ReturnType<typeof createLanes>
 
-export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
+/** @param onRoom there may be room for more although no attempt has ended */
+export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits, onRoom: () => void) {
   const known = new LRUCache<string, Lane>({ max: LANES })
   const in_flight = { trusted: 0, suspect: 0 }
+  let fresh = 0
 
   return {
     health: (lane_id: string): Health => known.get(lane_id)?.health ?? 'unknown',
@@ -48,7 +56,7 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
       const rooms: LaneRoom[] = []
       const free = { trusted: slots - in_flight.trusted, suspect: suspect_slots - in_flight.suspect }
       let strangers = suspect_slots * OVERFLOW - in_flight.suspect
-      let left = most
+      let left = Math.min(most, FRESH_SLOTS - fresh)
       for (const { lane_id, failing } of due) {
         if (left <= 0 || (free.trusted <= 0 && free.suspect <= 0)) break
         const lane = known.get(lane_id) ?? remember(lane_id, failing)
@@ -69,8 +77,18 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
       const lane = known.get(lane_id) ?? remember(lane_id, false)
       let side = sideOf(lane)
       let left = false
+      let is_fresh = true
       lane.in_flight++
       in_flight[side]++
+      fresh++
+      const leaveFresh = () => {
+        if (is_fresh) fresh--
+        is_fresh = false
+      }
+      const aged = setTimeout(() => {
+        leaveFresh()
+        onRoom()
+      }, FRESH_MS)
       const slow = setTimeout(() => {
         lane.health = 'suspect'
         in_flight[side]--
@@ -82,6 +100,8 @@ export function createLanes({ slots, suspect_slots, lane_slots }: LaneLimits) {
           if (left) return
           left = true
           clearTimeout(slow)
+          clearTimeout(aged)
+          leaveFresh()
           lane.in_flight--
           in_flight[side]--
           if (healthy === undefined) return

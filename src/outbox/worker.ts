@@ -41,7 +41,7 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
   const { sql } = connection
   const { attempt, giveUp } = typeof handler === 'function' ? { attempt: handler, giveUp: park } : handler
   const { afterFault, ...limits } = KINDS[kind]
-  const lanes = createLanes(limits)
+  const lanes = createLanes(limits, soon)
   const settler = createSettler(connection, afterFault)
   const running = new Map<Job, Run>()
   /** Lanes that have due work; the one served last is the last. */
