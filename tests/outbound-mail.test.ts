@@ -271,15 +271,31 @@ test('nothing is sent of a message or ticket that was deleted before', async () 
   expect(sink.messages).toHaveLength(0)
 })
 
-test('an email whose mailbox went or was switched off fails and says so', async () => {
+test('an email whose mailbox is switched off waits for it', async () => {
   const mailbox = await createMailbox(desk.admin, { smtp: smtpTo(sink) })
   const ticket = await arrive(mailbox)
   const message = await createMessage(desk.agent, ticket.id)
   await desk.admin.patch(`/mailboxes/${mailbox.id}`, { active: false })
   await drain()
   expect(await readMessage(ticket.id, message.id)).toMatchObject({
+    email_status: 'queued',
+    email_error: expect.stringContaining('switched off'),
+  })
+  await desk.admin.patch(`/mailboxes/${mailbox.id}`, { active: true })
+  await makeDue()
+  await drain()
+  expect(await readMessage(ticket.id, message.id)).toMatchObject({ email_status: 'sent', email_error: null })
+})
+
+test('an email whose mailbox went fails and says so', async () => {
+  const mailbox = await createMailbox(desk.admin, { smtp: smtpTo(sink) })
+  const ticket = await arrive(mailbox)
+  const message = await createMessage(desk.agent, ticket.id)
+  await desk.admin.delete(`/mailboxes/${mailbox.id}`)
+  await drain()
+  expect(await readMessage(ticket.id, message.id)).toMatchObject({
     email_status: 'failed',
-    email_error: expect.stringContaining('mailbox'),
+    email_error: expect.stringContaining('removed'),
   })
 })
 

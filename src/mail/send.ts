@@ -82,10 +82,9 @@ type Attempt = { results: Result[]; is_healthy: boolean; server_message_id?: str
 async function tryToSend(scope: Scope, id: string, email: Email, everyone: Recipient[]): Promise<Attempt> {
   const { address, active, smtp } = email
   const recipients = waitingOf(everyone)
-  if (!address || !active || !smtp) {
-    const results = recipients.map(({ position }) => failed(position, 'The mailbox was removed or cannot send'))
-    return { results, is_healthy: true }
-  }
+  if (!address) return notTried(recipients, 'failed', 'The mailbox was removed')
+  // Whoever switched it off, or took its server away, may undo that: the message waits as for a server that is away.
+  if (!active || !smtp) return notTried(recipients, 'queued', 'The mailbox is switched off or has no SMTP settings')
   const reply = await replyOf(scope, id, email, address, everyone)
   const password = smtp.password ? decrypt(smtp.password) : null
   const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
@@ -95,6 +94,10 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: Recip
     if (group.length > 0) attempt = joined(attempt, await sendTo(group, reply, { ...smtp, password }))
   }
   return attempt
+}
+
+function notTried(recipients: Recipient[], status: 'failed' | 'queued', error: string): Attempt {
+  return { results: recipients.map(({ position }) => ({ position, status, error })), is_healthy: true }
 }
 
 async function sendTo(group: Recipient[], reply: Reply, smtp: MailboxSmtp): Promise<Attempt> {
