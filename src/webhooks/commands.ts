@@ -7,6 +7,7 @@ import { afterCommit, inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
 import type { NewWebhook, Webhook, WebhookChanges } from './model'
 import { getWebhook, lockWebhook } from './queries'
+import { cancelQueued, releaseQueued } from './queue'
 import { replaceSecret } from './secret'
 
 /** It gets what happens from now on. */
@@ -58,37 +59,26 @@ export async function deleteWebhook(scope: Scope, id: string): Promise<void> {
   })
 }
 
-/**
- * Rows that are leased, or are being settled, are left alone: whoever has them looks at the webhook again before the
- * next attempt. Waiting for them could deadlock with a settle that waits for the webhook.
- */
 async function cancelQueue({ sql, organization_id }: Scope, webhook_id: string): Promise<void> {
-  await sql`
-    with queued as materialized (
-      select id from outbox
+  await cancelQueued(
+    sql,
+    sql`
+      select organization_id, id from outbox
       where organization_id = ${organization_id} and lane_id = ${webhook_id} and kind = 'webhook'
         and lease_until <= now()
-      for update skip locked
-    ), removed as (
-      delete from outbox where organization_id = ${organization_id} and id in (select id from queued) returning id
-    )
-    update deliveries set status = 'cancelled', next_attempt_at = null
-    where organization_id = ${organization_id} and id in (select id from removed)`
+      for update skip locked`,
+  )
 }
 
 async function releaseQueue(scope: Scope, webhook_id: string): Promise<void> {
   const { sql, organization_id } = scope
-  await sql`
-    with waiting as materialized (
-      select id from outbox
+  await releaseQueued(
+    sql,
+    sql`
+      select organization_id, id from outbox
       where organization_id = ${organization_id} and lane_id = ${webhook_id} and kind = 'webhook'
         and run_at = 'infinity'
-      for update skip locked
-    ), released as (
-      update outbox set run_at = now()
-      where organization_id = ${organization_id} and id in (select id from waiting) returning id
-    )
-    update deliveries set next_attempt_at = now()
-    where organization_id = ${organization_id} and id in (select id from released)`
+      for update skip locked`,
+  )
   afterCommit(scope, () => wake('webhook'))
 }

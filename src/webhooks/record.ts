@@ -1,5 +1,6 @@
 /** What becomes of deliveries, written in the transaction that ends or reschedules their outbox rows; many at a time. */
 import type { Connection, Sql } from '../db/client'
+import { parkQueued } from './queue'
 
 export type DeliveryKey = { organization_id: string; id: string }
 
@@ -68,21 +69,15 @@ async function updateWebhooks(sql: Sql, rows: AttemptRecord[]): Promise<void> {
   if (ids_failed.length > 0) await parkLanes(sql, ids_failed)
 }
 
-/** Rows that are leased or locked are left: whoever has them sees that the webhook has failed. */
 async function parkLanes(sql: Sql, webhooks: DeliveryKey[]): Promise<void> {
-  await sql`
-    with waiting as materialized (
+  await parkQueued(
+    sql,
+    sql`
       select organization_id, id from outbox
       where lane_id = any(${webhooks.map((webhook) => webhook.id)}::uuid[]) and kind = 'webhook'
         and run_at < 'infinity' and lease_until <= now()
-      limit ${PARK_MOST} for update skip locked
-    ), parked as (
-      update outbox o set run_at = 'infinity' from waiting
-      where o.organization_id = waiting.organization_id and o.id = waiting.id
-      returning o.organization_id, o.id
-    )
-    update deliveries d set next_attempt_at = null from parked
-    where d.organization_id = parked.organization_id and d.id = parked.id`
+      limit ${PARK_MOST} for update skip locked`,
+  )
 }
 
 export async function rescheduleDeliveries(

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection, Sql } from '../db/client'
 import { log } from '../log'
+import { cancelQueued, releaseQueued } from './queue'
 
 /** How long deliveries wait for a failed webhook to be enabled again. */
 const WAIT_DAYS = 7
@@ -43,63 +44,42 @@ export async function forgetSecrets({ sql }: Connection): Promise<void> {
     update webhooks set previous_secret = null, previous_secret_until = null where previous_secret_until <= now()`
 }
 
-async function releaseForgotten(sql: Sql): Promise<number> {
-  const rows = await sql`
-    with forgotten as materialized (
+function releaseForgotten(sql: Sql): Promise<number> {
+  return releaseQueued(
+    sql,
+    sql`
       select o.organization_id, o.id
       from outbox o join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
       where o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
         and w.active and w.status = 'active' and w.deleted_at is null
-      limit ${BATCH} for update of o skip locked
-    ), released as (
-      update outbox o set run_at = now() from forgotten f
-      where o.organization_id = f.organization_id and o.id = f.id
-      returning o.organization_id, o.id
-    )
-    update deliveries d set next_attempt_at = now() from released r
-    where d.organization_id = r.organization_id and d.id = r.id
-    returning d.id`
-  return rows.length
+      limit ${BATCH} for update of o skip locked`,
+  )
 }
 
-async function cancelOff(sql: Sql): Promise<number> {
-  const rows = await sql`
-    with off as materialized (
+function cancelOff(sql: Sql): Promise<number> {
+  return cancelQueued(
+    sql,
+    sql`
       select o.organization_id, o.id
       from webhooks w join outbox o on o.organization_id = w.organization_id and o.lane_id = w.id
       where (not w.active or w.deleted_at is not null) and o.kind = 'webhook' and o.lease_until <= now()
-      limit ${BATCH} for update of o skip locked
-    ), removed as (
-      delete from outbox o using off
-      where o.organization_id = off.organization_id and o.id = off.id
-      returning o.organization_id, o.id
-    )
-    update deliveries d set status = 'cancelled', next_attempt_at = null from removed r
-    where d.organization_id = r.organization_id and d.id = r.id
-    returning d.id`
-  return rows.length
+      limit ${BATCH} for update of o skip locked`,
+  )
 }
 
-async function cancelExpired(sql: Sql): Promise<number> {
-  const rows = await sql`
-    with expired as materialized (
+function cancelExpired(sql: Sql): Promise<number> {
+  return cancelQueued(
+    sql,
+    sql`
       select organization_id, id from outbox
       where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, WAIT_DAYS)} and lease_until <= now()
-      limit ${BATCH} for update skip locked
-    ), removed as (
-      delete from outbox o using expired e
-      where o.organization_id = e.organization_id and o.id = e.id
-      returning o.organization_id, o.id
-    )
-    update deliveries d set status = 'cancelled', next_attempt_at = null from removed r
-    where d.organization_id = r.organization_id and d.id = r.id
-    returning d.id`
-  return rows.length
+      limit ${BATCH} for update skip locked`,
+  )
 }
 
 /** One that is just being sent again is locked, or has its new status by the time the lock is had. */
 async function removeDeliveries(sql: Sql, days: number): Promise<number> {
-  const rows = await sql`
+  const { count } = await sql`
     with old as materialized (
       select organization_id, id from deliveries d
       where id < ${oldestId(sql, days)} and status not in ('pending', 'retrying') and not exists (
@@ -107,13 +87,12 @@ async function removeDeliveries(sql: Sql, days: number): Promise<number> {
       )
       order by id limit ${BATCH} for update skip locked
     )
-    delete from deliveries d using old where d.organization_id = old.organization_id and d.id = old.id
-    returning d.id`
-  return rows.length
+    delete from deliveries d using old where d.organization_id = old.organization_id and d.id = old.id`
+  return count
 }
 
 async function removeEvents(sql: Sql, days: number): Promise<number> {
-  const rows = await sql`
+  const { count } = await sql`
     with old as materialized (
       select organization_id, id from events e
       where id < ${oldestId(sql, days)} and not exists (
@@ -121,9 +100,8 @@ async function removeEvents(sql: Sql, days: number): Promise<number> {
       )
       order by id limit ${BATCH} for update skip locked
     )
-    delete from events e using old where e.organization_id = old.organization_id and e.id = old.id
-    returning e.id`
-  return rows.length
+    delete from events e using old where e.organization_id = old.organization_id and e.id = old.id`
+  return count
 }
 
 /** The lowest id that a row can have that is at most so many days old: ids begin with their time (UUIDv7). */

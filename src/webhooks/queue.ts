@@ -1,0 +1,45 @@
+/**
+ * What becomes of deliveries that wait in the outbox, many at a time. `chosen` selects `organization_id` and `id` of
+ * outbox rows and locks them, `for update of … skip locked`: what is leased or being settled is left to whoever has
+ * it, who looks at the webhook again before the next attempt. Waiting for a settle could deadlock, since that may wait
+ * for the webhook.
+ */
+import type { Sql } from '../db/client'
+
+type Fragment = ReturnType<Sql>
+
+/** @returns how many */
+export async function cancelQueued(sql: Sql, chosen: Fragment): Promise<number> {
+  const { count } = await sql`
+    with chosen as materialized (${chosen}), removed as (
+      delete from outbox o using chosen c where o.organization_id = c.organization_id and o.id = c.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set status = 'cancelled', next_attempt_at = null from removed r
+    where d.organization_id = r.organization_id and d.id = r.id`
+  return count
+}
+
+/** Due now. @returns how many */
+export async function releaseQueued(sql: Sql, chosen: Fragment): Promise<number> {
+  const { count } = await sql`
+    with chosen as materialized (${chosen}), released as (
+      update outbox o set run_at = now() from chosen c where o.organization_id = c.organization_id and o.id = c.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set next_attempt_at = now() from released r
+    where d.organization_id = r.organization_id and d.id = r.id`
+  return count
+}
+
+/** Until the webhook is enabled again. */
+export async function parkQueued(sql: Sql, chosen: Fragment): Promise<void> {
+  await sql`
+    with chosen as materialized (${chosen}), parked as (
+      update outbox o set run_at = 'infinity' from chosen c
+      where o.organization_id = c.organization_id and o.id = c.id
+      returning o.organization_id, o.id
+    )
+    update deliveries d set next_attempt_at = null from parked p
+    where d.organization_id = p.organization_id and d.id = p.id`
+}
