@@ -1,17 +1,16 @@
-/** Shapes that all sections share. Bodies are checked by TypeBox kinds of our own that know the rules of decisions.md. */
+/** Shapes that all sections share; those of queries are in `query.ts`. Bodies are checked by TypeBox kinds of our own that know the rules of decisions.md. */
 import {
   FormatRegistry,
   Kind,
   type Static,
-  type TOptional,
   type TProperties,
   type TSchema,
-  type TUnsafe,
   Type,
   TypeRegistry,
 } from '@sinclair/typebox'
 import { config } from './config'
 import type { ErrorCode } from './errors'
+import { isDay, timeOf } from './time'
 
 /** What a field's schema may say besides JSON Schema: its own error codes and the sentence for its fault. */
 export type FieldOptions = {
@@ -47,9 +46,8 @@ type Rule = (text: string) => boolean
 type TextOptions = FieldOptions & { min?: number; max: number; trim?: boolean; rule?: Rule }
 type TextSchema = TSchema & { trim: boolean; min: number; max: number; rule?: number }
 
-/** Rules and decoders of schemas, by number: a schema is copied and printed as JSON, a function in it would be lost. */
+/** Rules of schemas, by number: a schema is copied and printed as JSON, a function in it would be lost. */
 const rules: Rule[] = []
-const decoders: ((text: string) => unknown)[] = []
 
 TypeRegistry.Set<TextSchema>('Text', (schema, value) => {
   if (typeof value !== 'string') return false
@@ -212,122 +210,6 @@ export function unchecked<T extends TSchema>(schema: T): T {
   return config.CHECK_RESPONSES ? schema : { ...schema, noValidate: true }
 }
 
-// Queries: every value arrives as text. Elysia decodes a query twice, so what is no text is taken as decoded already.
-
-TypeRegistry.Set<TSchema & { decoder: number }>('Query', (schema, value) => {
-  if (typeof value !== 'string') return value !== undefined
-  return isCleanText(value) && decoders[schema.decoder]!(value) !== undefined
-})
-
-/**
- * A query parameter.
- * @param schema what the OpenAPI document says of it
- * @param decode the value of the text, undefined when it is wrong
- */
-export function queryValue<T>(
-  schema: Record<string, unknown>,
-  decode: (text: string) => T | undefined,
-  options: FieldOptions = {},
-) {
-  const decoder = decoders.push(decode) - 1
-  const wire = Type.Unsafe<string>({ [Kind]: 'Query', ...schema, decoder, ...options })
-  const decoded = Type.Transform(wire)
-    .Decode((value) => (typeof value === 'string' ? decode(value) : value))
-    .Encode(String)
-  // Elysia types a transformed field by what it is on the wire; handlers see what it was decoded to.
-  return Type.Optional(decoded) as unknown as TOptional<TUnsafe<T>>
-}
-
-/** A whole number of a query, as large as a JSON number holds exactly. */
-export function queryInteger(min: number, options: FieldOptions = {}) {
-  return queryValue(
-    { type: 'integer', minimum: min },
-    (value) => {
-      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
-      return Number.isSafeInteger(number) && number >= min ? number : undefined
-    },
-    { fault: `must be a whole number of at least ${min}`, ...options },
-  )
-}
-
-/** A yes or no of a query: `true` or `false`. */
-export function queryFlag(options: FieldOptions = {}) {
-  const decode = (value: string) => (value === 'true' ? true : value === 'false' ? false : undefined)
-  return queryValue({ type: 'boolean' }, decode, { fault: 'must be true or false', ...options })
-}
-
-/** One word of a list in a query. */
-export function queryWord<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
-  return queryValue(
-    { type: 'string', enum: [...words] },
-    (value) => words.find((word) => word === value) as Words[number] | undefined,
-    { fault: `must be one of ${words.join(', ')}`, ...options },
-  )
-}
-
-/** An id as a filter: must be a UUID; one that names nothing gives an empty list. */
-export function queryId(options: FieldOptions = {}) {
-  const decode = (value: string) => (isUuid(value) ? value.toLowerCase() : undefined)
-  return queryValue({ type: 'string', format: 'uuid' }, decode, { fault: 'must be a UUID', ...options })
-}
-
-/** Comma-separated ids of a query, at most 50. */
-export function queryIds(options: FieldOptions = {}) {
-  return queryValue(
-    { type: 'string' },
-    (value) => {
-      const ids = value.split(',').map((part) => part.trim())
-      return ids.length <= 50 && ids.every(isUuid) ? asIds(ids) : undefined
-    },
-    { fault: 'must be at most 50 UUIDs separated by commas', ...options },
-  )
-}
-
-/** A time of a query: RFC 3339 with offset. Decoded to milliseconds since 1970. */
-export function queryInstant(options: FieldOptions = {}) {
-  const fault = 'must be a time with offset, such as 2026-01-31T09:00:00Z'
-  return queryValue({ type: 'string', format: 'date-time' }, timeOf, { fault, ...options })
-}
-
-/** A day of a query. */
-export function queryDay(options: FieldOptions = {}) {
-  const decode = (value: string) => (isDay(value) ? value : undefined)
-  return queryValue({ type: 'string', format: 'date' }, decode, {
-    fault: 'must be a date, such as 2026-01-31',
-    ...options,
-  })
-}
-
-/** Text of a query, trimmed, at most 255 characters. */
-export function queryText(options: FieldOptions = {}) {
-  const decode = (value: string) => (codePoints(value.trim()) <= 255 ? value.trim() : undefined)
-  return queryValue({ type: 'string', maxLength: 255 }, decode, {
-    fault: 'must be text of at most 255 characters',
-    ...options,
-  })
-}
-
-const MAX_PER_PAGE = 100
-
-/** `page` and `per_page`, as every list takes them. */
-export const Paging = {
-  page: queryInteger(1, { description: 'Default 1' }),
-  per_page: queryInteger(1, { description: 'Default 20; above 100 it is served as 100' }),
-}
-export type Paging = { page?: number; per_page?: number }
-
-/** The page that a list shows: from `offset`, at most `per_page` rows. */
-export function pageOf(query: Paging): { page: number; per_page: number; offset: number } {
-  const page = query.page ?? 1
-  const per_page = Math.min(query.per_page ?? 20, MAX_PER_PAGE)
-  return { page, per_page, offset: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
-}
-
-/** Query parameters; unknown ones are ignored. */
-export function query<T extends TProperties>(parameters: T) {
-  return Type.Object(parameters, { additionalProperties: true })
-}
-
 /** The body of a create or an update: unknown fields are dropped, in the interface's order (decisions.md section 2). */
 export function body<T extends TProperties>(fields: T, options: { description?: string } = {}) {
   const names = Object.keys(fields)
@@ -343,21 +225,4 @@ export function body<T extends TProperties>(fields: T, options: { description?: 
 /** Text without NUL and lone surrogates, which PostgreSQL and UTF-8 cannot hold. */
 export function isCleanText(value: string): boolean {
   return !value.includes('\u0000') && value.isWellFormed()
-}
-
-const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
-
-/** Milliseconds since 1970 of a time with offset. A leap second counts as the one after it, as PostgreSQL has it. */
-function timeOf(value: string): number | undefined {
-  if (!RFC_3339.test(value) || !isDay(value.slice(0, 10))) return undefined
-  if (value.slice(17, 19) !== '60') return Date.parse(value)
-  const time = Date.parse(`${value.slice(0, 17)}59${value.slice(19)}`) + 1000
-  // They end a month of UTC, in whatever offset they are written.
-  return /-01T00:00:00/.test(new Date(time).toISOString()) ? time : undefined
-}
-
-function isDay(value: string): boolean {
-  if (!/^\d{4}-\d\d-\d\d$/.test(value) || value < '0001-01-01') return false
-  const time = Date.parse(`${value}T00:00:00Z`)
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value)
 }

@@ -28,7 +28,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ],
   ['the database server', /^(database|db\/(embedded.*|migrate))$/, /^(main|cli|doctor|database|db\/.*)$/],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
-  ['TypeBox', /^@sinclair\/typebox/, /^(model|money|http\/.*|.*\/model)$/],
+  ['TypeBox', /^@sinclair\/typebox/, /^(model|query|money|http\/.*|.*\/model)$/],
   ['Drizzle', /^drizzle-orm/, /^(db\/.*|.*\/(queries|commands))$/],
   ['the driver', /^postgres$/, /^db\//],
 ]
@@ -37,7 +37,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 const PURE = new Set([
   ...['errors', 'text', 'secrets', 'companies/domains', 'mail/reply-text', 'messages/body', 'messages/html-text'],
   ...['messages/html-view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
-  'webhooks/signature',
+  ...['webhooks/signature', 'time'],
 ])
 
 describe('direction:', () => {

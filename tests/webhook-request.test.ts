@@ -84,15 +84,6 @@ describe('a request', () => {
     expect((await post(receiver)).ok).toBeTrue()
     expect(receiver.sockets).toHaveLength(3)
   })
-
-  test('that is called off is no failure of the receiver', async () => {
-    using receiver = await startReceiver({ answer: 'hang' })
-    const abort = new AbortController()
-    const answer = post({ url: receiver.url, signal: abort.signal })
-    await receiver.waitFor(1)
-    abort.abort()
-    expect(await answer).toMatchObject({ ok: false, error: 'aborted', blame: 'own' })
-  })
 })
 
 describe('a redirect', () => {
@@ -272,7 +263,7 @@ describe('a fault of our own does not count against the receiver', () => {
 
 test('three hundred hanging receivers do not delay a good one', async () => {
   const answer = await inProcess('hanging', '', { BUN_CONFIG_MAX_HTTP_REQUESTS: '2048' })
-  expect(answer).toEqual({ error: null, hanging: 300, errors: ['aborted'] })
+  expect(answer).toEqual({ error: null, hanging: 300 })
 })
 
 /** A receiver that is gone: its port refuses connections. */

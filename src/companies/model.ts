@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { RecentTicket } from '../contacts/model'
-import { body, Instant, nullable, optional, orNull, Paging, query, text, Uuid } from '../model'
+import { body, Instant, nullable, optional, orNull, text, Uuid } from '../model'
 import { currencyInput, rateInput, ticketPrefixInput } from '../money'
+import { Paging, query } from '../query'
 import { toDomain } from './domains'
 
 const name = text({ min: 1, max: 255 })

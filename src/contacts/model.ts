@@ -1,19 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import {
-  body,
-  IdInput,
-  Instant,
-  nullable,
-  optional,
-  orNull,
-  Paging,
-  query,
-  queryId,
-  queryText,
-  TicketCode,
-  text,
-  Uuid,
-} from '../model'
+import { body, IdInput, Instant, nullable, optional, orNull, TicketCode, text, Uuid } from '../model'
+import { Paging, query, queryId, queryText } from '../query'
 import { isEmailAddress } from './email'
 
 const name = text({ min: 1, max: 255 })

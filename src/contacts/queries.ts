@@ -1,6 +1,7 @@
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import { type PageMeta, pageOf } from '../model'
+import type { PageMeta } from '../model'
+import { pageOf } from '../query'
 import type { Scope } from '../scope'
 import { fold } from '../text'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'

@@ -1,7 +1,8 @@
 import type { PendingQuery, Row } from 'postgres'
 import { storage } from '../attachments/storage'
 import { ApiError } from '../errors'
-import { type PageMeta, pageOf } from '../model'
+import type { PageMeta } from '../model'
+import { pageOf } from '../query'
 import type { Scope } from '../scope'
 import type { InboundFilter, InboundMessage } from './model'
 

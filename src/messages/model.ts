@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { Attachment } from '../attachments/model'
 import { isEmailAddress } from '../contacts/email'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../db/schema'
-import { body, flag, IdsInput, Instant, oneOf, optional, orNull, Paging, query, queryFlag, text, Uuid } from '../model'
+import { body, flag, IdsInput, Instant, oneOf, optional, orNull, text, Uuid } from '../model'
+import { Paging, query, queryFlag } from '../query'
 import { isBlank } from './body'
 
 const BODY_HTML =

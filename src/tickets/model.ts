@@ -1,26 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
 import { Message } from '../messages/model'
-import {
-  body,
-  IdInput,
-  IdsInput,
-  Instant,
-  nullable,
-  oneOf,
-  optional,
-  orNull,
-  Paging,
-  query,
-  queryId,
-  queryIds,
-  queryInstant,
-  queryText,
-  queryWord,
-  TicketCode,
-  text,
-  Uuid,
-} from '../model'
+import { body, IdInput, IdsInput, Instant, nullable, oneOf, optional, orNull, TicketCode, text, Uuid } from '../model'
+import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../query'
 import { TicketTimeEntry } from '../time-entries/model'
 
 /** A column to sort by, `-` for descending; equal ones follow by creation in the same direction. */

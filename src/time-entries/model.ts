@@ -9,18 +9,13 @@ import {
   optional,
   orNull,
   PageMeta,
-  Paging,
-  query,
-  queryDay,
-  queryFlag,
-  queryId,
-  queryWord,
   TicketCode,
   text,
   Uuid,
   unchecked,
 } from '../model'
 import { rateInput } from '../money'
+import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../query'
 
 const duration_minutes = Type.Integer({
   minimum: 1,

@@ -1,6 +1,6 @@
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import { pageOf } from '../model'
+import { pageOf } from '../query'
 import type { Scope } from '../scope'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
 import type { RateSources } from './rate'

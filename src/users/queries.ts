@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import { ApiError } from '../errors'
-import { type PageMeta, type Paging, pageOf } from '../model'
+import type { PageMeta } from '../model'
+import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
 import type { User } from './model'
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../db/schema'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, Paging, query, queryWord, text, Uuid } from '../model'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
+import { Paging, query, queryWord } from '../query'
 import { checkUrl } from './destination'
 
 const url = text({

@@ -1,5 +1,6 @@
 import { ApiError } from '../errors'
-import { type PageMeta, type Paging, pageOf } from '../model'
+import type { PageMeta } from '../model'
+import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 

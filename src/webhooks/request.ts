@@ -19,20 +19,10 @@ export type WebhookRequest = {
   ca?: string
   /** Replaces the system's resolver. */
   lookup?: Lookup
-  signal?: AbortSignal
 }
 
 /** All that is told of a failure: more would make the delivery log a port scanner. */
-export type WebhookFault =
-  | 'blocked_address'
-  | 'dns'
-  | 'connect'
-  | 'tls'
-  | 'timeout'
-  | 'reset'
-  | 'protocol'
-  | 'status'
-  | 'aborted'
+export type WebhookFault = 'blocked_address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status'
 
 export type WebhookAnswer = {
   /** A 2xx came within the time. */
@@ -88,7 +78,7 @@ export async function postWebhook(request: WebhookRequest): Promise<WebhookAnswe
     const { ok, status: response_code } = response
     return { ok, response_code, response_time_ms, response_head, ...(ok ? NO_FAILURE : STATUS_FAILURE) }
   } catch (error) {
-    const failure = request.signal?.aborted ? ABORTED : controller.signal.aborted ? TIMED_OUT : failureOf(error)
+    const failure = controller.signal.aborted ? TIMED_OUT : failureOf(error)
     return { ok: false, response_code: null, response_time_ms: elapsed_ms(), response_head: '', ...failure }
   }
 }
@@ -96,17 +86,15 @@ export async function postWebhook(request: WebhookRequest): Promise<WebhookAnswe
 const NO_FAILURE = { error: null, blame: null } as const
 const STATUS_FAILURE: Failure = { error: 'status', blame: 'receiver' }
 const TIMED_OUT: Failure = { error: 'timeout', blame: 'receiver' }
-const ABORTED: Failure = { error: 'aborted', blame: 'own' }
 
 /** Until the headers are there. */
 async function exchange(request: WebhookRequest, controller: AbortController): Promise<Response> {
-  const { url, headers, body, timeout_ms = TIMEOUT_MS, allowed, ca, lookup, signal } = request
+  const { url, headers, body, timeout_ms = TIMEOUT_MS, allowed, ca, lookup } = request
   if (checkUrl(url)) throw new DestinationError('blocked_address')
   const target = new URL(url)
   const host = bareHost(target.hostname)
   const lookup_timeout_ms = Math.min(timeout_ms, LOOKUP_TIMEOUT_MS)
   const addresses = await resolveDestination(host, { allowed, lookup, timeout_ms: lookup_timeout_ms })
-  signal?.throwIfAborted()
 
   const timer = setTimeout(() => controller.abort(), timeout_ms)
   try {
@@ -117,7 +105,7 @@ async function exchange(request: WebhookRequest, controller: AbortController): P
       body,
       redirect: 'manual',
       decompress: false,
-      signal: signal ? AbortSignal.any([controller.signal, signal]) : controller.signal,
+      signal: controller.signal,
       tls: {
         // Said explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED does not count.
         rejectUnauthorized: true,

@@ -1,5 +1,4 @@
 /** Sending at once, while the caller waits: the test of a webhook, and a delivery once more. */
-
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError } from '../errors'
@@ -30,22 +29,25 @@ export async function testWebhook(scope: Scope, webhook_id: string): Promise<Del
  * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function retryDelivery(scope: Scope, webhook_id: string, id: string): Promise<Delivery> {
-  const { status } = await getDelivery(scope, webhook_id, id)
+  await getDelivery(scope, webhook_id, id)
   const job = await inTransaction(scope, async (scope) => {
-    const { sql, organization_id } = scope
     await requireEnabled(scope, webhook_id)
-    if (status !== 'pending' && status !== 'retrying') {
-      await sql`
-        insert into outbox (organization_id, id, kind, lane_id, attempts)
-        values (${organization_id}, ${id}, 'webhook', ${webhook_id}, ${config.RETRY_SCHEDULE_SECONDS.length})
-        on conflict do nothing`
-      await sql`
-        update deliveries set status = 'retrying', next_attempt_at = now()
-        where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')`
-    }
+    await queueFinished(scope, id)
     return takeLease(scope, id)
   })
   return sendNow(scope, webhook_id, id, job)
+}
+
+/** What is not finished is in the outbox already. */
+async function queueFinished({ sql, organization_id }: Scope, id: string): Promise<void> {
+  await sql`
+    with again as (
+      update deliveries set status = 'retrying', next_attempt_at = now()
+      where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')
+      returning organization_id, id, webhook_id
+    )
+    insert into outbox (organization_id, id, kind, lane_id, attempts)
+    select organization_id, id, 'webhook', webhook_id, ${config.RETRY_SCHEDULE_SECONDS.length} from again`
 }
 
 async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {

@@ -14,16 +14,11 @@ const scenarios: Record<string, (url: string) => Promise<unknown>> = {
   async hanging() {
     using slow = await startReceiver({ answer: 'hang' })
     using good = await startReceiver()
-    const abort = new AbortController()
     const common = { headers: {}, body: '{}', allowed: LOOPBACK, ca: slow.ca }
-    const pending = Array.from({ length: HANGING }, () =>
-      postWebhook({ ...common, url: slow.url, signal: abort.signal }),
-    )
+    for (let n = 0; n < HANGING; n++) void postWebhook({ ...common, url: slow.url })
     await slow.waitFor(HANGING, 4000).catch(() => {})
     const answer = await postWebhook({ ...common, url: good.url, timeout_ms: 4000 })
-    abort.abort()
-    const errors = new Set((await Promise.all(pending)).map(({ error }) => error))
-    return { error: answer.error, hanging: slow.requests.length, errors: [...errors] }
+    return { error: answer.error, hanging: slow.requests.length }
   },
 
   /** All file descriptors of the process are used up. */
