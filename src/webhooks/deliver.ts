@@ -52,10 +52,10 @@ export const deliverWebhook: Handler = {
 async function send(job: Job, delivery: Delivery): Promise<Outcome> {
   const { id, webhook_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
-  const secret = secretsOf(delivery)
+  const secrets = secretsOf(delivery)
   const answer = await postWebhook({
     url,
-    headers: signatureHeaders({ secret, delivery_id: id, event, timestamp, body, now: new Date() }),
+    headers: signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date() }),
     body,
     allowed: config.WEBHOOK_ALLOWED_NETWORKS,
     ca: await trustedAuthority(),

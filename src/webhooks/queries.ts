@@ -20,24 +20,13 @@ export async function listWebhooks(scope: Scope, query: Paging): Promise<{ data:
 }
 
 /** @throws WEBHOOK_NOT_FOUND */
-export async function getWebhook(scope: Scope, id: string): Promise<Webhook> {
-  const { sql, organization_id } = scope
-  const [webhook] = await sql<Webhook[]>`
-    select ${webhookFields(scope)} from webhooks
-    where organization_id = ${organization_id} and id = ${id} and deleted_at is null`
-  if (!webhook) throw new ApiError('WEBHOOK_NOT_FOUND')
-  return webhook
+export function getWebhook(scope: Scope, id: string): Promise<Webhook> {
+  return readWebhook(scope, id, scope.sql``)
 }
 
 /** As `getWebhook`; nobody else changes it until the transaction ends, while events may still be written for it. */
-export async function lockWebhook(scope: Scope, id: string): Promise<Webhook> {
-  const { sql, organization_id } = scope
-  const [webhook] = await sql<Webhook[]>`
-    select ${webhookFields(scope)} from webhooks
-    where organization_id = ${organization_id} and id = ${id} and deleted_at is null
-    for no key update`
-  if (!webhook) throw new ApiError('WEBHOOK_NOT_FOUND')
-  return webhook
+export function lockWebhook(scope: Scope, id: string): Promise<Webhook> {
+  return readWebhook(scope, id, scope.sql`for no key update`)
 }
 
 /** Newest first. @throws WEBHOOK_NOT_FOUND */
@@ -90,6 +79,15 @@ export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: st
   ])
   if (!delivery) throw new ApiError('DELIVERY_NOT_FOUND')
   return { ...delivery, response_head: attempt_log.at(-1)?.response_head ?? null, attempt_log: [...attempt_log] }
+}
+
+async function readWebhook(scope: Scope, id: string, lock: ReturnType<Scope['sql']>): Promise<Webhook> {
+  const { sql, organization_id } = scope
+  const [webhook] = await sql<Webhook[]>`
+    select ${webhookFields(scope)} from webhooks
+    where organization_id = ${organization_id} and id = ${id} and deleted_at is null ${lock}`
+  if (!webhook) throw new ApiError('WEBHOOK_NOT_FOUND')
+  return webhook
 }
 
 function webhookFields({ sql }: Scope) {

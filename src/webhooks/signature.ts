@@ -4,28 +4,27 @@ import { createHmac } from 'node:crypto'
 /**
  * The headers of one attempt (interface, section Events; decisions, section 8; standardwebhooks.com).
  * Without a secret there are no signatures, nor the two Standard Webhooks headers that only mean something with one.
- * @param delivery.secret the webhook's secret; while it is being replaced a list, the newest first: the interface's
- *   header has room for the newest only, the standard's for all
+ * @param delivery.secrets the webhook's secrets, the newest first: the interface's header has room for that one only,
+ *   the standard's for all
  * @param delivery.timestamp the event's time, the same text as in the body
  * @param delivery.body exactly what is sent
  * @param delivery.now the time of this attempt
  */
 export function signatureHeaders(delivery: {
-  secret: string | string[] | null
+  secrets: string[]
   delivery_id: string
   event: string
   timestamp: string
   body: string | Uint8Array
   now: Date
 }): Record<string, string> {
-  const { delivery_id, event, timestamp, body, now } = delivery
+  const { secrets, delivery_id, event, timestamp, body, now } = delivery
   const headers = {
     'content-type': 'application/json',
     'x-service-event': event,
     'x-service-delivery': delivery_id,
     'x-service-timestamp': timestamp,
   }
-  const secrets = [delivery.secret ?? []].flat()
   const [newest] = secrets
   if (newest === undefined) return headers
 
