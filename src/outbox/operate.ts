@@ -1,9 +1,10 @@
 /** What operators see of the outbox, and what they may do with it. */
 import type { Connection } from '../db/client'
-import { wake } from './wake'
+import { OUTBOX_KINDS } from '../db/schema'
+import { type OutboxKind, wake } from './wake'
 
 export type OutboxStats = {
-  kind: string
+  kind: OutboxKind
   /** Due and not leased. */
   due: number
   leased: number
@@ -24,7 +25,7 @@ export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
       count(*) filter (where run_at > now() and run_at < 'infinity') as scheduled,
       count(*) filter (where run_at = 'infinity') as parked,
       round(extract(epoch from now() - min(run_at) filter (where run_at <= now())))::float8 as oldest_due_s
-    from unnest(array['webhook', 'email', 'inbound']) as kind
+    from unnest(${[...OUTBOX_KINDS]}::text[]) as kind
     left join outbox using (kind)
     group by kind order by kind`
 }
@@ -41,7 +42,7 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
         select from webhooks w
         where w.organization_id = o.organization_id and w.id = o.lane_id and w.status = 'failed'
       )`
-  for (const kind of ['webhook', 'email', 'inbound'] as const) wake(kind)
+  for (const kind of OUTBOX_KINDS) wake(kind)
   return count
 }
 

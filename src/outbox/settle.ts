@@ -18,8 +18,6 @@ const AGAIN_MS = [100, 500, 1000, 2000, 5000]
 type Ended = { job: Job; outcome: Outcome }
 type Waiting = Ended & { resolve: (settled: boolean) => void }
 
-export type Settler = ReturnType<typeof createSettler>
-
 /**
  * @param onFault the outcome of a job whose own rows could not be written
  */

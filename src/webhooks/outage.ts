@@ -18,8 +18,6 @@ const PARTIAL_MOST_MS = 30 * 60_000
 /** Hosts remembered, the latest ones. */
 const HOSTS_MOST = 10_000
 
-export type OutageWatch = ReturnType<typeof createOutageWatch>
-
 /** @param now milliseconds of a clock that never goes back */
 export function createOutageWatch(now: () => number = () => performance.now()) {
   /** By host, in the order of their last attempts. */
