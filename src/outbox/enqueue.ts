@@ -21,25 +21,27 @@ type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]
 export async function enqueueEvents(scope: Scope, events: NewEvent[], happened_at = new Date()): Promise<void> {
   if (events.length === 0) return
   const subscribers = await subscribersOf(scope)
-  const deliveries = events.flatMap((event) => deliveriesOf(scope, event, subscribers, happened_at))
-  if (deliveries.length === 0) return
-  await insertDeliveries(scope, deliveries)
+  const heard = events.filter(({ type }) => listenersOf(type, subscribers).length > 0)
+  if (heard.length === 0) return
+  await insertEvents(
+    scope,
+    heard.map((event) => toldEvent(scope, event, subscribers, happened_at)),
+  )
   afterCommit(scope, () => wake('webhook'))
 }
 
 /** Whether anybody is told of such events: else their data need not be read. */
 export async function isHeard(scope: Scope, type: EventType): Promise<boolean> {
-  return (await subscribersOf(scope)).some(({ events }) => events.includes(type))
+  return listenersOf(type, await subscribersOf(scope)).length > 0
 }
 
-export type NewDelivery = {
+/** An event as it is kept, and who is told of it. */
+export type ToldEvent = {
   id: string
-  event_id: string
-  webhook_id: string
-  event: EventType
+  type: EventType
   body: string
   /** A failed webhook's deliveries wait until it is enabled again. */
-  waits: boolean
+  deliveries: { id: string; webhook_id: string; waits: boolean }[]
 }
 
 /** The bytes of an event's body (interface: Delivery request). */
@@ -48,15 +50,20 @@ export function eventBody({ organization_id }: Scope, { type, data }: NewEvent, 
   return JSON.stringify({ event: type, timestamp, organization_id, data })
 }
 
-/** Events (once each), deliveries and their outbox rows, in one statement. */
-export async function insertDeliveries({ sql, organization_id }: Scope, rows: NewDelivery[]): Promise<void> {
+/** Events, deliveries and their outbox rows, in one statement. */
+export async function insertEvents({ sql, organization_id }: Scope, told: ToldEvent[]): Promise<void> {
+  const events = told.map(({ id, type, body }) => ({ id, type, body }))
+  const rows = told.flatMap(({ id: event_id, type: event, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, event_id, event })),
+  )
   await sql`
-    with given as (
-      select * from json_to_recordset(${JSON.stringify(rows)}::json)
-        as x (id uuid, event_id uuid, webhook_id uuid, event text, body text, waits boolean)
-    ), new_events as (
+    with new_events as (
       insert into events (organization_id, id, type, body)
-      select distinct on (event_id) ${organization_id}::uuid, event_id, event, body from given
+      select ${organization_id}::uuid, id, type, body
+      from json_to_recordset(${JSON.stringify(events)}::text::json) as x (id uuid, type text, body text)
+    ), given as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
+        as x (id uuid, event_id uuid, webhook_id uuid, event text, waits boolean)
     ), new_deliveries as (
       insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
       select ${organization_id}::uuid, id, webhook_id, event_id, event, case when not waits then ${firstAttempt(sql)} end
@@ -100,17 +107,13 @@ function subscribersOf(scope: Scope): Promise<Subscriber[]> {
   return answer
 }
 
-function deliveriesOf(scope: Scope, event: NewEvent, subscribers: Subscriber[], happened_at: Date): NewDelivery[] {
-  const interested = subscribers.filter((webhook) => webhook.events.includes(event.type))
-  if (interested.length === 0) return []
-  const event_id = newId()
-  const body = eventBody(scope, event, happened_at)
-  return interested.map((webhook) => ({
-    id: newId(),
-    event_id,
-    webhook_id: webhook.id,
-    event: event.type,
-    body,
-    waits: webhook.status === 'failed',
-  }))
+function toldEvent(scope: Scope, event: NewEvent, subscribers: Subscriber[], happened_at: Date): ToldEvent {
+  const deliveries = listenersOf(event.type, subscribers).map(({ id: webhook_id, status }) => {
+    return { id: newId(), webhook_id, waits: status === 'failed' }
+  })
+  return { id: newId(), type: event.type, body: eventBody(scope, event, happened_at), deliveries }
+}
+
+function listenersOf(type: EventType, subscribers: Subscriber[]): Subscriber[] {
+  return subscribers.filter(({ events }) => events.includes(type))
 }

@@ -3,7 +3,7 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError } from '../errors'
 import { takeLease } from '../outbox/claim'
-import { eventBody, insertDeliveries } from '../outbox/enqueue'
+import { eventBody, insertEvents } from '../outbox/enqueue'
 import type { Job } from '../outbox/job'
 import { settleOne } from '../outbox/settle'
 import { inTransaction, type Scope } from '../scope'
@@ -17,7 +17,8 @@ export async function testWebhook(scope: Scope, webhook_id: string): Promise<Del
   const job = await inTransaction(scope, async (scope) => {
     await requireEnabled(scope, webhook_id)
     const body = eventBody(scope, { type: 'test.ping', data: { webhook_id } }, new Date())
-    await insertDeliveries(scope, [{ id, event_id: newId(), webhook_id, event: 'test.ping', body, waits: false }])
+    const deliveries = [{ id, webhook_id, waits: false }]
+    await insertEvents(scope, [{ id: newId(), type: 'test.ping', body, deliveries }])
     return takeLease(scope, id)
   })
   return sendNow(scope, webhook_id, id, job)
