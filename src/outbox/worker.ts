@@ -69,12 +69,13 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
     return claimWork()
   }
 
-  /** Runs everything that is due until nothing is. */
+  /** Runs everything that is due until nothing is: until a look with all slots free has begun nothing. */
   async function runUntilIdle(): Promise<void> {
-    for (let before = -1; before < begun; ) {
-      before = begun
+    for (;;) {
+      const before = { begun, running: running.size }
       look_at_ms = 0
       await runDue()
+      if (before.running === 0 && before.begun === begun) return
       await Promise.all([...running.values()].map((run) => run.ended))
     }
   }
