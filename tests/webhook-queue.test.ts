@@ -1,7 +1,10 @@
 /** Deliveries that wait: how many are sent at once, and what becomes of them when their webhook changes (section 8). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { KINDS } from '../src/outbox/kinds'
+import { inTransaction } from '../src/scope'
+import { updateWebhook } from '../src/webhooks/commands'
 import { createOrganization, startApi, stopApi } from './support/api'
+import { untilBlocked } from './support/drain-processes'
 import { createWebhook, deliverDue, deliveriesOf, emit, queueOf, startTrustedReceiver } from './support/webhooks'
 
 beforeAll(() => startApi())
@@ -90,6 +93,23 @@ test('a delivery that was not tried yet can be sent at once, and is not sent aga
   expect(answer.body.data).toMatchObject({ id: delivery.id, status: 'success', attempts: 1, next_attempt_at: null })
   await deliverDue()
   expect(receiver.requests).toHaveLength(1)
+})
+
+test('a delivery that is cancelled while its retry waits for the webhook is sent again', async () => {
+  using receiver = await startTrustedReceiver()
+  const { admin, scope } = await createOrganization()
+  const webhook = await createWebhook(admin, { url: receiver.url })
+  await emit(scope)
+  const [delivery] = await deliveriesOf(admin, webhook.id)
+  const { retry } = await inTransaction(scope, async (inner) => {
+    await updateWebhook(inner, webhook.id, { active: false })
+    const retry = admin.post(`/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`)
+    await untilBlocked(scope, 'for no key update')
+    await updateWebhook(inner, webhook.id, { active: true })
+    return { retry }
+  })
+  expect((await retry).body.data).toMatchObject({ id: delivery.id, status: 'success', attempts: 1 })
+  expect(await queueOf(scope, webhook.id)).toEqual([])
 })
 
 test('events that a webhook is subscribed to no more are not sent from then on', async () => {
