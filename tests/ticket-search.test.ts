@@ -224,6 +224,14 @@ describe('words', () => {
     expect(wordsOf(text)).toEqual(expected)
   })
 
+  test('a long text loses no word where it is taken in pieces', () => {
+    const words = Array.from({ length: 16_000 }, (_, index) => `w${index.toString(36).padStart(6, '0')}`)
+    const expected = words.map((word, index) => `'1:${word}':${index + 2}`)
+    expect(searchVector(1, words.join(' '), 700_000).vector).toBe(expected.join(' '))
+    const unspaced = Array.from({ length: 30_000 }, (_, index) => String.fromCodePoint(0x20000 + index))
+    expect(searchVector(1, ` ${unspaced.join('')}`, 700_000).vector.split(' ')).toHaveLength(unspaced.length)
+  })
+
   test('a document and a query are literals that PostgreSQL reads, whatever the text', async () => {
     const { scope } = await createOrganization()
     const texts = fc.string({ unit: 'binary', maxLength: 300 })

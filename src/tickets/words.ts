@@ -3,6 +3,7 @@ import { fold, isAscii } from '../text'
 
 /** More of a text is not looked at; an API message is at most half of it. */
 const MAX_TEXT = 2_000_000
+const PIECE_LENGTH = 50_000
 /** A longer run is no word that anyone types; its beginning finds it. */
 const MAX_WORD = 64
 /** PostgreSQL: positions end at 16383, and a word has at most 255 of them. Beyond, words are found, phrases are not. */
@@ -19,9 +20,27 @@ const PIECE = new RegExp(`[${UNSPACED}]|[^${UNSPACED}]+`, 'gu')
 /** A ticket code, as it stands in subjects (`[ACME-12]`) and in sentences (`ACME-12,`). */
 const CODE = /^[^\p{L}\p{N}]*([a-z][a-z0-9]{0,9}-\d{1,10})[^\p{L}\p{N}]*$/iu
 
+/** A long text in pieces, so that no more of it is looked at than the document has room for. */
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = endOfPiece(text, start)
+    yield text.slice(start, end)
+    start = end
+  }
+}
+
+/** Between words where there is white space, else between characters. */
+function endOfPiece(text: string, start: number): number {
+  const end = start + PIECE_LENGTH
+  if (end >= text.length) return text.length
+  const space = text.slice(end, end + MAX_WORD * 2).search(/\s/)
+  if (space >= 0) return end + space
+  return text.codePointAt(end - 1)! > 0xffff ? end + 1 : end
+}
+
 /** The words of a text, folded (`text.ts`), in order. */
 export function wordsOf(text: string): string[] {
-  const folded = fold(text.slice(0, MAX_TEXT).toWellFormed())
+  const folded = fold(text.toWellFormed())
   if (isAscii(folded)) return (folded.match(ASCII_RUN) ?? []).map(cut)
   const runs = folded.match(RUN) ?? []
   return runs.flatMap((run) => (IS_UNSPACED.test(run) ? run.match(PIECE)! : run)).map(cut)
@@ -66,10 +85,13 @@ export function startVector(organization_number: number, limit: number) {
     /** False when the document is full. */
     addText(text: string) {
       position += 1
-      return wordsOf(text).every((word) => {
-        position += 1
-        return add(word)
-      })
+      for (const piece of piecesOf(text.slice(0, MAX_TEXT))) {
+        for (const word of wordsOf(piece)) {
+          position += 1
+          if (!add(word)) return false
+        }
+      }
+      return true
     },
     finish(): SearchVector {
       const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${at.join(',')}`)
