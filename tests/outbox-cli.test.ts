@@ -8,7 +8,7 @@ import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
 import { acceptMessage, findRecipient } from '../src/mail/accept'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
-import { TEMPLATE_URL, withDatabase } from './support/database'
+import type { TestDatabase } from './support/database'
 import { createContact, createMessage, createTicket } from './support/factories'
 import { createMailbox, rawMail } from './support/mail'
 import { startSmtpSink } from './support/smtp'
@@ -17,14 +17,12 @@ import { createWebhook, deliveriesOf, emit, queueOf, startTrustedReceiver } from
 const CLI = path.join(import.meta.dir, '../src/cli.ts')
 const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 
-let database_url: string
+let database: TestDatabase
 let organization: Organization
 
 beforeAll(async () => {
   config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi()
-  const [row] = await connection().sql<{ name: string }[]>`select current_database() as name`
-  database_url = withDatabase(process.env[TEMPLATE_URL]!, row!.name)
+  database = await startApi()
 })
 afterAll(async () => {
   config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
@@ -40,7 +38,7 @@ async function cli(...args: string[]) {
   const child = spawn(process.execPath, ['--no-orphans', CLI, ...args], {
     env: {
       ...process.env,
-      DATABASE_URL: database_url,
+      DATABASE_URL: database.url,
       SECRET_KEY: 'a secret key that only tests use',
       DATA_DIR: config.DATA_DIR,
       WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,

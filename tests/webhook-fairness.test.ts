@@ -1,9 +1,10 @@
 /** Endpoints that are dead keep nobody else from their deliveries. tests/long/outbox-fairness.long.ts measures more of them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase } from '../src/db/client'
 import { KINDS } from '../src/outbox/kinds'
-import { createDatabase, type TestDatabase } from './support/database'
-import { createCrowd, startSender } from './support/fairness'
+import { startApi, stopApi } from './support/api'
+import type { TestDatabase } from './support/database'
+import { startDrainProcess } from './support/drain-processes'
+import { createCrowd } from './support/fairness'
 import { until } from './support/service'
 
 const HEALTHY = 20
@@ -12,27 +13,19 @@ const EVENTS = 5
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createDatabase()
-  connectDatabase(database.target, 5)
+  database = await startApi()
 })
-afterAll(async () => {
-  await closeDatabase(1)
-  await database.drop()
-})
+afterAll(stopApi)
 
 test('every healthy endpoint gets its events while 300 dead ones hang, with 3,000 deliveries due before', async () => {
   using crowd = await createCrowd({ dead: 300, due: 10, healthy: HEALTHY })
-  const sender = startSender(database, crowd)
-  try {
-    await until('dead endpoints hold all slots', () => crowd.hanging() >= KINDS.webhook.slots)
-    for (let round = 1; round <= EVENTS; round++) {
-      await crowd.tell()
-      await crowd.receiver.waitFor(round * HEALTHY, 20_000)
-    }
-    expect(await crowd.dead()).toEqual({ pending: 3000, all: 3000 })
-    const paths = Map.groupBy(crowd.receiver.requests, ({ path }) => path)
-    expect([...paths.values()].map((requests) => requests.length)).toEqual(Array(HEALTHY).fill(EVENTS))
-  } finally {
-    sender.kill('SIGKILL')
+  await using _sender = startDrainProcess(database.url, crowd.receiver)
+  await until('dead endpoints hold all slots', () => crowd.hanging() >= KINDS.webhook.slots)
+  for (let round = 1; round <= EVENTS; round++) {
+    await crowd.tell()
+    await crowd.receiver.waitFor(round * HEALTHY, 20_000)
   }
+  expect(await crowd.dead()).toEqual({ pending: 3000, all: 3000 })
+  const paths = Map.groupBy(crowd.receiver.requests, ({ path }) => path)
+  expect([...paths.values()].map((requests) => requests.length)).toEqual(Array(HEALTHY).fill(EVENTS))
 })

@@ -1,11 +1,11 @@
 /** Processes that die, freeze and compete while they deliver: at least once, recorded as it was, same id and bytes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase, connection } from '../src/db/client'
+import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
 import { type Scope, SYSTEM } from '../src/scope'
-import { useSecrets } from '../src/secrets'
 import { updateWebhook } from '../src/webhooks/commands'
-import { createDatabase, type TestDatabase } from './support/database'
+import { startApi, stopApi } from './support/api'
+import type { TestDatabase } from './support/database'
 import {
   checkDeliveries,
   emitMany,
@@ -23,14 +23,9 @@ let database: TestDatabase
 let scope: Scope
 
 beforeAll(async () => {
-  useSecrets('a secret key that only tests use')
-  database = await createDatabase()
-  connectDatabase(database.target, 5)
+  database = await startApi()
 })
-afterAll(async () => {
-  await closeDatabase(1)
-  await database.drop()
-})
+afterAll(stopApi)
 beforeEach(async () => {
   const organization_id = newId()
   scope = { ...connection(), organization_id, actor: SYSTEM }

@@ -1,8 +1,9 @@
 /** How long healthy endpoints wait beside a crowd of dead ones (delivery.md, section 5, Fairness). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase } from '../../src/db/client'
-import { createDatabase, type TestDatabase } from '../support/database'
-import { createCrowd, startSender } from '../support/fairness'
+import { startApi, stopApi } from '../support/api'
+import type { TestDatabase } from '../support/database'
+import { startDrainProcess } from '../support/drain-processes'
+import { createCrowd } from '../support/fairness'
 
 const [DEAD, DUE, HEALTHY] = [1000, 20, 20]
 /** Longer than the time limit of an attempt, so that dead endpoints are tried again meanwhile. */
@@ -13,17 +14,13 @@ const P95_MOST_MS = 3000
 let database: TestDatabase
 
 beforeAll(async () => {
-  database = await createDatabase()
-  connectDatabase(database.target, 5)
+  database = await startApi()
 })
-afterAll(async () => {
-  await closeDatabase(1)
-  await database.drop()
-})
+afterAll(stopApi)
 
 test(`${DEAD} dead endpoints with ${DEAD * DUE} due deliveries delay ${HEALTHY} healthy ones by 3 s at most (p95)`, async () => {
   using crowd = await createCrowd({ dead: DEAD, due: DUE, healthy: HEALTHY })
-  const sender = startSender(database, crowd)
+  const sender = startDrainProcess(database.url, crowd.receiver)
   let told = 0
   try {
     for (const end = Date.now() + LASTS_MS; Date.now() < end; await Bun.sleep(EVERY_MS)) {
@@ -32,7 +29,7 @@ test(`${DEAD} dead endpoints with ${DEAD * DUE} due deliveries delay ${HEALTHY} 
     }
     await crowd.receiver.waitFor(told * HEALTHY, 30_000)
   } finally {
-    sender.kill('SIGKILL')
+    await sender.kill()
   }
   const delays = crowd.delays_ms().toSorted((a, b) => a - b)
   const at = (share: number) => delays[Math.min(delays.length - 1, Math.floor(delays.length * share))]!

@@ -5,7 +5,7 @@ import { closeDatabase, connectDatabase, connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
 import { useSecrets } from '../../src/secrets'
-import { createDatabase } from './database'
+import { createDatabase, type TestDatabase } from './database'
 import { answerChecker, type Document } from './openapi'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -37,12 +37,13 @@ let app: ReturnType<typeof createApp>
 let drop: () => Promise<void>
 
 /** A fresh migrated database and the app on it. In `beforeAll`; `stopApi` in `afterAll`. */
-export async function startApi(pool_size = 5): Promise<void> {
+export async function startApi(pool_size = 5): Promise<TestDatabase> {
   const database = await createDatabase()
   drop = database.drop
   useSecrets('a secret key that only tests use')
   connectDatabase(database.target, pool_size)
   app = createApp(async () => true)
+  return database
 }
 
 export async function stopApi(): Promise<void> {

@@ -21,17 +21,21 @@ export type DrainProcess = {
   thaw(): void
 }
 
+/** Names of the connections of processes that were killed. */
+const killed: string[] = []
+
 /** Starts a process that works off the outbox of a database until it is stopped. `await using` kills it. */
 export function startDrainProcess(
   database_url: string,
   receiver: Receiver,
   env: Record<string, string> = {},
 ): DrainProcess & AsyncDisposable {
+  const name = `drain-${crypto.randomUUID()}`
   const child = Bun.spawn([process.execPath, '--no-orphans', path.join(import.meta.dir, 'drain-process.ts')], {
     env: {
       ...process.env,
       NODE_ENV: 'test',
-      DATABASE_URL: database_url,
+      DATABASE_URL: `${database_url}?application_name=${name}`,
       SECRET_KEY: 'a secret key that only tests use',
       WEBHOOK_ALLOWED_NETWORKS: LOOPBACK_SETTING,
       WEBHOOK_CA_FILE: receiver.ca_file,
@@ -52,6 +56,7 @@ export function startDrainProcess(
   const kill = async () => {
     child.kill('SIGKILL')
     await child.exited
+    killed.push(name)
   }
   return {
     output: () => output,
@@ -87,8 +92,11 @@ export async function emitMany(scope: Scope, count: number): Promise<void> {
   await inTransaction(scope, (scope) => enqueueEvents(scope, events))
 }
 
-/** As if the leases of dead or frozen processes had run out. */
+/** As if the leases of dead or frozen processes had run out. The last statement of a dead one may still take some. */
 export async function endLeases({ sql }: Scope): Promise<void> {
+  await until('the server is done with killed processes', async () => {
+    return (await sql`select from pg_stat_activity where application_name = any(${killed})`).length === 0
+  })
   await sql`update outbox set lease_until = now() - interval '1 second' where lease_until > now()`
 }
 

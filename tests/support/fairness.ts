@@ -1,11 +1,9 @@
 /** Endpoints that take connections and never answer, with much that is due for them, beside endpoints that are well. */
-import path from 'node:path'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import { type Scope, SYSTEM } from '../../src/scope'
-import type { TestDatabase } from './database'
 import { startRawReceiver } from './raw-receiver'
-import { LOOPBACK_SETTING, type Receiver, startReceiver } from './receiver'
+import { type Receiver, startReceiver } from './receiver'
 import { emit } from './webhooks'
 
 export type Crowd = {
@@ -53,26 +51,6 @@ export async function createCrowd(count: { dead: number; due: number; healthy: n
       receiver[Symbol.dispose]()
     },
   }
-}
-
-/**
- * The sending side in a process of its own, as in the service: `bun test --parallel` leaves Bun's limit of 256 requests
- * at once, whatever the environment says.
- */
-export function startSender(database: TestDatabase, { receiver }: Crowd): Bun.Subprocess {
-  return Bun.spawn([process.execPath, '--no-orphans', path.join(import.meta.dir, 'drain-process.ts')], {
-    env: {
-      ...process.env,
-      NODE_ENV: 'test',
-      DATABASE_URL: database.url,
-      SECRET_KEY: 'a secret key that only tests use',
-      WEBHOOK_ALLOWED_NETWORKS: LOOPBACK_SETTING,
-      WEBHOOK_CA_FILE: receiver.ca_file,
-      BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
-    },
-    stdout: 'inherit',
-    stderr: 'inherit',
-  })
 }
 
 async function addWebhooks(sql: Scope['sql'], organization_id: string, urls: string[], event: string) {
