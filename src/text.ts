@@ -1,4 +1,4 @@
-/** Text as searches compare it. */
+/** Text as searches compare it, and as the database can hold it. */
 
 /** Accents and points of alphabets; the vowel signs of other scripts are letters and stay. */
 const ACCENTS = /[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670]/g
@@ -27,6 +27,14 @@ export function fold(text: string): string {
     .replace(ACCENTS, '')
     .replace(OTHER, (letter) => LETTERS[letter]!)
     .normalize('NFKC')
+}
+
+/**
+ * Text of others as PostgreSQL can hold it, also within JSON: without NUL, and without halves of characters, which a
+ * cut leaves too.
+ */
+export function storable(text: string, max_length = text.length): string {
+  return text.slice(0, max_length).toWellFormed().replaceAll('\u0000', '\ufffd')
 }
 
 /** Most text is; it needs none of the work for other scripts. */

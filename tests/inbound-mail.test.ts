@@ -261,6 +261,14 @@ test.each<[string, (desk: Desk) => Buffer]>([
         }),
       ),
   ],
+  [
+    'names that are cut within a character',
+    (desk) => {
+      const name = `=?utf-8?b?${Buffer.from(`${'x'.repeat(254)}😀`).toString('base64')}?=`
+      return rawMail(fields(desk, { From: `${name} <c@d.example>`, Cc: `${name} <e@f.example>` }))
+    },
+  ],
+  ['an address that is cut within a character', (desk) => rawMail(fields(desk, { Cc: `x@a${'😀'.repeat(140)}` }))],
   ['nothing but a line', () => Buffer.from('hello')],
   ['an empty message', () => Buffer.from('\r\n')],
   [

@@ -334,6 +334,17 @@ test('a report that names nobody we wrote to is about the only recipient, and sa
   expect((await notesOf(several.ticket_id))[0]).toContain('forwarded@elsewhere.example')
 })
 
+test('a reason that is cut within a character is kept', async () => {
+  const sent = await converse()
+  const reason = `550 5.1.1 ${'x'.repeat(989)}`
+  const raw = plain(
+    { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered', Content_Type: 'text/plain; charset=utf-8' },
+    `${reason}😀\n\n--- Below is a copy of the message.\n\nMessage-ID: <${sent.email_message_id}>\n`,
+  )
+  expect(await receive(raw)).toMatchObject({ outcome: 'bounce' })
+  expect((await readMessage(sent)).email_error).toBe(`${reason}\ufffd`)
+})
+
 test('a recipient of an international domain is found under either form of it', async () => {
   const cc = [person('bücher.example'), person('xn--bcher-kva.example')]
   const sent = await converse(cc)

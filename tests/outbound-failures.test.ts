@@ -1,5 +1,6 @@
 /** Servers that fail: what is tried again, what is final, and that nobody gets a message twice where SMTP can tell. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { simpleParser } from 'mailparser'
 import { config } from '../src/config'
@@ -254,6 +255,30 @@ describe('a kept connection', () => {
     expect(await failure(send(server, '1@a.b', { timeouts: { silence_ms: 300 } }))).toContain('Timeout')
     expect(server.messages).toHaveLength(1)
   })
+})
+
+describe('an answer of a server that a database cannot hold', () => {
+  test.each([
+    ['NUL', '550 5.1.1 a\0b', '550 5.1.1 a\ufffdb'],
+    ['half a character, where it is cut', `550 5.1.1 ${'x'.repeat(989)}😀`, `550 5.1.1 ${'x'.repeat(989)}\ufffd`],
+  ])('is kept without: %s', async (_, reply, error) => {
+    using server = await startRawSmtp({ answer: (line) => (/^RCPT.*bob/.test(line) ? reply : undefined) })
+    await mailboxTo(server)
+    const { email_status, email_recipients } = await answer({ cc: ['bob@customer.example'] })
+    expect([email_status, email_recipients[1]]).toMatchObject(['sent', { status: 'failed', error }])
+    expect(server.messages).toHaveLength(1)
+  })
+
+  test.each([randomBytes(2000).toString('hex'), 'a\0b'])(
+    'does not count as the Message-ID that it gave',
+    async (id) => {
+      const reply = `250 2.0.0 OK <${id}.prod.outlook.com>`
+      using server = await startRawSmtp({ answer: (line) => (line === '.' ? reply : undefined) })
+      await mailboxTo(server)
+      expect(await answer()).toMatchObject({ email_status: 'sent' })
+      expect(server.messages).toHaveLength(1)
+    },
+  )
 })
 
 describe('international addresses', () => {

@@ -1,5 +1,6 @@
 /** Address fields of a message, however badly they are written. */
 import addressparser from 'nodemailer/lib/addressparser'
+import { storable } from '../text'
 import { decodeWords, dropWords, protectWords } from './parse-words'
 
 /** `name` is '' when there is none; `address` is never empty. */
@@ -8,11 +9,14 @@ export type Address = { name: string; address: string }
 /** Contacts are made of recipients: a list of thousands is an attack or a mistake. */
 const MAX_ADDRESSES = 1000
 const MAX_FIELD_LENGTH = 200_000
+const MAX_NAME_LENGTH = 255
 
 /** True for what can be a mailbox: one `@`, a local part, a domain, no white space or brackets, at most 254 characters. */
 export function looksLikeAddress(text: string): boolean {
   return (
-    text.length <= 254 && /^[^\s\p{Cc}@<>()[\],;:"\\]+@[^\s\p{Cc}@<>()[\],;:"\\]+$/u.test(text) && !/@\.|\.$/.test(text)
+    text.length <= 254 &&
+    /^[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+@[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+$/u.test(text) &&
+    !/@\.|\.$/.test(text)
   )
 }
 
@@ -48,14 +52,13 @@ function readList(value: string): Address[] {
 }
 
 function cleanName(name: string): string {
-  return decodeWords(name)
+  const bare = decodeWords(name)
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
-    .toWellFormed()
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2')
     .replace(/^[<>\s]+|[<>\s]+$/g, '')
     .trim()
-    .slice(0, 255)
+  return storable(bare, MAX_NAME_LENGTH)
 }
 
 /** Brackets, quotes, spaces and a trailing dot around or inside an address are damage, never meaning. */

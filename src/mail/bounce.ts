@@ -1,4 +1,5 @@
 /** Reports about the delivery of a message: RFC 3464, and the many forms that came before or ignore it. Pure. */
+import { storable } from '../text'
 import { looksLikeAddress } from './addresses'
 import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from './parse-headers'
 import type { Part } from './parse-parts'
@@ -99,7 +100,7 @@ function describe(report: Report, recipients: BounceRecipient[]): Bounce {
     kind,
     recipients,
     about: { message_ids: [...new Set([...original.message_ids, ...replied])], subject: original.subject },
-    diagnostic: oneLine(told ?? errorLine(original.notice) ?? subject).slice(0, MAX_DIAGNOSTIC),
+    diagnostic: storable(oneLine(told ?? errorLine(original.notice) ?? subject), MAX_DIAGNOSTIC),
   }
 }
 

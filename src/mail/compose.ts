@@ -163,7 +163,8 @@ function referencesOf({ references = [], in_reply_to }: Reply): string[] {
   return [first, ...kept]
 }
 
-function isMessageId(id: string | null | undefined): id is string {
+/** Whether it can stand in a header, and lead back here from one. Without angle brackets. */
+export function isMessageId(id: string | null | undefined): id is string {
   return typeof id === 'string' && id.length <= ID_MAX_LENGTH && /^[!-;=?-~]+$/.test(id)
 }
 

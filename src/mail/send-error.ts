@@ -1,4 +1,5 @@
 /** What went wrong while a message was handed over, and whether another try is worth it. */
+import { storable } from '../text'
 import { DestinationError } from '../webhooks/destination'
 import type { MailboxSmtp } from './transport'
 
@@ -91,7 +92,7 @@ const DESTINATION_TEXTS = {
 
 /** Some servers repeat what they were told, and the password was among it, as it is or in base64. */
 function withoutSecrets(text: string, { username, password }: MailboxSmtp): string {
-  const short = text.slice(0, RESPONSE_MAX_LENGTH)
+  const short = storable(text, RESPONSE_MAX_LENGTH)
   if (!password) return short
   const spellings = [password, `\0${username}\0${password}`].flatMap((one) => [
     one,

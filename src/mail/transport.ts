@@ -10,7 +10,7 @@ import { createTransport } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Network } from '../config'
 import { resolveDestination } from '../webhooks/destination'
-import type { OutgoingMail } from './compose'
+import { isMessageId, type OutgoingMail } from './compose'
 import { type Refusal, refusal, refusalsOf, sendError } from './send-error'
 
 export type MailboxSmtp = {
@@ -83,7 +83,7 @@ export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: S
       accepted,
       rejected: [...invalid, ...refusalsOf(info, smtp)],
       response,
-      server_message_id: serverMessageId?.replace(/^<|>$/g, ''),
+      server_message_id: messageIdOf(serverMessageId),
     }
   } catch (error) {
     const rejected = error instanceof Error ? refusalsOf(error, smtp) : []
@@ -108,6 +108,12 @@ export async function testMailbox(
   )
   transport.close()
   return { ok: error === null, error, response_time_ms: Math.round(performance.now() - started) }
+}
+
+/** What a server says in its reply may be anything. */
+function messageIdOf(text = ''): string | undefined {
+  const id = text.replace(/^<|>$/g, '')
+  return isMessageId(id) ? id : undefined
 }
 
 /** Closes idle connections, and the others after their message. For the end of the process. */

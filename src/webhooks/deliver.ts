@@ -6,6 +6,7 @@ import type { EVENTS } from '../db/schema'
 import { log } from '../log'
 import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
+import { storable } from '../text'
 import { bareHost } from './destination'
 import { observeAttempt } from './metrics'
 import { outageWatch } from './outage'
@@ -76,7 +77,7 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
     response_code,
     response_time_ms,
     error,
-    response_head: response_head ? clean(response_head) : null,
+    response_head: response_head ? storable(response_head) : null,
     delay_s,
     heals: answer.ok && !is_test && delivery.failure_count > 0,
     // Sent again by hand after the last attempt, it says nothing new.
@@ -128,11 +129,6 @@ let authority: Promise<string> | undefined
 function trustedAuthority(): Promise<string> | undefined {
   if (config.WEBHOOK_CA_FILE) authority ??= readFile(config.WEBHOOK_CA_FILE, 'utf8')
   return authority
-}
-
-/** A receiver's answer may hold what PostgreSQL cannot. */
-function clean(text: string): string {
-  return text.toWellFormed().replaceAll('\u0000', '\uFFFD')
 }
 
 type Reading = { connection: Connection; jobs: Job[]; deliveries: Promise<Map<string, Delivery>> }
