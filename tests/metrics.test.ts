@@ -27,7 +27,8 @@ beforeAll(async () => {
   const port = await freePort()
   metrics_url = `http://127.0.0.1:${port}/metrics`
   service = await startService({
-    DATABASE_URL: database.url,
+    // A name that an operator gave counts as well.
+    DATABASE_URL: `${database.url}?application_name=helpdesk`,
     DATA_DIR: path.join(tmpdir(), `metrics-${crypto.randomUUID()}`),
     SECRET_KEY: 'a secret key that only tests use',
     METRICS_PORT: String(port),

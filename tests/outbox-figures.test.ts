@@ -59,6 +59,15 @@ test('attempts are counted by what became of them', async () => {
   expect((await figure('claim_duration_seconds')).count).toBeGreaterThan(0)
 })
 
+test('a job that is given up has failed', async () => {
+  await enqueue()
+  await connection().sql`update outbox set claims = 25`
+  const giveUp = (): Outcome => ({ type: 'done' })
+  await drainOutbox(connection(), { email: { attempt: () => Promise.reject(new Error('not tried')), giveUp } })
+  expect(await figure('attempts_total')).toEqual({ failed: 1 })
+  expect((await figure('due_to_done_seconds')).count).toBeUndefined()
+})
+
 test('a lease that ran out and the outcome that came too late are counted', async () => {
   await enqueue()
   const { promise: frozen, resolve: wake } = Promise.withResolvers<void>()

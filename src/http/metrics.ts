@@ -147,6 +147,7 @@ async function ask(connection: Connection): Promise<DatabaseFigures> {
 function connectionStates({ sql }: Connection) {
   return sql<{ state: string; count: number }[]>`
     select state, count(*) as count from pg_stat_activity
-    where datname = current_database() and application_name = 'deskwire' and state is not null
+    where datname = current_database() and application_name = current_setting('application_name')
+      and state is not null
     group by state`
 }

@@ -208,7 +208,7 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
     try {
       if (job.claims - job.attempts <= LOST_MOST) return await attempt(job, connection)
       log.error({ kind, outbox_id: job.id, claims: job.claims }, 'an outbox job seems to kill its workers')
-      return giveUp(job)
+      return { healthy: false, ...giveUp(job) }
     } catch (error) {
       log.error({ kind, outbox_id: job.id, error: safeError(error) }, 'an outbox job failed by a fault of our own')
       return afterFault(job)
