@@ -3,6 +3,10 @@
  * its original, and the next message is filed as if nothing had happened.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { copyFileSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { UnparsableMail } from '../src/mail/parse'
 import { closeParser, createParser, parseInWorker } from '../src/mail/parser'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
@@ -172,6 +176,28 @@ describe('the parser', () => {
       reason: { name: 'UnparsableMail', message: expect.stringContaining(reason) },
     })
     expect(second).toMatchObject({ status: 'fulfilled', value: { text: 'next' } })
+    await parser.close()
+  })
+
+  test('that does not start says nothing about the message, and is started again for the next one', async () => {
+    const script = pathToFileURL(path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'parser.ts'))
+    const parser = createParser(script)
+    const error = await parser.parse(Buffer.from('first')).catch((error) => error)
+    expect(error.message).toContain('before it was ready')
+    expect(error).not.toBeInstanceOf(UnparsableMail)
+    copyFileSync(new URL('./support/broken-parser.ts', import.meta.url), script)
+    expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
+    await parser.close()
+  })
+
+  test('that the system refuses a process is started for the next message', async () => {
+    const { execPath } = process
+    const parser = createParser()
+    process.execPath = '/nonexistent'
+    const error = await parser.parse(text('')).catch((error) => error)
+    process.execPath = execPath
+    expect(error).toMatchObject({ code: 'ENOENT' })
+    expect((await parser.parse(text(''))).text).toContain('Hello')
     await parser.close()
   })
 

@@ -1,4 +1,7 @@
-/** Runs in a process of its own: parses what it is sent and answers with the result or the reason why there is none. */
+/**
+ * Runs in a process of its own: says that it is ready, then parses what it is sent and answers with the result or the
+ * reason why there is none.
+ */
 import { type ParsedMail, parseMail } from './parse'
 
 export type ParseRequest = { id: number; raw: Uint8Array }
@@ -16,6 +19,8 @@ process.on('message', async (message: unknown) => {
 // A terminal and a service manager stop the whole group; the service may still wait for an answer, and ends this itself.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
+
+process.send?.('ready')
 
 /** Contents are views of the message, which would travel with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './parse-worker'
 
+/** For a message, and for the start of the process. */
 const TIMEOUT_MS = 30_000
 /** Far above the some 300 MB that a message of 25 MiB takes, with what Bun itself does. */
 const MAX_MEMORY_BYTES = 1e9
@@ -22,7 +23,8 @@ export type ParserLimits = { timeout_ms?: number; max_memory_bytes?: number }
 export type Parser = {
   /**
    * Parses a message. Messages wait for their turn; the time limit counts from its start.
-   * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or dies
+   * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or dies; another error when none
+   *   could be started, which says nothing about the message
    */
   parse(raw: Uint8Array, limits?: ParserLimits): Promise<ParsedMail>
   /** Ends the process once the message in work is done. */
@@ -33,13 +35,13 @@ export type Parser = {
 export function createParser(script = new URL('./parse-worker.ts', import.meta.url)): Parser {
   let worker: ChildProcess | undefined
   let turn: Promise<unknown> = Promise.resolve()
-  const running = () => {
-    if (!worker || worker.exitCode !== null || worker.signalCode !== null) worker = startWorker(script)
+  const running = async () => {
+    if (!worker || hasEnded(worker)) worker = await startWorker(script)
     return worker
   }
   return {
     parse(raw, limits = {}) {
-      const result = turn.then(() => parseIn(running(), raw, limits))
+      const result = turn.then(async () => parseIn(await running(), raw, limits))
       turn = result
         .catch(() => {})
         .then(async () => {
@@ -100,15 +102,33 @@ function parseIn(
   })
 }
 
-function startWorker(script: URL): ChildProcess {
+/** Resolves once the process has said that it is ready, so that whatever ends it later is the message's doing. */
+async function startWorker(script: URL): Promise<ChildProcess> {
   const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: [] })
   // An idle parser does not keep this process alive, and ends with it.
   worker.unref()
-  return worker
+  const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+  worker.once('message', () => resolve())
+  worker.once('error', reject)
+  worker.once('exit', () => reject(new Error('The parser ended before it was ready')))
+  const timer = setTimeout(() => reject(new Error('The parser does not get ready')), TIMEOUT_MS)
+  try {
+    await ready
+    return worker
+  } catch (error) {
+    worker.kill('SIGKILL')
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 async function end(worker: ChildProcess): Promise<void> {
-  if (worker.exitCode !== null || worker.signalCode !== null) return
+  if (hasEnded(worker)) return
   const ended = once(worker, 'exit')
   worker.kill('SIGKILL')
   await ended

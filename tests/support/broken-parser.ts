@@ -7,3 +7,5 @@ process.on('message', (message: unknown) => {
   if (text === 'die') process.kill(process.pid, 'SIGKILL')
   process.send?.({ id, mail: { text } })
 })
+
+process.send?.('ready')
