@@ -10,6 +10,8 @@ import { KINDS } from '../src/outbox/kinds'
 import { listenForWakes, type OutboxKind, WAKE_CHANNEL } from '../src/outbox/wake'
 import { inTransaction, type Scope, SYSTEM } from '../src/scope'
 import { startApi, stopApi } from './support/api'
+import { endLeases } from './support/drain-processes'
+import { until } from './support/service'
 
 let scope: Scope
 
@@ -39,11 +41,6 @@ function rowsLeft() {
     from outbox where run_at < 'infinity' order by id`
 }
 
-/** As if every lease had run out. */
-function endLeases() {
-  return scope.sql`update outbox set lease_until = now() - interval '1 second' where lease_until > now()`
-}
-
 /** A handler that writes who did it, with the outcome. */
 function resultsBy(worker: string, work: (job: Job) => Promise<unknown> = async () => {}): Attempt {
   return async (job) => {
@@ -57,19 +54,6 @@ function resultsBy(worker: string, work: (job: Job) => Promise<unknown> = async 
 
 async function results(): Promise<{ id: string; worker: string }[]> {
   return scope.sql<{ id: string; worker: string }[]>`select id, worker from results order by id`
-}
-
-/** Resolves when `check` is true; the test's own time limit is what ends a wait in vain. */
-async function until(check: () => Promise<boolean> | boolean): Promise<void> {
-  while (!(await check())) await Bun.sleep(5)
-}
-
-function gate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
 }
 
 test('a job is done once, and its row goes together with what the handler writes', async () => {
@@ -216,24 +200,24 @@ test('a claim that takes longer than the attempts beside it is waited for', asyn
 
 test('a worker that was frozen past its lease changes nothing when it comes back', async () => {
   const [id] = await enqueue('email', 1)
-  const frozen = gate()
-  const started = gate()
+  const frozen = Promise.withResolvers<void>()
+  const started = Promise.withResolvers<void>()
   const first = drainOutbox(connection(), {
     email: resultsBy('the frozen one', async () => {
-      started.open()
-      await frozen.opened
+      started.resolve()
+      await frozen.promise
     }),
   })
-  await started.opened
-  await endLeases()
-  const second = gate()
-  const other = drainOutbox(connection(), { email: resultsBy('the other one', () => second.opened) })
-  await until(async () => (await rowsLeft())[0]?.claims === 2)
-  frozen.open()
+  await started.promise
+  await endLeases(scope)
+  const second = Promise.withResolvers<void>()
+  const other = drainOutbox(connection(), { email: resultsBy('the other one', () => second.promise) })
+  await until('the other has leased it', async () => (await rowsLeft())[0]?.claims === 2)
+  frozen.resolve()
   await first
   expect(await results()).toEqual([])
   expect(await rowsLeft()).toMatchObject([{ id, leased: true, claims: 2 }])
-  second.open()
+  second.resolve()
   await other
   expect(await results()).toEqual([{ id: id!, worker: 'the other one' }])
 })
@@ -247,7 +231,7 @@ test('several drains share the work: no row is done twice', async () => {
   })
   const drains = [1, 2, 3].map(() => startDrain(connection(), { email: handler }))
   await Promise.all(drains.map((drain) => drain.runOnce()))
-  await until(async () => (await results()).length === 200)
+  await until('all are done', async () => (await results()).length === 200)
   await Promise.all(drains.map((drain) => drain.stop(5000)))
   expect(seen.sort()).toEqual(lanes.flat().sort())
 })
@@ -288,10 +272,14 @@ test('endpoints that hang delay neither those that answer nor other kinds', asyn
     },
     email: resultsBy('a'),
   })
-  await until(async () => (await rowsLeft()).filter((row) => row.leased).length >= KINDS.webhook.slots)
+  await until('all slots are taken', async () => {
+    return (await rowsLeft()).filter((row) => row.leased).length >= KINDS.webhook.slots
+  })
   const [email] = await enqueue('email', 1)
   const [healthy] = await enqueue('webhook', 1)
-  await until(async () => done.includes(healthy!) && (await results()).some((row) => row.id === email))
+  await until('the others are done', async () => {
+    return done.includes(healthy!) && (await results()).some((row) => row.id === email)
+  })
   await drain.stop(0)
 })
 
@@ -308,7 +296,7 @@ test('a backlog of one lane hides no other', async () => {
       return { type: 'done' }
     },
   })
-  await until(() => done.includes(healthy!))
+  await until('the other lane is served', () => done.includes(healthy!))
   const rows = await scope.sql`select id from outbox where lane_id = ${busy} and lease_until > now()`
   await drain.stop(0)
   expect(rows).toHaveLength(1)
@@ -317,18 +305,18 @@ test('a backlog of one lane hides no other', async () => {
 test('stopping lets what is in flight end and gives the rest back as if it had not been taken', async () => {
   const [slow] = await enqueue('email', 1)
   const [stuck] = await enqueue('email', 1)
-  const end = gate()
+  const end = Promise.withResolvers<void>()
   let begun = 0
   const drain = startDrain(connection(), {
     email: resultsBy('the first', (job) => {
       begun++
-      return job.id === slow ? end.opened : new Promise(() => {})
+      return job.id === slow ? end.promise : new Promise(() => {})
     }),
   })
-  await until(() => begun === 2)
+  await until('both have begun', () => begun === 2)
   const stopped = drain.stop(300)
   await enqueue('email', 1)
-  end.open()
+  end.resolve()
   await stopped
   expect(begun).toBe(2)
   expect((await results()).map((row) => row.id)).toEqual([slow!])
@@ -340,19 +328,19 @@ test('stopping lets what is in flight end and gives the rest back as if it had n
 
 test('committed work is told to all processes, rolled back work to none', async () => {
   const told: OutboxKind[] = []
-  const listening = gate()
+  const listening = Promise.withResolvers<void>()
   const listener = listenForWakes((kind) => {
     told.push(kind)
-    listening.open()
+    listening.resolve()
   })
-  await listening.opened
+  await listening.promise
   told.length = 0
   await inTransaction(scope, async (scope) => {
     await enqueueWork(scope, 'email', newId(), newId())
     throw new Error('roll back')
   }).catch(() => {})
   await inTransaction(scope, (scope) => enqueueWork(scope, 'inbound', newId(), newId()))
-  await until(() => told.length > 0)
+  await until('it is told', () => told.length > 0)
   await listener.stop()
   expect(told).toEqual(['inbound'])
 })
@@ -360,16 +348,16 @@ test('committed work is told to all processes, rolled back work to none', async 
 test('a listener that lost its connection comes back and looks at everything', async () => {
   const told: OutboxKind[] = []
   const listener = listenForWakes((kind) => told.push(kind))
-  await until(() => told.length === 3)
+  await until('it looks at everything', () => told.length === 3)
   told.length = 0
   await scope.sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and query ilike ${`listen %${WAKE_CHANNEL}%`}`
-  await until(() => told.length === 3)
+  await until('it looks at everything', () => told.length === 3)
   expect(told.sort()).toEqual(['email', 'inbound', 'webhook'])
   told.length = 0
   await driverPool().notify(WAKE_CHANNEL, 'email,webhook')
-  await until(() => told.length === 2)
+  await until('it is told of two', () => told.length === 2)
   await listener.stop()
   expect(told.sort()).toEqual(['email', 'webhook'])
 })
@@ -378,7 +366,7 @@ test('a running drain does work that nobody told it of', async () => {
   const drain = startDrain(connection(), { email: resultsBy('a') })
   await drain.runOnce()
   const [id] = await enqueue('email', 1)
-  await until(async () => (await results()).length === 1)
+  await until('it is done', async () => (await results()).length === 1)
   await drain.stop(1000)
   expect(await results()).toEqual([{ id: id!, worker: 'a' }])
 })

@@ -5,12 +5,18 @@ import { inTransaction } from '../src/scope'
 import { updateWebhook } from '../src/webhooks/commands'
 import { createOrganization, startApi, stopApi } from './support/api'
 import { untilBlocked } from './support/drain-processes'
-import { createWebhook, deliverDue, deliveriesOf, emit, queueOf, startTrustedReceiver } from './support/webhooks'
+import {
+  createWebhook,
+  deliverDue,
+  deliveriesOf,
+  emit,
+  queueOf,
+  startTrustedReceiver,
+  statusesOf,
+} from './support/webhooks'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
-
-type Delivery = { id: string; status: string }
 
 test('an endpoint gets several deliveries at once, but never more than its limit', async () => {
   let under_way = 0
@@ -56,13 +62,12 @@ test('switching a failed webhook off cancels what waits for it, and enabling it 
   await emit(scope)
   await emit(scope)
   await admin.patch(`/webhooks/${webhook.id}`, { active: false })
-  const statuses = async () => (await deliveriesOf(admin, webhook.id)).map(({ status }: Delivery) => status)
-  expect(await statuses()).toEqual(['cancelled', 'cancelled'])
+  expect(await statusesOf(admin, webhook.id)).toEqual(['cancelled', 'cancelled'])
   const enabled = await admin.patch(`/webhooks/${webhook.id}`, { active: true })
   expect(enabled.body.data).toMatchObject({ active: true, status: 'active' })
   await emit(scope)
   await deliverDue()
-  expect(await statuses()).toEqual(['cancelled', 'cancelled', 'success'])
+  expect(await statusesOf(admin, webhook.id)).toEqual(['cancelled', 'cancelled', 'success'])
   expect(receiver.requests).toHaveLength(1)
 })
 

@@ -48,6 +48,11 @@ export async function deliveriesOf(client: Client, webhook_id: string) {
   return answer.body.data.reverse()
 }
 
+/** What became of them, in the same order. */
+export async function statusesOf(client: Client, webhook_id: string): Promise<string[]> {
+  return (await deliveriesOf(client, webhook_id)).map(({ status }: { status: string }) => status)
+}
+
 type Queued = { id: string; due_in_s: number | null; attempts: number; claims: number }
 
 /** What is left to do for a webhook: seconds until it is due (null: not before somebody sets it free), and attempts. */
