@@ -1,7 +1,7 @@
 /** What operators see of the outbox, and what they may do with it. */
 import type { Connection } from '../db/client'
 import { OUTBOX_KINDS } from '../db/schema'
-import { type OutboxKind, wake } from './wake'
+import type { OutboxKind } from './wake'
 
 export type OutboxStats = {
   kind: OutboxKind
@@ -32,6 +32,7 @@ export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
 
 /**
  * Makes everything that an organization has waiting due now, but what waits for a failed webhook (enable that instead).
+ * Who works it off sees it within a second.
  * @returns how many rows
  */
 export async function retryOutbox({ sql }: Connection, organization_id: string): Promise<number> {
@@ -42,7 +43,6 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
         select from webhooks w
         where w.organization_id = o.organization_id and w.id = o.lane_id and w.status = 'failed'
       )`
-  for (const kind of OUTBOX_KINDS) wake(kind)
   return count
 }
 
