@@ -8,7 +8,8 @@ type KindRules = LaneLimits & {
   afterFault(job: Job): Outcome
 }
 
-const OWN_FAULT_DELAY_S = 60
+/** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
+export const OWN_FAULT_DELAY_S = 60
 /** Mail that was accepted is tried again for ever. */
 const INBOUND_DELAYS_S = [5, 30, 120, 600]
 

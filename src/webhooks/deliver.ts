@@ -5,6 +5,7 @@ import type { Connection } from '../db/client'
 import type { EVENTS } from '../db/schema'
 import { log } from '../log'
 import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
+import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
 import { nextDelay_s } from '../outbox/retry'
 import { storable } from '../text'
 import { bareHost } from './destination'
@@ -15,8 +16,6 @@ import { postWebhook, type WebhookAnswer, type WebhookFault } from './request'
 import { type StoredSecrets, secretsOf } from './secret'
 import { signatureHeaders } from './signature'
 
-/** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
-const OWN_FAULT_DELAY_S = 60
 /** Failures of the way to a receiver, which many have at once when it is ours. */
 const UNREACHED: WebhookFault[] = ['dns', 'connect', 'timeout', 'reset']
 
