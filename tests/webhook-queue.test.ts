@@ -100,6 +100,19 @@ test('a delivery that was not tried yet can be sent at once, and is not sent aga
   expect(receiver.requests).toHaveLength(1)
 })
 
+test('a retry does not wait for an attempt that is just being recorded, which may wait for the webhook', async () => {
+  const { admin, scope } = await createOrganization()
+  const webhook = await createWebhook(admin)
+  await emit(scope)
+  const [delivery] = await deliveriesOf(admin, webhook.id)
+  await inTransaction(scope, async ({ sql }) => {
+    await sql`select from outbox where id = ${delivery.id} for update`
+    const answer = await admin.post(`/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`)
+    expect(answer).toMatchObject({ status: 200, body: { data: delivery } })
+    await sql`select from webhooks where id = ${webhook.id} for no key update`
+  })
+})
+
 test('a delivery that is cancelled while its retry waits for the webhook is sent again', async () => {
   using receiver = await startTrustedReceiver()
   const { admin, scope } = await createOrganization()

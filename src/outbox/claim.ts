@@ -95,12 +95,19 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Prom
   return claimed.map(({ waited_s, is_taken_over, ...job }) => job)
 }
 
-/** Leases one row that nobody has leased, due or not; in the caller's transaction. */
+/**
+ * Leases one row that nobody has leased or is settling, due or not; in the caller's transaction. It does not wait: a
+ * settle may wait for what the caller has locked.
+ */
 export async function takeLease({ sql, organization_id }: Scope, id: string): Promise<Job | undefined> {
   const [job] = await sql<Job[]>`
     update outbox
     set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
-    where organization_id = ${organization_id} and id = ${id} and lease_until <= now()
+    where organization_id = ${organization_id} and id = (
+      select id from outbox
+      where organization_id = ${organization_id} and id = ${id} and lease_until <= now()
+      for update skip locked
+    )
     returning organization_id, id, lane_id, attempts, claims, lease_token`
   return job
 }
