@@ -95,12 +95,12 @@ const REPORTS: Record<string, [from: string, subject: string, ...text: string[]]
   Domino: [
     'Postmaster@x.org',
     'DELIVERY FAILURE: User bob (bob@x.org) not listed in Domino Directory',
-    'Your message\n  Subject: Invoice\nwas not delivered to:\n  bob@x.org',
+    'Your message\n  Subject: Invoice\nwas not delivered to:\n  bob@x.org\nbecause:\n  550 User unknown',
   ],
   KDDI: ['Post Master <postmaster@ezweb.ne.jp>', 'Mail System Error - Returned Mail', '<bob@x.org>: 550 user unknown'],
   French: ['mailer-daemon@x.fr', 'Echec de remise', "Votre message n'a pas pu être remis à bob@x.org"],
-  Italian: ['postmaster@x.it', 'Mancata consegna', 'Il messaggio non ha potuto essere consegnato a bob@x.org'],
-  Dutch: ['postmaster@x.nl', 'Onbestelbaar: Factuur', 'Het bericht kon niet worden bezorgd bij bob@x.org'],
+  Italian: ['postmaster@x.it', 'Mancata consegna', 'Il messaggio non ha potuto essere consegnato a bob@x.org\n#5.1.1'],
+  Dutch: ['postmaster@x.nl', 'Onbestelbaar: Factuur', 'Het bericht kon niet worden bezorgd bij bob@x.org\n#5.1.1'],
   Chinese: ['PostMaster@qq.com', '系统退信', '您的邮件被退回 bob@x.org\n550 Mailbox not found'],
 }
 
@@ -120,6 +120,41 @@ const NO_REPORTS: Record<string, [from: string, subject: string, ...text: string
     'Shop <no-reply@shop.example>',
     'Delivery notification',
     'Your order was returned to sender: recipient unknown. 500 items.',
+  ],
+  'who is called like a mail system': [
+    'System Administrator <it@good.example>',
+    'Error sending mail from the app',
+    'The app says: error sending. Please fix it.',
+  ],
+  'who is called so and names a code': [
+    'Mail Delivery System <jane@good.example>',
+    'Undelivered mail',
+    'To bob@x.org: 550 5.1.1 User unknown. It could not be delivered.',
+  ],
+  'a postmaster with a question': [
+    'Jane (Postmaster) <postmaster@good.example>',
+    'Mail delivery failed',
+    'Our invoice could not be delivered to you. Why?',
+  ],
+  'a postmaster about an error': [
+    'Jane <postmaster@good.example>',
+    'Your server',
+    'It rejected our mail to bob@x.org:\n550 5.1.1 User unknown',
+  ],
+  'a postmaster who answers': [
+    'postmaster@good.example',
+    'Re: Undelivered Mail Returned to Sender',
+    'Your mail to bob@x.org was rejected:\n550 5.1.1 User unknown\nMessage-ID: <ours@desk>',
+  ],
+  'a postmaster who passes on a report': [
+    'postmaster@good.example',
+    'WG: Unzustellbar: Rechnung',
+    'bob@x.org\n550 5.1.1 User unknown\nMessage-ID: <ours@desk>',
+  ],
+  'a robot whose mail is answered': [
+    'noreply@good.example',
+    'AW: Delivery failure',
+    'It could not be delivered.\nMessage-ID: <ours@desk>',
   ],
   'who asks about a report': ['"Mail Administrator" <bob@x.org>', 'About the delivery report', 'How do I read it?'],
 }
@@ -224,6 +259,17 @@ describe('bounces', () => {
     expect(
       (await parseMail(mail(FROM, 'Subject: Fwd: Undelivered Mail Returned to Sender', ...body))).bounce,
     ).toBeNull()
+  })
+
+  test.each([
+    ['Jane <jane@x.org>', 'Automatic reply: Delivery problem', 'I am unable to answer until Monday.', undefined],
+    ['<help@x.org>', 'Delivery problem', 'Your mail to bob@x.org was rejected:\n550 User unknown', 'failed'],
+    ['<sysadmin@x.org>', 'Message', 'Mail to bob@x.org failed:\n550 User unknown', 'failed'],
+    ['<sysadmin@x.org>', 'Re: Message', 'Mail to bob@x.org failed:\n550 User unknown', undefined],
+    ['MAILER-DAEMON <>', 'Message', 'Mail to bob@x.org failed:\n550 User unknown', 'failed'],
+  ])('from the null sender, %s %p %p is read as %p', async (from, subject, text, kind) => {
+    const raw = Buffer.concat([Buffer.from('Return-Path: <>\n'), written([from, subject, text])])
+    expect((await parseMail(raw)).bounce?.kind).toBe(kind as 'failed' | undefined)
   })
 
   test('a complaint report is no bounce', async () => {

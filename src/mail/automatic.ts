@@ -43,7 +43,7 @@ export function isAutomatic(root: Part): boolean {
   const subject = value('subject') ?? ''
   if (AUTOMATIC_SUBJECT.test(subject) || NOTES_SUBJECT.test(subject)) return true
   if ((value('in-reply-to') || value('references')) && AWAY_SUBJECT.test(subject)) return true
-  if (/\b(?:mailer-daemon|postmaster)@/.test(value('from') ?? '')) return true
+  if (/\bmailer-daemon@/.test(value('from') ?? '')) return true
   return !isRelayedByGroup(value) && isMassMail(value)
 }
 

@@ -1,6 +1,6 @@
 /** Reports about the delivery of a message: RFC 3464, and the many forms that came before or ignore it. Pure. */
 import { storable } from '../text'
-import { looksLikeAddress } from './addresses'
+import { looksLikeAddress, parseAddresses } from './addresses'
 import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from './parse-headers'
 import type { Part } from './parse-parts'
 
@@ -25,7 +25,13 @@ export type Bounce = {
   diagnostic: string
 }
 
-type Report = { root: Part; text: string; original: Original; sender: string; subject: string }
+type Report = { root: Part; original: Original; author: Author; subject: string }
+
+/**
+ * Who wrote, as far as that proves a report: a mail system for certain, an address that both mail systems and people
+ * use, a robot of any kind, or somebody else.
+ */
+type Author = 'daemon' | 'postmaster' | 'robot' | 'other'
 
 /** The returned message or its header, in a part of its own or quoted in the text. */
 type Original = { message_ids: string[]; subject: string | null; isReturned: boolean; notice: string }
@@ -35,10 +41,18 @@ const MAX_DIAGNOSTIC = 1000
 /** Reports say what happened at the start; the rest is the returned message. */
 const MAX_TEXT = 200_000
 
+/** Addresses that no person writes from. */
 const DAEMON =
-  /^(?:mailer[-_.]?daemon|mail[-_]?daemon|mdaemon|post[-_]?master|mail[-_.]?(?:delivery|system)[-_.\w]*|bounces?|double-bounce|mmdf|uucp|microsoftexchange[0-9a-f]{20,40})\b|mail deliver(?:y|er)? (?:sub)?system|interscan mss|mail administrator|system administrator|delivery (?:notification|agent)/i
+  /^(?:mailer[-_.]?daemon|mail[-_]?daemon|mdaemon|post[-_]master|double-bounce|mmdf|uucp|microsoftexchange[0-9a-f]{20,40})(?:@|$)/i
+
+/** Addresses of mail systems that people answer for, and write from. */
+const POSTMASTER = /^(?:postmaster|mail[-_.]?(?:delivery|system)[-_.\w]*|bounces?)@/i
 
 const MACHINE = /^(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|sys(?:tem)?[-_.]?admin|.*-(?:admin|owner|request))@/i
+
+/** What people put before the subject of what they answer or pass on. */
+const ANSWER_SUBJECT =
+  /^\s*(?:re|aw|antw|sv|vs|fwd?|wg|tr|rv|enc|doorst|vb|res?p|rif|r|i|odp|ynt|回复|答复|转发|回覆)\s*(?:\[\d+\])?\s*[:：]/i
 
 const FAILED_SUBJECT =
   /undeliver|returned (?:mail|to sender)|(?:mail|message|delivery)[\s:()]*(?:delivery )?(?:status notification|has )?\W*(?:failed|failure|fehlgeschlagen)|failure notice|delivery (?:status )?(?:notification|report|error|problem)|could not (?:be delivered|send)|(?:error|problem) sending (?:your )?(?:mail|message)|mail system error|non-?delivery|permanent(?:ly)? (?:delivery )?fail|unzustellbar|nicht zugestellt|zustellung|non remis|[eé]chec de (?:la )?remise|no se (?:ha )?(?:podido|pudo) entregar|no entregado|mancat[oa] (?:recapito|consegna)|falha na entrega|não entregue|onbestelbaar|nie została dostarczona|kunde inte levereras|olevererbar|kunne ikke leveres|nedoručiteln|kézbesíthetetlen|teslim edilemedi|не доставлено|недоставлен|退信|无法送达|無法傳遞|반송|delayed \d+ hours|delivery (?:delayed|incomplete)|配信|配送|送信できません|エラー通知|メールエラー|\[bounce\]|fail(?:ed|ure) delivery|^delivery status$|loop alert/i
@@ -56,8 +70,8 @@ const ORIGINAL_MARKER =
 
 /**
  * What a message reports about the delivery of another one; null for everything else. Wording counts only in mail from
- * a mail system, so that a customer who quotes a bounce is never taken for one. Complaint reports (ARF) and read
- * receipts are no delivery reports.
+ * the address of a mail system, whatever name stands before it, so that a customer who writes about a bounce is never
+ * taken for one. Complaint reports (ARF) and read receipts are no delivery reports.
  * @param text the plain text of the message
  */
 export function readBounce(root: Part, text: string): Bounce | null {
@@ -74,20 +88,14 @@ export function readBounce(root: Part, text: string): Bounce | null {
 }
 
 /** The part that machines read. Outside of a report somebody may have passed it on. */
-function readStatus({ root, sender }: Report): Part | undefined {
-  if (root.content_type !== 'multipart/report' && !isMachine(root, sender)) return undefined
+function readStatus({ root, author }: Report): Part | undefined {
+  if (root.content_type !== 'multipart/report' && author === 'other') return undefined
   return ['message/delivery-status', 'message/global-delivery-status'].flatMap((type) => findParts(root, type))[0]
 }
 
 function readReport(root: Part, text: string): Report {
-  const start = text.slice(0, MAX_TEXT)
-  return {
-    root,
-    text: start,
-    original: readOriginal(root, start),
-    sender: (headerText(root.fields, 'from') ?? '').slice(0, MAX_DIAGNOSTIC),
-    subject: (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC),
-  }
+  const subject = (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC)
+  return { root, original: readOriginal(root, text.slice(0, MAX_TEXT)), author: readAuthor(root, subject), subject }
 }
 
 function describe(report: Report, recipients: BounceRecipient[]): Bounce {
@@ -139,31 +147,45 @@ function typed(fields: HeaderField[], key: string): string | null {
   )
 }
 
-function readsAsBounce({ root, original, sender, subject }: Report): boolean {
+function readsAsBounce(report: Report): boolean {
+  const { root, original, author, subject } = report
   if (headerText(root.fields, 'x-failed-recipients')) return true
-  if (!isMachine(root, sender)) return false
-  const isMailSystem = isDaemon(root, sender)
-  // Shops and parcel services write of deliveries that failed, too: from them it takes the message itself.
-  if (!isMailSystem && original.message_ids.length === 0) return false
-  const points = [
-    isMailSystem,
-    FAILED_SUBJECT.test(subject),
-    FAILED_TEXT.test(original.notice.slice(0, 20_000)) || DELAYED_TEXT.test(original.notice.slice(0, 20_000)),
-    SMTP_ERROR.test(original.notice),
-    original.isReturned,
-  ]
-  return points.filter(Boolean).length >= 3
+  if (author === 'other') return false
+  const notice = original.notice.slice(0, 20_000)
+  const isFailure = FAILED_TEXT.test(notice) || DELAYED_TEXT.test(notice)
+  const hasCode = SMTP_ERROR.test(original.notice)
+  if (author === 'daemon') {
+    return [FAILED_SUBJECT.test(subject), isFailure, hasCode, original.isReturned].filter(Boolean).length >= 2
+  }
+  // Here the subject says so already.
+  if (original.message_ids.length > 0) return isFailure || hasCode
+  // Shops and parcel services write of deliveries that failed, too: from robots it takes the message itself.
+  return author === 'postmaster' && hasCode && guessRecipients(report).length > 0
 }
 
-function isMachine(root: Part, sender: string): boolean {
-  return isDaemon(root, sender) || MACHINE.test(sender.replace(/^.*</, ''))
+/** People and mail systems share addresses: what comes from there is a report only if its subject says so. */
+function readAuthor(root: Part, subject: string): Author {
+  const address = addressOfAuthor(root)
+  if (DAEMON.test(address)) return 'daemon'
+  if (ANSWER_SUBJECT.test(subject)) return 'other'
+  const [isPostmaster, isRobot, isNobody] = [POSTMASTER.test(address), MACHINE.test(address), isFromNobody(root)]
+  if (isNobody && (isPostmaster || isRobot)) return 'daemon'
+  if (!FAILED_SUBJECT.test(subject)) return 'other'
+  // Automatic answers have the null sender too.
+  if (isNobody || isPostmaster) return 'postmaster'
+  return isRobot ? 'robot' : 'other'
 }
 
-function isDaemon(root: Part, sender: string): boolean {
-  if (headerText(root.fields, 'return-path') === '<>') return true
-  // Written by qmail itself.
-  if (root.fields.some(({ key, value }) => key === 'received' && /\binvoked for bounce\)/.test(value))) return true
-  return DAEMON.test(sender.replace(/^["'<\s]+/, '')) || DAEMON.test(sender.split('<').at(-1) ?? '')
+/** Mail systems may sign with a word that is no address; the name before an address is anybody's choice. */
+function addressOfAuthor(root: Part): string {
+  const from = (rawHeader(root.fields, 'from') ?? '').slice(0, MAX_DIAGNOSTIC)
+  return parseAddresses(from)[0]?.address ?? from.replace(/[\s<>"']/g, '')
+}
+
+/** The null sender, as stores note it, or a report that qmail wrote itself. */
+function isFromNobody({ fields }: Part): boolean {
+  if (/^<(?:mailer-daemon(?:@[^<>]*)?)?>$/i.test(headerText(fields, 'return-path') ?? '')) return true
+  return fields.some(({ key, value }) => key === 'received' && /\binvoked for bounce\)/.test(value))
 }
 
 function guessKind({ original }: Report): BounceKind {
