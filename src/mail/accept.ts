@@ -1,12 +1,11 @@
 /** What stands behind a 250: the original's bytes and a ledger row for each organization, durable before it is given. */
-
 import { domainToASCII } from 'node:url'
 import { storage } from '../attachments/storage'
 import type { Connection, Sql } from '../db/client'
 import { newId } from '../db/columns'
 import { findMailboxByAddress } from '../mailboxes/queries'
 import { wake } from '../outbox/wake'
-import type { Envelope, Recipient } from './server'
+import type { Envelope, Recipient } from './incoming'
 
 /** The active mailbox of a RCPT address; null is answered 550. */
 export async function findRecipient(connection: Connection, address: string): Promise<Recipient | null> {

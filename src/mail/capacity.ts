@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { config } from '../config'
 import type { Sql } from '../db/client'
 import { log, safeError } from '../log'
-import type { Refusal } from './server'
+import type { Refusal } from './gate'
 
 export type CapacityLimits = {
   /** Free bytes that must be left under DATA_DIR. */

@@ -9,13 +9,9 @@ import type { SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 
 import type { Network } from '../config'
 import { safeError } from '../log'
 import { countClients, isLoopback } from './clients'
+import { createGate, type Refusal, type Reply, reply, TRY_AGAIN } from './gate'
 import { type Envelope, envelopeOf, IncompleteError, type Recipient, readMessage } from './incoming'
 import { ProtocolServer } from './protocol'
-
-export type { Envelope, Recipient } from './incoming'
-
-/** Why nothing can be taken now: 451 or 452 with an enhanced code and a text; the sender tries again. */
-export type Refusal = { code: 451 | 452; text: string }
 
 export type SmtpServerOptions = {
   /** 0 takes a free port. */
@@ -76,9 +72,6 @@ const RECIPIENTS_MAX = 100
 /** No authentication here, nobody may pass for another client, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 
-const BUSY: Refusal = { code: 451, text: '4.3.2 Too busy, try again later' }
-const TRY_AGAIN = 'Local error in processing, try again later'
-
 type Session = {
   recipients: Map<string, Recipient>
   /** When MAIL came, by `performance.now()`. */
@@ -100,11 +93,10 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
   const { proxies = [], proxy_header_ms = 5_000, log } = options
   const sessions = new Map<string, Session>()
   const clients = countClients()
+  const gate = createGate({ ...options, max_storing, lookup_timeout_ms, max_lookups: max_clients })
   /** Of messages under way, complete or not. */
   const stores = new Set<Promise<unknown>>()
   let storing = 0
-  let looking_up = 0
-  let refused: Refusal | undefined
   let closing = false
 
   const settings: SMTPServerOptions = {
@@ -138,14 +130,14 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
       const state = sessions.get(session.id)
       state?.recipients.clear()
       if (state) state.began_ms = performance.now()
-      findRefusal().then((refusal) => {
+      gate.findRefusal(storing).then((refusal) => {
         if (refusal) options.observe?.(refusal.code, performance.now() - (state?.began_ms ?? 0))
         callback(refusal && reply(refusal.code, refusal.text))
       })
     },
 
     onRcptTo({ address }, session, callback) {
-      findRecipient(address).then((recipient) => {
+      gate.findRecipient(address).then((recipient) => {
         if (recipient instanceof Error) return callback(recipient)
         sessions.get(session.id)?.recipients.set(address.toLowerCase(), recipient)
         callback()
@@ -188,39 +180,6 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
   const bound = server.server.address()
 
   return { port: typeof bound === 'object' && bound ? bound.port : options.port, close }
-
-  /** Logged when it begins and ends, not for each message. */
-  async function findRefusal(): Promise<Refusal | undefined> {
-    const refusal = storing >= max_storing ? BUSY : await refusalOfCaller()
-    if (refusal?.text !== refused?.text)
-      log.warn({ reply: refusal }, refusal ? 'mail is refused' : 'mail is taken again')
-    refused = refusal
-    return refusal
-  }
-
-  async function refusalOfCaller(): Promise<Refusal | undefined> {
-    try {
-      return await options.refusal?.()
-    } catch (error) {
-      log.error({ error: safeError(error) }, 'whether mail can be taken cannot be told')
-      return { code: 451, text: TRY_AGAIN }
-    }
-  }
-
-  /** The mailbox, or the refusal to answer with. A lookup that was given up still counts until it ends. */
-  async function findRecipient(address: string): Promise<Recipient | Error> {
-    if (looking_up >= max_clients) return reply(BUSY.code, BUSY.text)
-    looking_up += 1
-    const lookup = options.recipients(address).finally(() => {
-      looking_up -= 1
-    })
-    try {
-      return (await inTime(lookup, lookup_timeout_ms)) ?? reply(550, 'No such mailbox here')
-    } catch (error) {
-      log.error({ error: safeError(error) }, 'recipient lookup failed')
-      return reply(451, TRY_AGAIN)
-    }
-  }
 
   /** Hands a message to `store`. Never rejects: resolves with the reply. */
   async function take(stream: SMTPServerDataStream, envelope: Envelope): Promise<Reply> {
@@ -274,23 +233,5 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
     clearTimeout(timer)
     dismiss(() => true)
     await closed
-  }
-}
-
-type Reply = Error & { responseCode: number }
-
-/** smtp-server takes every reply as an error with a code; see `protocol.ts` for the enhanced code. */
-function reply(code: number, text: string): Reply {
-  return Object.assign(new Error(text), { responseCode: code })
-}
-
-/** @throws Error when `work` takes longer; its own later end is then nobody's */
-async function inTime<T>(work: Promise<T>, timeout_ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`not within ${timeout_ms} ms`)), timeout_ms)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

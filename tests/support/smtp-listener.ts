@@ -1,7 +1,8 @@
 /** An SMTP listener without a database behind it, for tests of the protocol. */
 import type { Readable } from 'node:stream'
 import { log } from '../../src/log'
-import { type Envelope, type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
+import type { Envelope } from '../../src/mail/incoming'
+import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
 import { issueCertificate } from './certificates'
 import { type SmtpDialog, smtpDialog } from './smtp'
 
