@@ -1,6 +1,8 @@
 /** What becomes of mail that arrives: tickets, contacts, bodies, attachments, bounces (decisions.md section 7). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../src/config'
+import { connection } from '../src/db/client'
+import { newId } from '../src/db/columns'
 import type { SmtpListener } from '../src/mail/server'
 import { api, createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { activityOf, createCompany, createContact, createMessage, hearEvents, writtenEvents } from './support/factories'
@@ -457,6 +459,62 @@ test('messages without a Message-ID differ when their writer, recipients or ance
   }
   await drain()
   expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome)).not.toContain('duplicate')
+})
+
+test('a Message-ID that somebody used before does not hide another message', async () => {
+  const desk = await createDesk()
+  const used = fields(desk, { Message_ID: '<constant>', Date: 'Sat, 21 Nov 2026 10:00:00 +0000' })
+  const mails = [
+    rawMail({ ...used, From: 'eve@attacker.example' }, 'Mine'),
+    rawMail(used, 'Smoke in hall 1'),
+    rawMail({ ...used, Date: 'Sat, 21 Nov 2026 10:05:00 +0000' }, 'Smoke in hall 1'),
+    rawMail({ ...used, Date: undefined }, 'Smoke in hall 1'),
+    rawMail({ ...used, Date: undefined }, 'Fire in hall 1'),
+  ]
+  for (const raw of mails) expect((await receive(desk, raw)).outcome).not.toBe('duplicate')
+  for (const raw of mails) expect(await receive(desk, raw)).toMatchObject({ outcome: 'duplicate' })
+})
+
+test('words that a device sends again and again are the same message for an hour', async () => {
+  const desk = await createDesk()
+  const { sql } = connection()
+  const raw = rawMail(fields(desk, { Message_ID: undefined, Date: undefined }), 'Door open')
+  expect(await receive(desk, raw)).toMatchObject({ outcome: 'ticket' })
+  expect(await receive(desk, raw)).toMatchObject({ outcome: 'duplicate' })
+  const age = async (minutes: number) => {
+    const time = (Date.now() - minutes * 60_000).toString(16).padStart(12, '0')
+    const id = `${time.slice(0, 8)}-${time.slice(8)}-${newId().slice(14)}`
+    await sql`update inbound_fingerprints set inbound_message_id = ${id} where organization_id = ${desk.id}`
+  }
+  await age(59)
+  expect(await receive(desk, raw)).toMatchObject({ outcome: 'duplicate' })
+  await age(61)
+  expect(await receive(desk, raw)).toMatchObject({ outcome: 'ticket' })
+  expect(await receive(desk, raw)).toMatchObject({ outcome: 'duplicate' })
+})
+
+test('whom a mail names that only knows the code is not subscribed until an agent says so', async () => {
+  const desk = await createDesk()
+  const { ticket, message } = await createAnswered(desk)
+  const participants = async () => {
+    const { data } = (await desk.agent.get(`/tickets/${ticket.id}/participants`)).body
+    return data.map(({ email, confirmed }: { email: string; confirmed: boolean }) => [email, confirmed])
+  }
+  const guess = fields(desk, { Subject: `Re: [${ticket.code}]`, Cc: 'eve@attacker.example' })
+  expect(await receive(desk, rawMail(guess))).toMatchObject({ rule: 'subject_code', ticket_id: ticket.id })
+  expect(await participants()).toEqual([['eve@attacker.example', false]])
+  const reply = fields(desk, { In_Reply_To: `<${message.email_message_id}>`, Cc: 'bob@customer.example' })
+  expect(await receive(desk, rawMail(reply))).toMatchObject({ rule: 'in_reply_to', ticket_id: ticket.id })
+  expect(await participants()).toContainEqual(['bob@customer.example', true])
+})
+
+test('what a person writes through a relay with the null sender is in the note', async () => {
+  const desk = await createDesk()
+  const { ticket, message } = await createAnswered(desk)
+  const raw = rawMail(fields(desk, { In_Reply_To: `<${message.email_message_id}>` }), 'Please send invoice 12.')
+  expect(await receive(desk, raw, '')).toMatchObject({ outcome: 'bounce' })
+  const { messages } = await readTicket(desk.agent, ticket.id)
+  expect(messages.at(-1)).toMatchObject({ is_internal: true, body: expect.stringContaining('Please send invoice 12.') })
 })
 
 test('two deliveries of a message at once make one ticket', async () => {

@@ -185,7 +185,7 @@ test('a report to the bounce address of a message is about that one, whatever it
     expect(await receive(raw, address)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
   }
   const notes = await notesOf(sent.ticket_id)
-  expect(notes.map((note) => note.split(' ').at(-1))).toEqual(['First', 'Second', 'Third', 'Fourth', 'Fifth'])
+  expect(notes.map((note) => note.split('\n')[0]!.split(' ').at(-1))).toEqual(['First', 'Second', 'Third', 'Fourth', 'Fifth'])
   expect((await readMessage(other)).email_status).toBe('sent')
 })
 

@@ -434,7 +434,7 @@ describe('connections', () => {
     using sink = await startSmtpSink()
     await Promise.all(Array.from({ length: 12 }, (_, i) => send(sink, { message_id: `m${i}@acme.test` })))
     expect(sink.messages).toHaveLength(12)
-    expect(sink.connections()).toBe(2)
+    expect(sink.connections()).toBe(4)
   })
 
   test('an address that is not allowed is not dialled', async () => {

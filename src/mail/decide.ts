@@ -1,7 +1,7 @@
 /** What is to become of a message: read-only, so that a dry run can ask it too. */
-import { createHash } from 'node:crypto'
 import { isEmailAddress } from '../contacts/email'
 import type { Scope } from '../scope'
+import { type Fingerprint, isFiled } from './fingerprint'
 import { readMessageId } from './message-id'
 import type { Bounce, MailHeaders, ParsedMail } from './parse'
 import { findReported, isTagged, type Reported } from './reported'
@@ -15,6 +15,7 @@ export type Inbound = {
   envelope_sender: string | null
   raw: Uint8Array
   headers: MailHeaders
+  fingerprint: Fingerprint
   /** Null when the message could not be parsed. */
   mail: ParsedMail | null
 }
@@ -30,10 +31,7 @@ export type Decision =
 /** The first that holds, in the order of decisions.md section 7. */
 export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
   const { headers, mail } = inbound
-  const [is_filed, is_own] = await Promise.all([
-    isFiled(scope, fingerprintOf(inbound)),
-    isOwn(scope, headers.message_id),
-  ])
+  const [is_filed, is_own] = await Promise.all([isFiled(scope, inbound.fingerprint), isOwn(scope, headers.message_id)])
   if (is_filed) return { outcome: 'duplicate' }
   if (is_own) return { outcome: 'own' }
   if (!mail) return { outcome: 'unparsed', rule: 'new' }
@@ -69,36 +67,14 @@ const DAEMON = /^(?:mailer-daemon|postmaster)@/i
  * Who wrote: From (an address, when it is there at all), else the envelope sender, else Sender. Never Reply-To, which
  * says where answers are wanted, not whose words these are.
  */
-export function senderOf({ headers, envelope_sender }: Inbound): Sender | undefined {
+export function senderOf({
+  headers,
+  envelope_sender,
+}: Pick<Inbound, 'headers' | 'envelope_sender'>): Sender | undefined {
   const { from, sender } = headers
   if (from) return { name: from.name, email: from.address }
   if (envelope_sender && isEmailAddress(envelope_sender)) return { name: '', email: envelope_sender }
   return sender ? { name: sender.name, email: sender.address } : undefined
-}
-
-/** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
-export function fingerprintOf(inbound: Inbound): string {
-  const { headers, raw } = inbound
-  if (headers.message_id) return `id:${headers.message_id}`
-  const hash = createHash('sha256')
-  // Relays add header fields on the way, so that the same message may differ in others.
-  const { subject, date, to, cc, in_reply_to, references } = headers
-  hash.update(JSON.stringify([senderOf(inbound) ?? null, subject, date, to, cc, in_reply_to, references]))
-  hash.update(raw.subarray(bodyStart(raw)))
-  return `sha256:${hash.digest('hex')}`
-}
-
-function bodyStart(raw: Uint8Array): number {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  const crlf = bytes.indexOf('\r\n\r\n')
-  const lf = bytes.indexOf('\n\n')
-  return Math.max(0, crlf >= 0 && (lf < 0 || crlf < lf) ? crlf : lf)
-}
-
-async function isFiled({ sql, organization_id }: Scope, fingerprint: string): Promise<boolean> {
-  const found = await sql`
-    select from inbound_fingerprints where organization_id = ${organization_id} and fingerprint = ${fingerprint}`
-  return found.length > 0
 }
 
 /**

@@ -9,7 +9,7 @@ import type { MessageDraft } from '../messages/draft'
 import { addParticipants } from '../participants/commands'
 import type { Actor, Scope } from '../scope'
 import { createTicket, updateTicket } from '../tickets/commands'
-import { bounceOf, type Decision, decide, fingerprintOf, type Inbound, type Sender, senderOf } from './decide'
+import { bounceOf, type Decision, decide, type Inbound, type Sender, senderOf } from './decide'
 import { readMessageId } from './message-id'
 import type { ParsedMail } from './parse'
 import { recordBounce } from './record-bounce'
@@ -42,7 +42,7 @@ async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Pro
     case 'unmatched_bounce':
       return undefined
     case 'bounce':
-      return recordBounce(scope, decision, bounceOf(arrival)!)
+      return recordBounce(scope, decision, bounceOf(arrival)!, arrival.mail?.bounce ? '' : arrival.mail?.text)
     case 'message':
       return addReply(scope, arrival, decision)
     default:
@@ -55,9 +55,9 @@ async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Pro
  * filed. In one order, so that two never wait for each other.
  */
 async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
-  const { in_reply_to, references } = arrival.headers
-  const ids = [...in_reply_to, ...references].slice(-MAX_ANCESTORS).map((id) => `id:${id}`)
-  const keys = [fingerprintOf(arrival), ...ids].map((id) => `${organization_id} ${id}`)
+  const { message_id, in_reply_to, references } = arrival.headers
+  const ids = [message_id ?? arrival.fingerprint.text, ...[...in_reply_to, ...references].slice(-MAX_ANCESTORS)]
+  const keys = ids.map((id) => `${organization_id} ${id}`)
   await sql`
     select pg_advisory_xact_lock(key) from (
       select distinct hashtextextended(id, 0) as key from unnest(${keys}::text[]) as id order by key offset 0
@@ -72,8 +72,9 @@ async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, f
   await sql`
     with fingerprint as (
       insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
-      values (${organization_id}, ${fingerprintOf(arrival)}, ${arrival.ledger_id})
-      on conflict do nothing
+      values (${organization_id}, ${arrival.fingerprint.text}, ${arrival.ledger_id})
+      on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
+        where ${decision.outcome !== 'duplicate'}
     )
     update inbound_messages
     set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
@@ -102,8 +103,9 @@ async function openTicket(scope: Scope, arrival: Arrival): Promise<Filed> {
 async function addReply(
   scope: Scope,
   arrival: Arrival,
-  { ticket_id, is_known }: Extract<Decision, { outcome: 'message' }>,
+  decision: Extract<Decision, { outcome: 'message' }>,
 ): Promise<Filed> {
+  const { ticket_id } = decision
   const sender = senderOf(arrival)
   const contact = await findOrCreateContact(scope, sender ?? NOBODY)
   const inName = { ...scope, actor: actorOf(contact) }
@@ -111,24 +113,25 @@ async function addReply(
   const draft = draftOf(arrival, contact)
   await addMessage(inName, conversation, draft)
   await addAncestors(scope, ticket_id, arrival)
-  await addPeople(inName, conversation, arrival, sender, is_known)
+  await addPeople(inName, conversation, arrival, sender, decision)
   if (!draft.auto_reply && (await reopens(scope))) await reopen(inName, ticket_id)
   return { ticket_id, message_id: draft.id }
 }
 
 /**
- * The contact's mail makes its recipients participants. Who writes only because they hold an anchor of ours is listed
- * without being confirmed: a forwarded mail must not subscribe a stranger.
+ * The contact's mail makes its recipients participants. Listed without being confirmed are those whom a mail names that
+ * only guesses the code, and who writes only because they hold an anchor of ours: neither a mail in the contact's name
+ * nor a forwarded one must subscribe a stranger.
  */
 async function addPeople(
   scope: Scope,
   { id, contact_email }: Conversation,
   arrival: Arrival,
   sender: Sender | undefined,
-  is_known: boolean,
+  { is_known, rule }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<void> {
   if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
-    await addParticipants(scope, id, othersOf(arrival), true)
+    await addParticipants(scope, id, othersOf(arrival), rule !== 'subject_code')
   } else if (sender && !is_known) {
     await addParticipants(scope, id, [sender], false)
   }

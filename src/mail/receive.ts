@@ -6,8 +6,9 @@ import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import type { Handler, Job, Outcome, Settlement } from '../outbox/job'
 import { type Scope, SYSTEM } from '../scope'
-import { bounceOf, decide, type Inbound } from './decide'
+import { bounceOf, decide, type Inbound, senderOf } from './decide'
 import { fileMessage, type StoredPart } from './file'
+import { fingerprintOf } from './fingerprint'
 import { type MailHeaders, type ParsedAttachment, type ParsedMail, readHeaders, UnparsableMail } from './parse'
 import { parseInWorker } from './parser'
 
@@ -55,7 +56,7 @@ async function fileUnread({ organization_id, id }: Job, settlement: Settlement):
   if (!row?.storage_key) return
   const raw = await readAll(await storage().open(row.storage_key))
   const { recipient, envelope_sender, mailbox_id } = row
-  const inbound = { recipient, envelope_sender, raw, headers: storable(readHeaders(raw)), mail: null }
+  const inbound = inboundOf(raw, recipient, envelope_sender, null)
   const parts = await storeParts(scope, inbound)
   await fileMessage(scope, { ...inbound, ledger_id: id, mailbox_id, parts })
 }
@@ -75,9 +76,18 @@ export async function orDiscard(scope: Scope, parts: StoredPart[], file: () => P
 
 /** What the parser makes of a message; a message that it cannot read keeps its headers. */
 export async function parse(raw: Uint8Array, recipient: string, envelope_sender: string | null): Promise<Inbound> {
-  const mail = await tryToParse(raw)
-  const headers = mail ?? readHeaders(raw)
-  return { recipient, envelope_sender, raw, headers: storable(headers), mail: mail && { ...mail, ...storable(mail) } }
+  return inboundOf(raw, recipient, envelope_sender, await tryToParse(raw))
+}
+
+function inboundOf(
+  raw: Uint8Array,
+  recipient: string,
+  envelope_sender: string | null,
+  mail: ParsedMail | null,
+): Inbound {
+  const headers = storable(mail ?? readHeaders(raw))
+  const fingerprint = fingerprintOf(headers, raw, senderOf({ headers, envelope_sender }))
+  return { recipient, envelope_sender, raw, headers, fingerprint, mail: mail && { ...mail, ...headers } }
 }
 
 /**

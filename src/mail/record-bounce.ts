@@ -8,11 +8,18 @@ import { recordActivity } from '../tickets/activity'
 import type { Bounce } from './parse'
 import type { Reported } from './reported'
 
-/** The message is marked, and an internal note tells the team (decisions.md section 7). */
+/** Notes are for people; the whole is among the originals. */
+const MAX_WORDS = 10_000
+
+/**
+ * The message is marked, and an internal note tells the team (decisions.md section 7).
+ * @param words of what is no report in form: a person may have written them
+ */
 export async function recordBounce(
   scope: Scope,
   { ticket_id, message_id }: Reported,
   { kind, recipients, ...report }: Bounce,
+  words = '',
 ): Promise<Reported> {
   if (kind !== 'failed') return { ticket_id, message_id }
   const diagnostic = report.diagnostic || 'The report gives no reason'
@@ -22,7 +29,8 @@ export async function recordBounce(
   if (!(await markBounced(scope, message_id, failed, diagnostic))) return { ticket_id, message_id }
   await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
   const whom = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
-  const body = `The email${whom} could not be delivered: ${diagnostic}`
+  const quoted = words.slice(0, MAX_WORDS).replaceAll('\u0000', '').toWellFormed()
+  const body = `The email${whom} could not be delivered: ${diagnostic}\n\n${quoted}`.trim()
   await addMessage(scope, ticket, {
     body,
     body_html: textToHtml(body),

@@ -50,12 +50,15 @@ export type SendResult = {
   server_message_id?: string
 }
 
-/** A reply to the end of DATA may take long, and giving up on it sends the message twice. */
-const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 60_000 }
+/**
+ * A reply to the end of DATA may take minutes (RFC 5321 section 4.5.3.2), and giving up on it sends the message twice.
+ * Not the ten that the RFC grants: an attempt that long counts as lost (`outbox/worker.ts`).
+ */
+const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 300_000 }
 /** Below the time after which servers hang up. */
 const IDLE_MS = 30_000
 /** Providers refuse more from one account. */
-const CONNECTIONS_PER_MAILBOX = 2
+const CONNECTIONS_PER_MAILBOX = 4
 
 /** Mailboxes with connections kept. Changed settings are another entry, and the old one goes in time. */
 const TRANSPORTS_MAX = 500
