@@ -1,9 +1,9 @@
 /** Which parts of a message are its body, which are attachments, and the body as text and as HTML. */
-import libmime from 'libmime'
 import sanitizeHtml from 'sanitize-html'
 import { htmlToText } from '../messages/body'
 import { decodeBytes } from './parse-charset'
 import { contentId, fileName, hasName } from './parse-file-name'
+import { joinFlowed } from './parse-flowed'
 import type { Part } from './parse-parts'
 
 export type ParsedAttachment = {
@@ -113,7 +113,7 @@ function renderLeaf(part: Part, budget: Budget): Body {
   if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
   if (form === 'html') return { text: null, html: text }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
-  return { text: libmime.decodeFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
+  return { text: joinFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
 }
 
 /** What a page says of itself counts where its header says nothing. */

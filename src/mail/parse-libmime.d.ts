@@ -1,7 +1,6 @@
 /** libmime ships without types; these are the parts that are used here. */
 declare module 'libmime' {
   const libmime: {
-    decodeFlowed(text: string, delete_space?: boolean): string
     parseHeaderValue(value: string): { value: string | false; params: Record<string, string> }
     detectExtension(content_type: string): string
     detectMimeType(filename: string): string
