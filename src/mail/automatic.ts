@@ -42,9 +42,10 @@ export function isAutomatic(root: Part): boolean {
   if (root.content_type === 'multipart/report' || isCalendarReply(root)) return true
   const subject = value('subject') ?? ''
   if (AUTOMATIC_SUBJECT.test(subject) || NOTES_SUBJECT.test(subject)) return true
-  if ((value('in-reply-to') || value('references')) && AWAY_SUBJECT.test(subject)) return true
+  const isAnswer = Boolean(value('in-reply-to') || value('references'))
+  if (isAnswer && AWAY_SUBJECT.test(subject)) return true
   if (/\bmailer-daemon@/.test(value('from') ?? '')) return true
-  return !isRelayedByGroup(value) && isMassMail(value)
+  return !isRelayedByGroup(value) && isMassMail(value, isAnswer)
 }
 
 const AUTO_HEADERS = [
@@ -70,9 +71,12 @@ function isCalendarReply(part: Part): boolean {
   return part.children.some(isCalendarReply)
 }
 
-function isMassMail(value: (key: string) => string | null): boolean {
-  if (/^(?:bulk|junk|list|auto[_-]?reply)\b/.test(value('precedence') ?? '')) return true
-  return value('list-unsubscribe') !== null || value('feedback-id') !== null
+/** Lists, and services such as SES, mark all that they carry: what answers somebody was still written by a person. */
+function isMassMail(value: (key: string) => string | null, isAnswer: boolean): boolean {
+  const precedence = value('precedence') ?? ''
+  if (/^(?:bulk|junk|auto[_-]?reply)\b/.test(precedence)) return true
+  const isListed = /^list\b/.test(precedence) || value('list-unsubscribe') !== null || value('feedback-id') !== null
+  return isListed && !isAnswer
 }
 
 /** A group that stands for a support address marks everything as a list, also what customers write. */
