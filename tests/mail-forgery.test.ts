@@ -8,7 +8,7 @@ import { useSecrets } from '../src/secrets'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMessage } from './support/factories'
 import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
-import { smtpDialog } from './support/smtp'
+import { startSession } from './support/smtp'
 
 const KEY = 'a secret key that only tests use'
 const MAILBOX = 'help@desk.example'
@@ -313,9 +313,8 @@ test('the Message-ID of a message that is there, or of ours, is taken as that on
 })
 
 test('the listener tells nobody which tags are genuine, or whose tickets are there', async () => {
-  using dialog = await smtpDialog(listener.port)
-  await dialog.read()
-  for (const line of ['EHLO eve.example', 'MAIL FROM:<eve@attacker.example>']) await dialog.command(line)
+  using dialog = await startSession(listener.port)
+  await dialog.command('MAIL FROM:<eve@attacker.example>')
   const answers: string[] = []
   for (const to of [known.tagged, changed(known.tagged, 42), foreign.tagged.replace(/.*\+/, 'help+'), MAILBOX]) {
     answers.push(await dialog.command(`RCPT TO:<${to.replace(/@.*/, '@desk.example')}>`))

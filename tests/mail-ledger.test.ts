@@ -14,7 +14,7 @@ import { settleOne } from '../src/outbox/settle'
 import { SYSTEM } from '../src/scope'
 import { api, createOrganization, type Organization, startApi, stopApi, stranger } from './support/api'
 import { createMailbox, deliver, drain, importMail, ledgerOf, MAX_BYTES, rawMail, startListener } from './support/mail'
-import { buildMail, sendMail, smtpDialog } from './support/smtp'
+import { buildMail, sendMail, startSession } from './support/smtp'
 
 let listener: SmtpListener
 let desk: Organization
@@ -104,9 +104,7 @@ test('nothing is acknowledged while the ledger cannot be written', async () => {
 
 test('nothing is acknowledged for a mailbox that was removed after its RCPT', async () => {
   const { id, address } = await createMailbox(desk.admin)
-  using dialog = await smtpDialog(listener.port)
-  await dialog.read()
-  await dialog.command('EHLO client.example')
+  using dialog = await startSession(listener.port)
   await dialog.command(`MAIL FROM:<${FROM}>`)
   expect(await dialog.command(`RCPT TO:<${address}>`)).toStartWith('250')
   await desk.admin.delete(`/mailboxes/${id}`)

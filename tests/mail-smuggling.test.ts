@@ -9,7 +9,7 @@ import { closeTransports } from '../src/mail/transport'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMessage, createTicket, formOf } from './support/factories'
 import { createMailbox, deliver, drain, ledgerOf, rawMail, startListener } from './support/mail'
-import { type SmtpDialog, smtpDialog } from './support/smtp'
+import { type SmtpDialog, smtpDialog, startData } from './support/smtp'
 
 const MAILBOX = 'help@desk.example'
 const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
@@ -35,14 +35,7 @@ afterAll(async () => {
 })
 
 /** A session that is in the middle of DATA. */
-async function startData() {
-  const dialog = await smtpDialog(listener.port)
-  await dialog.read()
-  for (const line of ['EHLO evil.example', 'MAIL FROM:<eve@evil.example>', `RCPT TO:<${MAILBOX}>`, 'DATA']) {
-    await dialog.command(line)
-  }
-  return dialog
-}
+const startMessage = () => startData(listener.port, 'eve@evil.example', MAILBOX)
 
 /** Everything that the organization has: what must not grow. */
 async function countRows() {
@@ -85,7 +78,7 @@ test.each([
       const id = `${newId()}@evil.example`
       const head = `From: eve@evil.example\r\nMessage-ID: <${id}>\r\nSubject: Innocent\r\n\r\ninnocent`
       const text = Buffer.from(`${head}${end}${SMUGGLED.join('\r\n')}\r\n`, 'latin1')
-      using dialog = await startData()
+      using dialog = await startMessage()
       await writeInSteps(dialog, Buffer.concat([text, Buffer.from('.\r\n')]), step)
       expect(await dialog.read()).toStartWith('250 2.0.0 Ok: queued')
       // Whatever is taken for a command has an answer of its own, and it comes before this one.
@@ -113,7 +106,7 @@ async function writeInSteps(dialog: SmtpDialog, bytes: Buffer, step: number): Pr
 
 test('commands may follow the true end of a message, and are another message of their own', async () => {
   const before = await countRows()
-  using dialog = await startData()
+  using dialog = await startMessage()
   const mail = (name: string) => rawMail({ From: `${name}@evil.example`, Message_ID: `<${newId()}@evil.example>` })
   dialog.write(`${mail('one')}.\r\n${SMUGGLED.slice(0, 3).join('\r\n')}\r\n`)
   for (const code of ['250', '250', '250', '354']) expect(await dialog.read()).toStartWith(code)
@@ -127,7 +120,7 @@ test('commands may follow the true end of a message, and are another message of 
 test('a message whose sender goes before its true end is none', async () => {
   const before = await countRows()
   for (const end of ['\r\n.', '\r\n.\r', '\n.\n', '\r\n']) {
-    using dialog = await startData()
+    using dialog = await startMessage()
     dialog.write(`From: eve@evil.example\r\n\r\nHello${end}`)
     dialog.socket().end()
     await dialog.closed

@@ -4,7 +4,7 @@ import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { until } from './support/service'
 import { dotStuffed, type SmtpDialog, sendMail, smtpDialog } from './support/smtp'
-import { certificate, closeListeners, MESSAGE, readAll, start, startData } from './support/smtp-listener'
+import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from './support/smtp-listener'
 
 afterEach(closeListeners)
 
@@ -150,7 +150,7 @@ describe('a PROXY header', () => {
 describe('slow clients', () => {
   test('a sender of single bytes is cut off by the session deadline', async () => {
     const server = await start({ session_deadline_ms: 1000, socket_timeout_ms: 60_000 })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     const drip = setInterval(() => dialog.write('x'), 10)
     expect(await dialog.read()).toStartWith('421 4.4.2')
     await dialog.closed
@@ -183,7 +183,7 @@ describe('slow clients', () => {
         return { queue_id: 'slow' }
       },
     })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     dialog.write(dotStuffed(MESSAGE))
     setTimeout(resolve, 1200)
     expect(await dialog.read()).toStartWith('250 2.0.0')
@@ -192,7 +192,7 @@ describe('slow clients', () => {
 
   test('the deadline counts anew with each message, so that a busy relay is not cut off', async () => {
     const server = await start({ session_deadline_ms: 1000 })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     for (const end = performance.now() + 1500; performance.now() < end; await Bun.sleep(20)) {
       dialog.write(dotStuffed(MESSAGE))
       expect(await dialog.read()).toStartWith('250')
@@ -212,11 +212,11 @@ describe('slow clients', () => {
 
   test('a client that closes its side in the middle of a message stores nothing, after its end all', async () => {
     const server = await start()
-    const half = await startData(server.port)
+    const half = await startMessage(server.port)
     half.socket().end('half a message')
     await half.closed
     await until('the store failed', () => server.aborted.length === 1)
-    const whole = await startData(server.port)
+    const whole = await startMessage(server.port)
     whole.socket().end(dotStuffed(MESSAGE))
     await until('the message is stored', () => server.stored.length === 1)
     await whole.closed
@@ -292,7 +292,7 @@ describe('floods', () => {
         return { queue_id: 'dots' }
       },
     })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     dialog.write(`${'..\r\n'.repeat(50_000)}.\r\n`)
     expect(await dialog.read()).toStartWith('250')
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(150_000)
@@ -370,7 +370,7 @@ describe('a store that is too slow', () => {
       },
     })
     const mail = { port: server.port, from: 'ann@example.test', to: 'help@example.com', raw: MESSAGE }
-    using unfinished = await startData(server.port)
+    using unfinished = await startMessage(server.port)
     const waiting = [sendMail(mail), sendMail(mail), sendMail(mail)]
     await until('three wait', () => complete === 3)
     expect(await sendMail(mail)).toMatchObject({ code: 451, response: expect.stringContaining('4.3.2') })
@@ -392,12 +392,12 @@ describe('a store that is too slow', () => {
       },
     })
     for (let count = 0; count < 3; count++) {
-      using dialog = await startData(server.port)
+      using dialog = await startMessage(server.port)
       dialog.write(dotStuffed(MESSAGE))
       expect(await dialog.read()).toStartWith('451 4.3.0')
     }
     broken = false
-    const left = await startData(server.port)
+    const left = await startMessage(server.port)
     left.write('half')
     left.destroy()
     await expectService(server.port)
@@ -468,7 +468,7 @@ test('each transaction is observed once, with its last reply', async () => {
   full = true
   expect((await sendMail(mail)).response).toBe('452 4.3.1 Not enough storage')
   full = false
-  const left = await startData(server.port)
+  const left = await startMessage(server.port)
   left.destroy()
   await until('the store failed', () => server.aborted.length === 2)
   await sendMail(mail)

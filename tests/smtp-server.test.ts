@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { until } from './support/service'
 import { dotStuffed, sendMail, smtpDialog } from './support/smtp'
-import { certificate, closeListeners, MESSAGE, readAll, start, startData } from './support/smtp-listener'
+import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from './support/smtp-listener'
 
 afterEach(closeListeners)
 
@@ -44,7 +44,7 @@ describe('taking a message', () => {
         return { queue_id: 'late' }
       },
     })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     dialog.write(dotStuffed(MESSAGE))
     let answered = false
     const reply = dialog.read().finally(() => {
@@ -151,7 +151,7 @@ describe('refusing a message', () => {
         return { queue_id: 'fine' }
       },
     })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     const large = dotStuffed(`${'x'.repeat(998)}\r\n`.repeat(500))
     for (broken of ['at once', 'in the middle', undefined] as const) {
       dialog.write(large)
@@ -173,7 +173,7 @@ describe('refusing a message', () => {
 
   test('a message that grows too large is 552 5.3.4, the store is told, and the session goes on', async () => {
     const server = await start({ max_bytes: 10_000 })
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     dialog.write(dotStuffed('x'.repeat(9_999)))
     expect(await dialog.read()).toStartWith('552 5.3.4')
     expect(server.stored).toHaveLength(0)
@@ -189,7 +189,7 @@ describe('refusing a message', () => {
 
   test('a client that leaves in the middle of a message makes the store fail', async () => {
     const server = await start()
-    const dialog = await startData(server.port)
+    const dialog = await startMessage(server.port)
     dialog.write('half a mess')
     dialog.destroy()
     await until('the store failed', () => server.aborted.length === 1)
@@ -202,7 +202,7 @@ describe('refusing a message', () => {
     const ends = ['\n.\n', '\r.\r', '\n.\r\n', '\r\n.\n', '\r\n.\r', '\r.\r\n', '\n.\r', '\r\r\n.\r\r\n', '\r\n\0.\r\n']
     for (const end of ends) {
       for (const step of [Number.MAX_SAFE_INTEGER, 1]) {
-        using dialog = await startData(server.port)
+        using dialog = await startMessage(server.port)
         const smuggled = `MAIL FROM:<evil@example.test>\r\nRCPT TO:<help@example.com>\r\nDATA\r\nsmuggled`
         const text = `innocent${end}${smuggled}\r\n.\r\n`
         for (let at = 0; at < text.length; at += step) {
@@ -248,7 +248,7 @@ describe('stopping', () => {
     const server = await start()
     using idle = await smtpDialog(server.port)
     await idle.read()
-    using busy = await startData(server.port)
+    using busy = await startMessage(server.port)
     busy.write('half ')
     const closed = server.close()
 
@@ -264,7 +264,7 @@ describe('stopping', () => {
 
   test('a message that does not end is cut off after the time given', async () => {
     const server = await start()
-    using dialog = await startData(server.port)
+    using dialog = await startMessage(server.port)
     dialog.write('never ends')
     await server.close({ timeout_ms: 100 })
     expect(await dialog.read()).toStartWith('421')
@@ -285,7 +285,7 @@ describe('stopping', () => {
         return { queue_id: 'x' }
       },
     })
-    const dialog = await startData(server.port)
+    const dialog = await startMessage(server.port)
     dialog.write(dotStuffed(MESSAGE))
     await until('the message is complete', () => complete)
     dialog.destroy()

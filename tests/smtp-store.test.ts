@@ -4,14 +4,12 @@ import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { config } from '../src/config'
 import { connection, driverPool } from '../src/db/client'
-import { log } from '../src/log'
-import { acceptMessage, findRecipient } from '../src/mail/accept'
 import { type CapacityLimits, checkCapacity } from '../src/mail/capacity'
-import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../src/mail/server'
+import type { SmtpListener, SmtpServerOptions } from '../src/mail/server'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
-import { createMailbox, drain, rawMail } from './support/mail'
+import { createMailbox, drain, rawMail, startListener } from './support/mail'
 import { until } from './support/service'
-import { dotStuffed, sendMail, smtpDialog } from './support/smtp'
+import { dotStuffed, sendMail, smtpDialog, startData, startSession } from './support/smtp'
 
 const FROM = 'carla@customer.example'
 const listeners: SmtpListener[] = []
@@ -31,19 +29,9 @@ afterAll(async () => {
   await stopApi()
 })
 
-/** As `main` wires it, with limits of its own. */
+/** With limits of its own. */
 async function start(capacity: Partial<CapacityLimits> = {}, changes: Partial<SmtpServerOptions> = {}) {
-  const listener = await startSmtpServer({
-    port: 0,
-    host: '127.0.0.1',
-    hostname: 'mx.desk.example',
-    max_bytes: 1_000_000,
-    refusal: checkCapacity(connection().sql, capacity),
-    recipients: (to) => findRecipient(connection(), to),
-    store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
-    log,
-    ...changes,
-  })
+  const listener = await startListener({ refusal: checkCapacity(connection().sql, capacity), ...changes })
   listeners.push(listener)
   return listener
 }
@@ -56,18 +44,10 @@ function send(port: number) {
   return sendMail({ port, from: FROM, to: address, raw: newMail() })
 }
 
-async function startData(port: number) {
-  const dialog = await smtpDialog(port)
-  await dialog.read()
-  for (const line of ['EHLO client.test', `MAIL FROM:<${FROM}>`, `RCPT TO:<${address}>`]) await dialog.command(line)
-  expect(await dialog.command('DATA')).toStartWith('354')
-  return dialog
-}
+const startMessage = (port: number) => startData(port, FROM, address)
 
 async function replyToMail(port: number): Promise<string> {
-  using dialog = await smtpDialog(port)
-  await dialog.read()
-  await dialog.command('EHLO client.test')
+  using dialog = await startSession(port)
   return await dialog.command(`MAIL FROM:<${FROM}>`)
 }
 
@@ -98,7 +78,7 @@ describe('a client that leaves', () => {
       dialog.destroy()
     }
     for (const end of ['', '\r\n', '\r\n.', '\r\n.\r']) {
-      const dialog = await startData(port)
+      const dialog = await startMessage(port)
       dialog.write(`${newMail('x'.repeat(200_000)).toString().trimEnd()}${end}`)
       await until('bytes are being written', () => storedFiles().length > before.length)
       if (end === '\r\n') dialog.socket().end()
@@ -155,8 +135,8 @@ describe('a stop in the middle of messages', () => {
   test('acknowledges those that end in time; of others nothing is stored', async () => {
     const listener = await start()
     const before = storedFiles().length
-    const ends = await startData(listener.port)
-    const stays = await startData(listener.port)
+    const ends = await startMessage(listener.port)
+    const stays = await startMessage(listener.port)
     const text = dotStuffed(newMail('x'.repeat(200_000)))
     ends.write(text.subarray(0, 100_000))
     stays.write(text.subarray(0, 100_000))

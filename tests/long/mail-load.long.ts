@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createDatabase, type TestDatabase } from '../support/database'
 import { freePort, type Service, startService, until } from '../support/service'
-import { buildMail, dotStuffed, sendMail, smtpDialog } from '../support/smtp'
+import { buildMail, dotStuffed, sendMail, smtpDialog, startData } from '../support/smtp'
 
 const ADDRESS = 'support@desk.example'
 const FROM = 'carla@customer.example'
@@ -65,11 +65,7 @@ test('8 messages of 25 MiB at once, three times, are taken and filed in bounded 
 test('SIGTERM in the middle of a message: it is taken to its end, acknowledged, there, and filed by the next start', async () => {
   const subject = `Stopped ${crypto.randomUUID()}`
   const text = dotStuffed(await buildMail({ from: FROM, to: ADDRESS, subject, text: 'line\n'.repeat(50_000) }))
-  const dialog = await smtpDialog(service.smtp_port)
-  await dialog.read()
-  for (const line of ['EHLO client.test', `MAIL FROM:<${FROM}>`, `RCPT TO:<${ADDRESS}>`, 'DATA']) {
-    await dialog.command(line)
-  }
+  const dialog = await startData(service.smtp_port, FROM, ADDRESS)
   dialog.write(text.subarray(0, 100_000))
   const port = service.smtp_port
   const stopped = service.stop()

@@ -5,20 +5,20 @@ import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/accept'
 import { fileInbound } from '../../src/mail/receive'
 import { emailHandler } from '../../src/mail/send'
-import { type SmtpListener, startSmtpServer } from '../../src/mail/server'
+import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { announceOutcome } from '../../src/outbox/outcome'
 import { deliverWebhook } from '../../src/webhooks/deliver'
 import type { Client, Organization } from './api'
-import { type ClientResult, sendMail } from './smtp'
+import { type SmtpDialog, sendInSession, startSession } from './smtp'
 
 const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: fileInbound }
 
 /** The most that `startListener` takes. */
 export const MAX_BYTES = 1_000_000
 
-/** The SMTP listener as `main` wires it. */
-export function startListener(): Promise<SmtpListener> {
+/** The SMTP listener as `main` wires it, unless a test wants it otherwise. */
+export function startListener(changes: Partial<SmtpServerOptions> = {}): Promise<SmtpListener> {
   return startSmtpServer({
     port: 0,
     host: '127.0.0.1',
@@ -27,6 +27,7 @@ export function startListener(): Promise<SmtpListener> {
     recipients: (address) => findRecipient(connection(), address),
     store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
     log,
+    ...changes,
   })
 }
 
@@ -60,10 +61,24 @@ export function rawMail(fields: Record<string, string | string[] | undefined>, b
 
 export type Arriving = { from?: string; to: string | string[]; raw: Uint8Array }
 
+/** Sessions that may take another message, by the port of their listener. */
+const idle = new Map<number, SmtpDialog>()
+
+function takeIdle(port: number): SmtpDialog | undefined {
+  const dialog = idle.get(port)
+  idle.delete(port)
+  return dialog?.socket().destroyed ? undefined : dialog
+}
+
 /** Delivers over SMTP and files what was accepted. */
 export async function deliver(port: number, { from = 'relay@customer.example', to, raw }: Arriving) {
-  const result: ClientResult = await sendMail({ port, from, to, raw })
-  if (result.code !== 250) throw new Error(`the listener answered ${result.response}`)
+  const dialog = takeIdle(port) ?? (await startSession(port))
+  const { code, response } = await sendInSession(dialog, { from, to, raw })
+  if (code !== 250) {
+    dialog.destroy()
+    throw new Error(`the listener answered ${response}`)
+  }
+  idle.set(port, dialog)
   await drain()
 }
 

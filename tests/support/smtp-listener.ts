@@ -4,7 +4,7 @@ import { log } from '../../src/log'
 import type { Envelope } from '../../src/mail/incoming'
 import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
 import { issueCertificate } from './certificates'
-import { type SmtpDialog, smtpDialog } from './smtp'
+import { type SmtpDialog, startData } from './smtp'
 
 export const MESSAGE = 'From: ann@example.test\r\nSubject: Hello\r\n\r\nThe printer is on fire.\r\n'
 export const certificate = await issueCertificate()
@@ -52,14 +52,7 @@ export async function readAll(raw: Readable): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A session up to the point where the message is expected. */
-export async function startData(port: number): Promise<SmtpDialog> {
-  const dialog = await smtpDialog(port)
-  await dialog.read()
-  await dialog.command('EHLO client.test')
-  await dialog.command('MAIL FROM:<ann@example.test>')
-  await dialog.command('RCPT TO:<help@example.com>')
-  const reply = await dialog.command('DATA')
-  if (!reply.startsWith('354')) throw new Error(reply)
-  return dialog
+/** A session up to the point where a message to this listener is expected. */
+export function startMessage(port: number): Promise<SmtpDialog> {
+  return startData(port, 'ann@example.test', 'help@example.com')
 }

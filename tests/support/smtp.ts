@@ -96,13 +96,33 @@ export async function smtpDialog(port: number, host = '127.0.0.1'): Promise<Smtp
   }
 }
 
-export type ClientMail = {
-  port: number
+/** A session that has said EHLO: what the listener waits before its greeting is then over. */
+export async function startSession(port: number): Promise<SmtpDialog> {
+  const dialog = await smtpDialog(port)
+  await dialog.read()
+  await dialog.command('EHLO client.test')
+  return dialog
+}
+
+/** A session up to the point where the message is expected. */
+export async function startData(port: number, from: string, to: string): Promise<SmtpDialog> {
+  const dialog = await startSession(port)
+  for (const line of [`MAIL FROM:<${from}>`, `RCPT TO:<${to}>`]) await dialog.command(line)
+  const reply = await dialog.command('DATA')
+  if (!reply.startsWith('354')) throw new Error(reply)
+  return dialog
+}
+
+export type SessionMail = {
   from: string
   to: string | string[]
   /** The message itself, line ends as they are; without it one is made of `mail`. */
   raw?: string | Uint8Array
   mail?: SendMailOptions
+}
+
+export type ClientMail = SessionMail & {
+  port: number
   /** Upgrades with STARTTLS first. */
   tls?: boolean
 }
@@ -119,30 +139,38 @@ export type ClientResult = {
  * Delivers one message as another mail server would, and gives the answers. A refusal is a result, no error.
  * @throws when the connection breaks
  */
-export async function sendMail({ port, from, to, raw, mail, tls }: ClientMail): Promise<ClientResult> {
+export async function sendMail({ port, tls, ...mail }: ClientMail): Promise<ClientResult> {
   using dialog = await smtpDialog(port)
-  const recipients: Record<string, string> = {}
-  const refused = (response: string) => ({ code: Number(response.slice(0, 3)), response, recipients })
-  let reply = await dialog.read()
-  if (!reply.startsWith('220')) return refused(reply)
-  reply = await dialog.command('EHLO client.example.test')
+  const greeting = await dialog.read()
+  if (!greeting.startsWith('220')) return resultOf(greeting)
+  await dialog.command('EHLO client.example.test')
   if (tls) {
     await dialog.startTls()
-    reply = await dialog.command('EHLO client.example.test')
+    await dialog.command('EHLO client.example.test')
   }
+  const result = await sendInSession(dialog, mail)
+  await dialog.command('QUIT').catch(() => {})
+  return result
+}
+
+/** The same in a session that was started, as a relay sends many. After a refusal the session is of no use. */
+export async function sendInSession(dialog: SmtpDialog, { from, to, raw, mail }: SessionMail): Promise<ClientResult> {
+  const recipients: Record<string, string> = {}
   const utf8 = /[^\0-\x7f]/.test([from, to].flat().join('')) ? ' SMTPUTF8' : ''
-  reply = await dialog.command(`MAIL FROM:<${from}> BODY=8BITMIME${utf8}`)
-  if (!reply.startsWith('250')) return refused(reply)
+  let reply = await dialog.command(`MAIL FROM:<${from}> BODY=8BITMIME${utf8}`)
+  if (!reply.startsWith('250')) return resultOf(reply)
   for (const address of [to].flat()) {
     reply = await dialog.command(`RCPT TO:<${address}>`)
     recipients[address] = reply
   }
-  if (!Object.values(recipients).some((answer) => answer.startsWith('25'))) return refused(reply)
+  if (!Object.values(recipients).some((answer) => answer.startsWith('25'))) return resultOf(reply, recipients)
   reply = await dialog.command('DATA')
-  if (!reply.startsWith('354')) return refused(reply)
+  if (!reply.startsWith('354')) return resultOf(reply, recipients)
   dialog.write(dotStuffed(raw ?? (await buildMail({ from, to, ...mail }))))
-  const response = await dialog.read()
-  await dialog.command('QUIT').catch(() => {})
+  return resultOf(await dialog.read(), recipients)
+}
+
+function resultOf(response: string, recipients: Record<string, string> = {}): ClientResult {
   return { code: Number(response.slice(0, 3)), response, recipients }
 }
 
