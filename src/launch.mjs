@@ -12,6 +12,13 @@ import path from 'node:path'
 /** The Bun that the product is made and tested with. A newer one found here is used as it is. */
 const BUN_VERSION = '1.4.5'
 
+const BUN_SETTINGS = {
+  // 256 outgoing requests at once by default: that many silent receivers would stop all delivery.
+  BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
+  // The garbage of large messages is collected as on a machine of 512 MB; on a larger one it may pile up for long.
+  BUN_JSC_forceRAMSize: String(512 * 1024 * 1024),
+}
+
 const root = path.join(import.meta.dirname, '..')
 const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
@@ -193,8 +200,7 @@ function createNew(file) {
 function run(bun, args) {
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', bun, ...args], {
     cwd: root,
-    // Bun allows 256 outgoing requests at once by default: that many silent receivers would stop all delivery.
-    env: { BUN_CONFIG_MAX_HTTP_REQUESTS: '2048', ...process.env },
+    env: { ...BUN_SETTINGS, ...process.env },
     // Ctrl-C reaches the process group of the terminal; the child gets it from us, once.
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],

@@ -12,8 +12,9 @@ const SERVICE = `
 import { value } from 'part'
 process.on('SIGTERM', () => { console.log('asked to end'); process.exit(7) })
 process.on('SIGINT', () => console.log('interrupted'))
-const { NODE_ENV = 'unset', BUN_CONFIG_MAX_HTTP_REQUESTS } = process.env
-console.log(JSON.stringify({ value, args: process.argv.slice(2), NODE_ENV, BUN_CONFIG_MAX_HTTP_REQUESTS }))
+const { NODE_ENV = 'unset', BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize } = process.env
+const settings = { NODE_ENV, BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize }
+console.log(JSON.stringify({ value, args: process.argv.slice(2), ...settings }))
 if (process.argv[2] === 'serve') setInterval(() => {}, 60_000)
 if (process.argv[2] === 'read') process.stdin.pipe(process.stdout)
 if (process.argv[2] === 'crash') process.kill(process.pid, 'SIGKILL')
@@ -52,6 +53,7 @@ for (const runner of [process.execPath, Bun.which('node')].filter((program) => p
       args: ['a', 'b c'],
       NODE_ENV: 'unset',
       BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
+      BUN_JSC_forceRAMSize: '536870912',
     })
   })
 
@@ -154,7 +156,7 @@ test('an install that was killed does not block the next', async () => {
 
 /** `npm_execpath` is how `bun run` says which Bun it is: in Node the launcher uses that one. */
 const environment: NodeJS.ProcessEnv = { ...process.env, npm_execpath: process.execPath, FORCE_COLOR: '0' }
-const UNSET = ['NODE_ENV', 'BUN_CONFIG_MAX_HTTP_REQUESTS', 'npm_lifecycle_event']
+const UNSET = ['NODE_ENV', 'BUN_CONFIG_MAX_HTTP_REQUESTS', 'BUN_JSC_forceRAMSize', 'npm_lifecycle_event']
 // The test runner's --no-orphans, which kills at once, is inherited through this one.
 for (const name of [...UNSET, 'BUN_FEATURE_FLAG_NO_ORPHANS']) delete environment[name]
 

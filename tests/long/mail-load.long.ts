@@ -27,7 +27,7 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     SECRET_KEY: 'a secret key that only tests use',
     DATA_DIR: path.join(tmpdir(), `mail-load-${crypto.randomUUID()}`),
-    // As on a small machine: on a large one Bun collects garbage so late that a leak could not be told from it.
+    // As the launcher sets it: on a large machine Bun collects garbage so late that a leak could not be told from it.
     BUN_JSC_forceRAMSize: String(512 * MB),
   }
   service = await startService(env)
