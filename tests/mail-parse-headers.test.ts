@@ -114,6 +114,30 @@ describe('headers', () => {
     }
   })
 
+  const mac = 'From: eve@evil.test\rTo: <ann@evil.test>\rSubject: mac\r\rone\rtwo'
+
+  test.each([
+    ['CR alone', mac, 'eve@evil.test'],
+    ['CR behind a relay', `Received: from a by b\r\nDate: x\r${mac}\r\n`, 'eve@evil.test'],
+    ['CR behind a relay that takes all for the sender', `Received: from a by b\r\n${mac}\r\n`, undefined],
+  ])('the sender of a mail with lines that end with %s is %p %p', async (_, raw, address) => {
+    const parsed = await parseMail(Buffer.from(raw))
+    expect([parsed.from?.address, parsed.subject, parsed.text.trim()]).toEqual([address, 'mac', 'one\ntwo'])
+  })
+
+  test.each([
+    'X-A: a\rFrom: victim@good.test',
+    'X-A: a\r\rFrom: victim@good.test\r\r',
+    'junk\rFrom: victim@good.test',
+    `X-A: a${'\r'.repeat(100)}From: victim@good.test`,
+    `X-A: a${'\r'.repeat(20_000)}From: victim@good.test`,
+    'From : eve@evil.test\r\nX-A: a\rFrom: victim@good.test',
+  ])('a lone carriage return hides no other sender: %#', async (line) => {
+    const raw = mail(line, 'From: eve@evil.test', 'Subject: one', '', 'text')
+    expect((await parseMail(raw)).from?.address).toBe('eve@evil.test')
+    expect(readHeaders(raw)).toMatchObject({ from: { address: 'eve@evil.test' }, subject: 'one' })
+  })
+
   test.each([
     ['Hello\r\nthere', 'Hello\nthere'],
     ['Hello\r\n\r\nthere', 'Hello\n\nthere'],

@@ -56,13 +56,20 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
   }
 }
 
+/**
+ * Where a From field begins, by the lines that every program sees; -1 without one. Only without one may a lone CR end a
+ * line, as in mail of old Macs: else a field that nobody else sees would tell who wrote.
+ */
+export function fromIndex(header: string): number {
+  return header.search(/(?<![^\n])from[ \t]*:/i)
+}
+
 /** Splits a header block into its fields; lines that are no field are left out. */
 export function splitHeader(block: Uint8Array): HeaderField[] {
   const fields: HeaderField[] = []
   let before = ''
-  for (const line of Buffer.from(block)
-    .toString('latin1')
-    .split(/\r\n|\n|\r/)) {
+  const text = Buffer.from(block).toString('latin1')
+  for (const line of text.split(fromIndex(text) < 0 ? /\r\n|\n|\r/ : /\r?\n/)) {
     const last = fields.at(-1)
     const match = /^([!-9;-~]+)[ \t]*:[ \t]*(.*)$/s.exec(line)
     if (last && (/^[ \t]/.test(line) || continues(before, line))) last.value += ` ${line.trim()}`
@@ -125,10 +132,12 @@ export function oneLine(text: string): string {
     .trim()
 }
 
-function headerBlock(raw: Uint8Array): Uint8Array {
+/** The bytes before the empty line. */
+export function headerBlock(raw: Uint8Array): Uint8Array {
   const text = Buffer.from(raw.subarray(0, MAX_HEADER_BYTES)).toString('latin1')
-  const end = text.search(/\r\n\r\n|\n\n|\r\r/)
-  return raw.subarray(0, end < 0 ? MAX_HEADER_BYTES : end)
+  const [header = ''] = text.split(/\r?\n\r?\n/, 1)
+  const end = fromIndex(header) < 0 ? header.indexOf('\r\r') : -1
+  return raw.subarray(0, end < 0 ? header.length : end)
 }
 
 /** Some senders forget the brackets of their Message-ID; then the whole value counts. */

@@ -7,7 +7,15 @@
 import libmime from 'libmime'
 import { decodeUnlabelled } from './parse-charset'
 import { decodeContent } from './parse-content'
-import { continues, type HeaderField, headerParams, rawHeader, splitHeader } from './parse-headers'
+import {
+  continues,
+  fromIndex,
+  type HeaderField,
+  headerBlock,
+  headerParams,
+  rawHeader,
+  splitHeader,
+} from './parse-headers'
 import { findUuencoded } from './parse-uuencode'
 
 /** A message that cannot be taken apart (too many parts, megabytes of header, a time-out): keep its original instead. */
@@ -230,7 +238,11 @@ function repairLines(raw: Uint8Array): Buffer {
   const start = bytes.toString('latin1', 0, 16_384)
   const alone = start.match(/\r(?!\n)/g)?.length ?? 0
   if (alone <= 2 * (start.match(/\n/g)?.length ?? 0)) return bytes
-  return Buffer.from(bytes.map((byte, index) => (byte === CR && bytes[index + 1] !== LF ? LF : byte)))
+  const from = fromIndex(Buffer.from(headerBlock(raw)).toString('latin1'))
+  if (from >= 0 && endOfLine(bytes, from) < bytes.length) return bytes
+  const lines = Buffer.from(bytes.map((byte, index) => (byte === CR && bytes[index + 1] !== LF ? LF : byte)))
+  // A relay has read all that follows as the sender, and checked another one.
+  return from <= 0 ? lines : Buffer.concat([lines.subarray(0, from), lines.subarray(endOfLine(lines, from))])
 }
 
 /** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
@@ -240,6 +252,8 @@ function repairStart(raw: Buffer): Buffer {
     /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From (?![ \t]*:)[^\n]*\n(?:[ \t]*\r?\n)*)?/.exec(start)?.[0].length ?? 0
   const header = start.slice(skipped).split(/\r?\n\r?\n/)[0] ?? ''
   if (FIELD.test(header)) return raw.subarray(skipped)
-  const first = header.search(/^(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/im)
+  const first = header.search(
+    /(?<![^\n])(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/i,
+  )
   return first >= 0 && first < 200 ? raw.subarray(skipped + first) : raw
 }
