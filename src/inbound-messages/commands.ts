@@ -2,8 +2,9 @@ import { storage } from '../attachments/storage'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
-import { decide, senderOf } from '../mail/decide'
+import { decide } from '../mail/decide'
 import { fileMessage } from '../mail/file'
+import { inboundOf } from '../mail/inbound'
 import { orDiscard, parse, storeParts } from '../mail/receive'
 import { asIds } from '../model'
 import { inTransaction, type Scope } from '../scope'
@@ -23,16 +24,16 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
-  const inbound = await parse(raw, mailbox.address, null)
+  const inbound = inboundOf({ raw, recipient: mailbox.address, envelope_sender: null }, await parse(raw))
   if (options.dry_run) {
     const decision = await decide(scope, inbound)
-    const sender = senderOf(inbound)
+    const { headers, sender } = inbound
     return {
       id: null,
       mailbox,
-      email_message_id: inbound.headers.message_id,
+      email_message_id: headers.message_id,
       from: { name: sender?.name || null, email: sender?.email ?? null },
-      subject: inbound.headers.subject,
+      subject: headers.subject,
       size: raw.length,
       received_at: `${new Date().toISOString().slice(0, 19)}Z`,
       outcome: decision.outcome,

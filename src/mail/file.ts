@@ -9,9 +9,9 @@ import type { MessageDraft } from '../messages/draft'
 import { addParticipants } from '../participants/commands'
 import type { Actor, Scope } from '../scope'
 import { createTicket, updateTicket } from '../tickets/commands'
-import { bounceOf, type Decision, decide, type Inbound, type Sender, senderOf } from './decide'
+import { type Decision, decide } from './decide'
+import type { Inbound } from './inbound'
 import { readMessageId } from './message-id'
-import type { ParsedMail } from './parse'
 import { recordBounce } from './record-bounce'
 
 /** An attachment of the message, stored and waiting for it. */
@@ -42,7 +42,7 @@ async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Pro
     case 'unmatched_bounce':
       return undefined
     case 'bounce':
-      return recordBounce(scope, decision, bounceOf(arrival)!, arrival.mail?.bounce ? '' : arrival.mail?.text)
+      return recordBounce(scope, decision, decision.bounce, arrival.mail?.bounce ? '' : arrival.mail?.text)
     case 'message':
       return addReply(scope, arrival, decision)
     default:
@@ -67,12 +67,11 @@ async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arriva
 /** What became of the message, and what tells another delivery of it. */
 async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, filed?: Filed): Promise<void> {
   const { sql, organization_id } = scope
-  const { headers } = arrival
-  const sender = senderOf(arrival)
+  const { headers, sender, fingerprint } = arrival
   await sql`
     with fingerprint as (
       insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
-      values (${organization_id}, ${arrival.fingerprint.text}, ${arrival.ledger_id})
+      values (${organization_id}, ${fingerprint.text}, ${arrival.ledger_id})
       on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
         where ${decision.outcome !== 'duplicate'}
     )
@@ -86,7 +85,7 @@ async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, f
 
 /** A new conversation. */
 async function openTicket(scope: Scope, arrival: Arrival): Promise<Filed> {
-  const contact = await findOrCreateContact(scope, senderOf(arrival) ?? NOBODY)
+  const contact = await findOrCreateContact(scope, arrival.sender ?? NOBODY)
   const inName = { ...scope, actor: actorOf(contact) }
   const draft = draftOf(arrival, contact)
   const ticket = await createTicket(
@@ -106,14 +105,13 @@ async function addReply(
   decision: Extract<Decision, { outcome: 'message' }>,
 ): Promise<Filed> {
   const { ticket_id } = decision
-  const sender = senderOf(arrival)
-  const contact = await findOrCreateContact(scope, sender ?? NOBODY)
+  const contact = await findOrCreateContact(scope, arrival.sender ?? NOBODY)
   const inName = { ...scope, actor: actorOf(contact) }
   const conversation = await lockConversation(scope, ticket_id)
   const draft = draftOf(arrival, contact)
   await addMessage(inName, conversation, draft)
   await addAncestors(scope, ticket_id, arrival)
-  await addPeople(inName, conversation, arrival, sender, decision)
+  await addPeople(inName, conversation, arrival, decision)
   if (!draft.auto_reply && (await reopens(scope))) await reopen(inName, ticket_id)
   return { ticket_id, message_id: draft.id }
 }
@@ -127,9 +125,9 @@ async function addPeople(
   scope: Scope,
   { id, contact_email }: Conversation,
   arrival: Arrival,
-  sender: Sender | undefined,
   { is_known, rule }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<void> {
+  const { sender } = arrival
   if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
     await addParticipants(scope, id, othersOf(arrival), rule !== 'subject_code')
   } else if (sender && !is_known) {
@@ -149,32 +147,30 @@ async function reopen(scope: Scope, ticket_id: string): Promise<void> {
 }
 
 function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
-  const { mail, parts, headers } = arrival
+  const { mail, parts, headers, sender } = arrival
   const id = newId()
-  const from_name = senderOf(arrival)?.name
-  const body = mail?.text.replaceAll('\u0000', '') ?? UNPARSED
-  const draft = {
+  const body = mail?.text ?? UNPARSED
+  return {
     id,
     body,
-    body_html: mail ? htmlOf(mail, parts) : textToHtml(body),
+    body_html: mail ? htmlOf(mail.body_html, parts) : textToHtml(body),
     text: body,
-    reply_text: mail?.reply_text?.replaceAll('\u0000', '') ?? null,
+    reply_text: mail?.reply_text ?? null,
     is_internal: false,
     direction: 'inbound',
-    sender_name: from_name || contact.name,
+    sender_name: sender?.name || contact.name,
     sender_email: contact.email,
     auto_reply: mail?.auto_reply || arrival.envelope_sender === '',
-    cc: mail ? [...new Set(mail.cc.map(({ address }) => address).filter((address) => address.includes('@')))] : [],
+    cc: mail ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
     attachment_ids: parts.map((part) => part.id),
   } satisfies MessageDraft
-  return draft
 }
 
 const UNPARSED = 'This email could not be read. The original is attached as message.eml.'
 
 /** Images of the message (`cid:`) point to the stored attachments. */
-function htmlOf({ body_html }: ParsedMail, parts: StoredPart[]): string {
+function htmlOf(body_html: string, parts: StoredPart[]): string {
   const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
   return embedImages(body_html, (content_id) => addresses.get(content_id) ?? null)
 }
@@ -185,10 +181,11 @@ function subjectOf({ headers }: Arrival): string {
 }
 
 /** To whom it went besides the address that it came in by. */
-function othersOf({ mail, recipient }: Arrival) {
-  return [...(mail?.to ?? []), ...(mail?.cc ?? [])]
-    .filter(({ address }) => address.includes('@') && address.toLowerCase() !== recipient.toLowerCase())
-    .map(({ name, address }) => ({ name, email: address.slice(0, 254) }))
+function othersOf({ mail, headers, recipient }: Arrival) {
+  if (!mail) return []
+  return [...headers.to, ...headers.cc]
+    .filter(({ address }) => address.toLowerCase() !== recipient.toLowerCase())
+    .map(({ name, address }) => ({ name, email: address }))
 }
 
 /** Ids that the message refers to lead to its ticket too, for those of the ticket: siblings may refer to them alone. */

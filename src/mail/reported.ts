@@ -1,8 +1,8 @@
 /** Which message of ours a report about delivery is about (decisions.md section 7). */
 import type { Scope } from '../scope'
-import type { Inbound } from './decide'
+import type { Inbound } from './inbound'
 import { readBounceTag, readMessageId, readReplyTag } from './message-id'
-import type { Bounce } from './parse'
+import type { Bounce, MailHeaders } from './parse'
 import { destinationsOf } from './thread'
 
 export type Reported = { ticket_id: string; message_id: string }
@@ -22,7 +22,7 @@ export async function findReported(scope: Scope, inbound: Inbound, bounce: Bounc
 }
 
 /** Whether it came to an address that only our emails name. */
-export function isTagged({ headers, recipient }: Inbound): boolean {
+export function isTagged(headers: MailHeaders, recipient: string): boolean {
   return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
 }
 

@@ -3,7 +3,7 @@ import { domainsOf } from '../companies/domains'
 import type { THREADING_RULES } from '../db/schema'
 import type { Scope } from '../scope'
 import { readBounceTag, readMessageId, readReplyTag } from './message-id'
-import type { ParsedMail } from './parse'
+import type { MailHeaders } from './parse'
 
 export type Rule = (typeof THREADING_RULES)[number]
 
@@ -13,8 +13,6 @@ export type Thread = {
   /** Whether the sender belongs to the ticket, and does not only hold an anchor of ours. */
   is_known: boolean
 }
-
-type Clues = Pick<ParsedMail, 'in_reply_to' | 'references' | 'subject' | 'to' | 'cc'>
 
 /** Ids and addresses of one message that are looked up; a thread that needs more is an attack. */
 const MAX_IDS = 50
@@ -27,21 +25,21 @@ const MAX_IDS = 50
  */
 export async function findThread(
   scope: Scope,
-  mail: Clues,
+  headers: MailHeaders,
   recipient: string,
   sender_email: string | null,
 ): Promise<Thread | undefined> {
-  const references = mail.references.toReversed()
+  const references = headers.references.toReversed()
   return (
-    (await byAnchor(scope, 'in_reply_to', mail.in_reply_to, sender_email)) ??
+    (await byAnchor(scope, 'in_reply_to', headers.in_reply_to, sender_email)) ??
     (await byAnchor(scope, 'references', references, sender_email)) ??
-    (await byTag(scope, destinationsOf(mail, recipient), sender_email)) ??
-    (await bySubjectCode(scope, mail.subject ?? '', sender_email))
+    (await byTag(scope, destinationsOf(headers, recipient), sender_email)) ??
+    (await bySubjectCode(scope, headers.subject ?? '', sender_email))
   )
 }
 
 /** Where a message came to: relays that do not keep the `+tag` in the envelope leave it in the header. */
-export function destinationsOf({ to, cc }: Pick<Clues, 'to' | 'cc'>, recipient: string): string[] {
+export function destinationsOf({ to, cc }: MailHeaders, recipient: string): string[] {
   return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_IDS)
 }
 
