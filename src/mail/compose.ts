@@ -13,8 +13,8 @@ export type MailAddress = { name?: string | null; address: string }
 export type MailAttachment = {
   filename: string
   content_type: string
-  /** A function is called when the bytes are needed, and not at all when no connection comes about. */
-  content: Readable | (() => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>)
+  /** Called when the bytes are needed, and not at all when no connection comes about. */
+  content: () => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>
   /** Bytes. With the sizes of all attachments known, a message too large for the server is refused before it is sent. */
   size?: number
   /** What the HTML calls `cid:<content_id>`. */
@@ -47,8 +47,6 @@ export type Reply = {
   text: string
   html: string
   attachments?: MailAttachment[]
-  /** RFC 3834, for what no person wrote. */
-  auto_submitted?: 'auto-generated' | 'auto-replied'
   dkim?: DkimSigner | null
 }
 
@@ -110,7 +108,6 @@ export function composeReply(reply: Reply): OutgoingMail {
     attachments: (reply.attachments ?? []).map(attachmentOf),
     headers: {
       Subject: { prepared: true, foldLines: true, value: headerText(subject) },
-      ...(reply.auto_submitted && { 'Auto-Submitted': reply.auto_submitted }),
     },
     envelope: {
       from: { name: '', address: envelope_from },
@@ -144,7 +141,7 @@ export function replySubject(subject: string, code: string): string {
 }
 
 /** Whether the text can stand as an address in an envelope and a header without being read as anything else. */
-export function isAddress(text: string): boolean {
+function isAddress(text: string): boolean {
   if (text.length > 254) return false
   return /^[^\s\p{C}<>()[\]\\,;:"@]+@[^\s\p{C}<>()[\]\\,;:"@.]+(\.[^\s\p{C}<>()[\]\\,;:"@.]+)*$/u.test(text)
 }
@@ -218,12 +215,12 @@ function attachmentOf({ filename, content_type, content, content_id, inline }: M
     contentType: usable ? content_type : 'application/octet-stream',
     // Else a stream of text is sent as text: line ends of the file would change.
     contentTransferEncoding: 'base64' as const,
-    content: typeof content === 'function' ? Readable.from(openLater(content)) : content,
+    content: Readable.from(openLater(content)),
     ...(inline && cid ? { cid, contentDisposition: 'inline' as const } : { contentDisposition: 'attachment' as const }),
   }
 }
 
-async function* openLater(open: () => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>) {
+async function* openLater(open: MailAttachment['content']) {
   yield* await open()
 }
 

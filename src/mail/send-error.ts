@@ -60,7 +60,7 @@ function isFinal(code: number): boolean {
 const ABOUT_THE_MESSAGE = ['MAIL FROM', 'RCPT TO', 'DATA']
 
 /** Failures before a byte reached the server, which say nothing about it. */
-const OWN_FAILURES = ['EABORT', 'ESTREAM', 'EFILEACCESS', 'EURLACCESS', 'ECONFIG']
+const OWN_FAILURES = ['ESTREAM', 'EFILEACCESS', 'EURLACCESS', 'ECONFIG']
 
 /** @param error what connecting or the library threw */
 export function sendError(error: unknown, smtp: MailboxSmtp): SendError {

@@ -29,7 +29,6 @@ export type SendOptions = {
   ca?: string
   /** The name this host greets with. */
   hostname?: string
-  signal?: AbortSignal
   timeouts?: Partial<SmtpTimeouts>
 }
 
@@ -80,7 +79,7 @@ export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: S
   if (mail.recipients.length === 0) return { accepted: [], rejected: invalid, response: '' }
   try {
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
-    const info = await transportFor(smtp, options).sendMail({ ...mail.message, signal: options.signal })
+    const info = await transportFor(smtp, options).sendMail(mail.message)
     const { accepted, response, serverMessageId } = info
     return {
       accepted,
