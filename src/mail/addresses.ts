@@ -20,6 +20,9 @@ export function looksLikeAddress(text: string): boolean {
   )
 }
 
+/** A whole one: what a longer one ends with is another mailbox, and so is what follows a quoted word. */
+const BARE_ADDRESS = /(?<![^\s<>()[\],;:])[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}(?![^\s<>()[\],;:"\\])/
+
 /**
  * Reads an address field (RFC 5322, obsolete forms and common damage). Members of groups are listed flat; entries
  * without anything like an address are left out.
@@ -28,7 +31,7 @@ export function looksLikeAddress(text: string): boolean {
 export function parseAddresses(value: string): Address[] {
   const found = readList(protectWords(value.slice(0, MAX_FIELD_LENGTH)))
   if (found.length > 0) return found
-  const bare = /[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}/.exec(plainText(value))?.[0].replace(/\.+$/, '')
+  const bare = BARE_ADDRESS.exec(plainText(value))?.[0].replace(/\.+$/, '')
   return bare && looksLikeAddress(bare) ? [{ name: '', address: bare }] : []
 }
 
@@ -51,8 +54,12 @@ function readList(value: string): Address[] {
     .map((entry) => (entry.name === entry.address ? { ...entry, name: '' } : entry))
 }
 
+/** Control characters that make text read in another order than it has, so that one name looks like another. */
+const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g
+
 function cleanName(name: string): string {
   const bare = decodeWords(name)
+    .replace(DIRECTIONS, '')
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2')
@@ -61,10 +68,14 @@ function cleanName(name: string): string {
   return storable(bare, MAX_NAME_LENGTH)
 }
 
-/** Brackets, quotes, spaces and a trailing dot around or inside an address are damage, never meaning. */
+/**
+ * Brackets, quotes, spaces and a trailing dot around an address are damage, never meaning. A quoted local part stands
+ * for the same without quotes; where that is none, nobody can be answered there, as without its spaces it is another.
+ */
 function cleanAddress(address: string): string {
   const decoded = address.includes('=?') ? decodeWords(address) : address
+  if (/"\s*@/.test(decoded)) return decoded.replace(/^[\s<]*"([^"]*)"\s*@/, '$1@').replace(/[\s>.]+$/, '')
   // With a quote or bracket that never ends the name comes along.
   const bare = decoded.includes('@') ? decoded.slice(decoded.lastIndexOf('<', decoded.lastIndexOf('@')) + 1) : decoded
-  return bare.replace(/[\s<>"]|^<?mailto:/gi, '').replace(/^[,;:']+|[,;:'.]+$/g, '')
+  return bare.replace(/[<>"]|^<?mailto:/gi, '').replace(/^[\s,;:']+|[\s,;:'.]+$/g, '')
 }
