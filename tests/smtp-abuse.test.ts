@@ -1,12 +1,12 @@
 /** Clients that mean harm, or are broken, over real sockets: the listener stays up, bounded and open for others. */
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { until } from './support/service'
 import { dotStuffed, type SmtpDialog, sendMail, smtpDialog } from './support/smtp'
 import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from './support/smtp-listener'
 
-afterEach(closeListeners)
+afterAll(closeListeners)
 
 const LOOPBACK = ipaddr.parseCIDR('127.0.0.0/8')
 
@@ -78,7 +78,7 @@ describe('many connections', () => {
   })
 })
 
-describe('a PROXY header', () => {
+describe.concurrent('a PROXY header', () => {
   test('of a trusted proxy names the client, also in pieces', async () => {
     const server = await start({ proxies: [LOOPBACK] })
     for (const step of [100, 1]) {
@@ -147,7 +147,7 @@ describe('a PROXY header', () => {
   })
 })
 
-describe('slow clients', () => {
+describe.concurrent('slow clients', () => {
   test('a sender of single bytes is cut off by the session deadline', async () => {
     const server = await start({ session_deadline_ms: 1000, socket_timeout_ms: 60_000 })
     using dialog = await startMessage(server.port)
@@ -224,7 +224,7 @@ describe('slow clients', () => {
   })
 })
 
-describe('floods', () => {
+describe.concurrent('floods', () => {
   test('of commands, pipelined or not, end with 421', async () => {
     const server = await start({ max_commands: 200 })
     using dialog = await smtpDialog(server.port)
@@ -318,7 +318,7 @@ describe('floods', () => {
   })
 })
 
-describe('encryption', () => {
+describe.concurrent('encryption', () => {
   test('commands sent in clear text behind STARTTLS are discarded', async () => {
     const server = await start({ tls: certificate })
     using dialog = await smtpDialog(server.port)
