@@ -153,6 +153,8 @@ test('mail with neither a From nor an envelope sender becomes a ticket over HTTP
 test.each([
   ['', '(no subject)'],
   ['   ', '(no subject)'],
+  ['\u200b\u2060\u3164\u202e\u2800\ufe0f', '(no subject)'],
+  ['\u202eabc', '\u202eabc'],
   ['=?utf-8?q?Gr=C3=BC=C3=9Fe?=', 'Grüße'],
   ['=?utf-8?q?a=00b?=', 'a b'],
 ])('the subject %p becomes %p', async (subject, expected) => {

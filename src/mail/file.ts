@@ -177,8 +177,12 @@ function htmlOf(body_html: string, parts: StoredPart[]): string {
 
 function subjectOf({ headers }: Arrival): string {
   const subject = (headers.subject ?? '').replace(/\p{Cc}+/gu, ' ').trim()
-  return [...subject].slice(0, MAX_SUBJECT).join('').trim() || '(no subject)'
+  const shown = [...subject].slice(0, MAX_SUBJECT).join('').trim()
+  return INVISIBLE.test(shown) ? '(no subject)' : shown
 }
+
+/** Nothing that anybody could see, or click in a list. */
+const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
 /** To whom it went besides the address that it came in by. */
 function othersOf({ mail, headers, recipient }: Arrival) {
