@@ -279,6 +279,17 @@ describe('bounces', () => {
     expect((await parseMail(raw)).bounce?.kind).toBe(kind as 'failed' | undefined)
   })
 
+  test.each([
+    [[], ['ours@desk']],
+    [['In-Reply-To: <other@desk>'], ['other@desk']],
+  ])('a read receipt with %p answers %p', async (lines, expected) => {
+    const head = 'Content-Type: multipart/report; report-type=disposition-notification; boundary=b'
+    const notification = ['Final-Recipient: rfc822;ann@x.org', 'Original-Message-ID: <ours@desk>', 'Disposition: x/y']
+    const receipt = ['Content-Type: message/disposition-notification', '', ...notification]
+    const parsed = await parseMail(mail(FROM, head, ...lines, '', ...parts(['', 'Read.'], receipt)))
+    expect([parsed.in_reply_to, parsed.auto_reply, parsed.bounce]).toEqual([expected, true, null])
+  })
+
   test('a complaint report is no bounce', async () => {
     const report = ['Content-Type: message/feedback-report', '', 'Feedback-Type: abuse']
     const head = 'Content-Type: multipart/report; report-type=feedback-report; boundary=b'

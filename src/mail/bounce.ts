@@ -2,7 +2,7 @@
 import { storable } from '../text'
 import { looksLikeAddress, parseAddresses } from './addresses'
 import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from './parse-headers'
-import type { Part } from './parse-parts'
+import { findParts, type Part } from './parse-parts'
 
 export type BounceRecipient = {
   address: string
@@ -259,9 +259,4 @@ function addressesIn(text: string): string[] {
 
 function bareAddress(value: string | null | undefined): string | null {
   return addressesIn(value ?? '')[0] ?? null
-}
-
-function findParts(part: Part, content_type: string): Part[] {
-  const found = part.children.flatMap((child) => findParts(child, content_type))
-  return part.content_type === content_type ? [part, ...found] : found
 }

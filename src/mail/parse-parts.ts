@@ -73,6 +73,12 @@ export function splitParts(raw: Uint8Array): Part {
   return readPart(cursor).part
 }
 
+/** The parts of a type, wherever they are; those within an attached message belong to that one. */
+export function findParts(part: Part, content_type: string): Part[] {
+  const found = part.children.flatMap((child) => findParts(child, content_type))
+  return part.content_type === content_type ? [part, ...found] : found
+}
+
 function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
   cursor.parts += 1
   if (cursor.parts > MAX_PARTS) throw new UnparsableMail(`The message has more than ${MAX_PARTS} parts`)

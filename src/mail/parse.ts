@@ -3,8 +3,8 @@ import { sanitizeEmailHtml, textToHtml } from '../messages/body'
 import { isAutomatic } from './automatic'
 import { type Bounce, readBounce } from './bounce'
 import { type ParsedAttachment, readAttachments, readBody } from './parse-body'
-import { type MailHeaders, readFields } from './parse-headers'
-import { type Part, splitParts } from './parse-parts'
+import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from './parse-headers'
+import { findParts, type Part, splitParts } from './parse-parts'
 import { replyText } from './reply-text'
 
 export type { Address } from './addresses'
@@ -33,10 +33,12 @@ export type ParsedMail = MailHeaders & {
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const root = splitParts(raw)
   const headers = readFields(root.fields, firstCharset(root))
+  const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
   return {
     ...headers,
+    in_reply_to,
     text,
     body_html: html?.trim() ? sanitizeEmailHtml(html) : textToHtml(text),
     attachments: readAttachments(root, html, cut),
@@ -44,6 +46,13 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     bounce,
     reply_text: replyText(unsigned) || null,
   }
+}
+
+/** What a read receipt (RFC 8098) says was read: many name it there alone. */
+function readMessages(root: Part): string[] {
+  if (root.content_params.get('report-type')?.toLowerCase() !== 'disposition-notification') return []
+  const [notification] = findParts(root, 'message/disposition-notification')
+  return messageIds(rawHeader(splitHeader(notification?.content ?? Buffer.alloc(0)), 'original-message-id') ?? '')
 }
 
 /** What the body is written in is the best guess for a header with raw bytes. */
