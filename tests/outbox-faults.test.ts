@@ -176,6 +176,26 @@ async function wasRefused(): Promise<boolean> {
   return refusals!.is_called
 }
 
+test('leases whose claim was committed and never answered are given back as soon as the database answers', async () => {
+  await emitMany(scope, 3)
+  let lost = 0
+  const sql = new Proxy(scope.sql, {
+    apply(statement, self, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) {
+      const query = Reflect.apply(statement, self, [strings, ...values])
+      if (lost > 0 || !strings.join('').includes('skip locked')) return query
+      lost++
+      return query.then(() => Promise.reject(Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })))
+    },
+  })
+  const drain = startDrain({ ...scope, sql }, { webhook: deliverWebhook })
+  await receiver.waitFor(3)
+  await drain.stop(5000)
+  expect(lost).toBe(1)
+  expect(receiver.requests).toHaveLength(3)
+  const deliveries = await checkDeliveries(scope, receiver.requests)
+  expect(deliveries.filter(({ status, attempts }) => status === 'success' && attempts === 1)).toHaveLength(3)
+})
+
 test('an outcome that waits for the database beyond its lease gives way to that of the next worker', async () => {
   receiver.answer = [200, 500]
   await scope.sql`insert into refusals values ('53100')`

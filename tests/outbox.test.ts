@@ -167,7 +167,7 @@ test('a row that another process is taking just now is left to it, without waiti
 test('a lease is renewed while it holds, and never after it ran out', async () => {
   const lane_id = newId()
   const [held, lost] = await enqueue('email', 2, lane_id)
-  const jobs = await claim(scope.sql, 'email', [{ lane_id, room: 2 }])
+  const jobs = await claim(scope.sql, 'email', [{ lane_id, room: 2 }], newId())
   expect(jobs).toHaveLength(2)
   await scope.sql`update outbox set lease_until = now() + interval '5 s' where id = ${held!}`
   await scope.sql`update outbox set lease_until = now() - interval '1 ms' where id = ${lost!}`

@@ -69,8 +69,11 @@ async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
 /** How many rows to take from a lane. */
 export type LaneRoom = { lane_id: string; room: number }
 
-/** Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped. */
-export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Promise<Job[]> {
+/**
+ * Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped.
+ * @param lease_token of all of them, new each time
+ */
+export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[], lease_token: string): Promise<Job[]> {
   const started_ms = performance.now()
   // No row more than without it, but without it the planner expects so many that it reads the whole table.
   const most = lanes.reduce((sum, { room }) => sum + room, 0)
@@ -87,7 +90,7 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[]): Prom
       limit ${most}
     )
     update outbox o
-    set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
+    set lease_token = ${lease_token}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
     from due where o.organization_id = due.organization_id and o.id = due.id
     returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token, due.is_taken_over,
       extract(epoch from now() - o.run_at)::float8 as waited_s`
@@ -127,6 +130,13 @@ export async function release(sql: Sql, jobs: Job[]): Promise<void> {
     update outbox o set lease_until = '-infinity', lease_token = null, claims = o.claims - 1
     from ${given(sql, jobs)}
     where o.organization_id = x.organization_id and o.id = x.id and o.lease_token = x.lease_token`
+}
+
+/** Gives back the rows of a claim whose answer was lost with the connection: nobody knows that it has them. */
+export async function releaseClaim(sql: Sql, kind: OutboxKind, lease_token: string): Promise<void> {
+  await sql`
+    update outbox set lease_until = '-infinity', lease_token = null, claims = claims - 1
+    where kind = ${kind} and lease_token = ${lease_token}`
 }
 
 function given(sql: Sql, jobs: Job[]) {

@@ -1,8 +1,9 @@
 /** Works off one kind of the outbox: finds lanes with due work, leases rows for the free slots, runs, settles. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from '../db/client'
+import { newId } from '../db/columns'
 import { log, safeError } from '../log'
-import { claim, type DueLane, findDueLanes, LEASE_S, release, renew } from './claim'
+import { claim, type DueLane, findDueLanes, type LaneRoom, LEASE_S, release, releaseClaim, renew } from './claim'
 import type { Handler, Job, Outcome } from './job'
 import { KINDS } from './kinds'
 import { createLanes, type Slot } from './lanes'
@@ -47,6 +48,8 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
   /** Lanes that have due work; the one served last is the last. */
   const due = new Map<string, DueLane>()
   let is_stale = true
+  /** The lease of a claim that was sent and not answered. */
+  let unanswered: string | undefined
   let look_at_ms = 0
   let claimed_at_ms = 0
   let begun = 0
@@ -126,11 +129,13 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
 
   async function claimFreeSlots(): Promise<void> {
     while (!stopped) {
+      if (unanswered) await releaseClaim(sql, kind, unanswered)
+      unanswered = undefined
       if (is_stale) await lookForLanes()
       const rooms = lanes.share(due.values(), Math.min(CLAIM_MOST, RUNNING_MOST - running.size))
       if (rooms.length === 0) return
       claimed_at_ms = performance.now()
-      const jobs = await claim(sql, kind, rooms)
+      const jobs = await claimRows(rooms)
       const found = Map.groupBy(jobs, (job) => job.lane_id)
       for (const { lane_id, room } of rooms) {
         const lane = due.get(lane_id)!
@@ -140,6 +145,13 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
       if (stopped && jobs.length > 0) return release(sql, jobs)
       for (const job of jobs) begin(job)
     }
+  }
+
+  async function claimRows(rooms: LaneRoom[]): Promise<Job[]> {
+    unanswered = newId()
+    const jobs = await claim(sql, kind, rooms, unanswered)
+    unanswered = undefined
+    return jobs
   }
 
   async function lookForLanes(): Promise<void> {

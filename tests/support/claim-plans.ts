@@ -101,6 +101,7 @@ async function measureClaims(explaining: ReturnType<typeof openExplaining>): Pro
         sql,
         'webhook',
         lanes.map((lane_id) => ({ lane_id, room: 2 })),
+        newId(),
       ),
     )
     for (const [name, plan] of Object.entries({ head, walk, lease })) {
