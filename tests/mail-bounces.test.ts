@@ -185,7 +185,13 @@ test('a report to the bounce address of a message is about that one, whatever it
     expect(await receive(raw, address)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
   }
   const notes = await notesOf(sent.ticket_id)
-  expect(notes.map((note) => note.split('\n')[0]!.split(' ').at(-1))).toEqual(['First', 'Second', 'Third', 'Fourth', 'Fifth'])
+  expect(notes.map((note) => note.split('\n')[0]!.split(' ').at(-1))).toEqual([
+    'First',
+    'Second',
+    'Third',
+    'Fourth',
+    'Fifth',
+  ])
   expect((await readMessage(other)).email_status).toBe('sent')
 })
 
@@ -223,6 +229,36 @@ test('what is no report at a bounce address is threaded as any other mail of who
   expect((await readMessage(sent)).email_status).toBe('sent')
   const { messages } = await readTicket(desk.agent, sent.ticket_id)
   expect(messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([false, false, false, true, false])
+})
+
+test('what people write about mail is filed as theirs, and in an answer of them nothing has bounced', async () => {
+  const app = { From: `System Administrator <${person()}>`, Subject: 'Error sending mail from the app' }
+  const words = 'The app says: error sending. Please fix it.'
+  expect(await receive(plain(app, words), desk.address, 'it@customer.example')).toMatchObject({ outcome: 'ticket' })
+  const contact = `postmaster@${newId()}.example`
+  const sent = await converse([], desk, contact)
+  const fields = { From: `Jane (Postmaster) <${contact}>`, Subject: 'Re: Mail delivery failed' }
+  const raw = plain(
+    { ...fields, In_Reply_To: `<${sent.email_message_id}>` },
+    `It could not be delivered to bob@x.example:\n550 5.1.1 User unknown\nMessage-ID: <${sent.email_message_id}>`,
+  )
+  expect(await receive(raw, desk.address, contact)).toMatchObject({ outcome: 'message', ticket_id: sent.ticket_id })
+  expect((await readMessage(sent)).email_status).toBe('sent')
+  const { messages } = await readTicket(desk.agent, sent.ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'inbound', auto_reply: false })
+})
+
+test('a read receipt that only its machine part connects with our email joins the ticket', async () => {
+  const sent = await converse()
+  const type = 'multipart/report; report-type=disposition-notification; boundary=b'
+  const part = `Content-Type: message/disposition-notification\n\nOriginal-Message-ID: <${sent.email_message_id}>\n`
+  const raw = rawMail({ From: sent.contact, Subject: 'Read', Content_Type: type }, `--b\n${part}\n--b--`)
+  expect(await receive(raw, desk.address, sent.contact)).toMatchObject({
+    outcome: 'message',
+    ticket_id: sent.ticket_id,
+  })
+  const { messages } = await readTicket(desk.agent, sent.ticket_id)
+  expect(messages.at(-1)).toMatchObject({ auto_reply: true })
 })
 
 test('a report to the reply address of a ticket is about its latest email to whom it names', async () => {
