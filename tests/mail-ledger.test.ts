@@ -70,6 +70,25 @@ test('a mailbox of an international domain takes mail for either form of it', as
   await drain()
 })
 
+test('what is no domain leads to no mailbox', async () => {
+  const { address } = await createMailbox(desk.admin)
+  for (const more of ['/x', '?x', ':25', '%2e']) expect((await send(`${address}${more}`)).code).toBeWithin(500, 560)
+})
+
+test('a mailbox of an international domain takes no part in its own tickets, under either form of it', async () => {
+  for (const domain of ['bücher.example', 'xn--bcher-kva.example']) {
+    const mailbox = await createMailbox(desk.admin, { address: `own.${newId()}@${domain}` })
+    const [local] = mailbox.address.split('@')
+    const raw = rawMail({
+      From: FROM,
+      To: `${local}@bücher.example, ${local}@xn--bcher-kva.example, ${local}+tag@xn--bcher-kva.example`,
+      Message_ID: `<${newId()}@customer.example>`,
+    })
+    const { ticket_id } = await importMail(desk.admin, mailbox.id, raw)
+    expect((await desk.agent.get(`/tickets/${ticket_id}/participants`)).body.data).toEqual([])
+  }
+})
+
 test('too large a message is refused with 552 and leaves nothing', async () => {
   const { id, address } = await createMailbox(desk.admin)
   expect(await send(address, newMail({}, 'x'.repeat(MAX_BYTES)))).toMatchObject({

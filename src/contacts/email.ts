@@ -1,4 +1,5 @@
-/** What counts as an email address. Pure. */
+/** What counts as an email address, and the two ways to write its domain. Pure. */
+import { domainToUnicode } from 'node:url'
 import { toDomain } from '../companies/domains'
 import { codePoints } from '../model'
 
@@ -21,4 +22,21 @@ export function isEmailAddress(text: string): boolean {
     !INVISIBLE.test(local) &&
     toDomain(text.slice(at + 1)) !== undefined
   )
+}
+
+/** The address with an international domain as Punycode, which servers and headers have. */
+export function asciiAddress(address: string): string {
+  return withDomain(address, (domain) => domain)
+}
+
+/** The address with an international domain as people write it. */
+export function unicodeAddress(address: string): string {
+  return withDomain(address, domainToUnicode)
+}
+
+/** @param write the domain, of which it gets Punycode; what is no domain stays as it is */
+function withDomain(address: string, write: (domain: string) => string): string {
+  const start = address.lastIndexOf('@') + 1
+  const domain = toDomain(address.slice(start))
+  return domain === undefined ? address : address.slice(0, start) + write(domain)
 }

@@ -1,6 +1,6 @@
 /** What stands behind a 250: the original's bytes and a ledger row for each organization, durable before it is given. */
-import { domainToASCII } from 'node:url'
 import { storage } from '../attachments/storage'
+import { asciiAddress } from '../contacts/email'
 import type { Connection, Sql } from '../db/client'
 import { newId } from '../db/columns'
 import { findMailboxByAddress } from '../mailboxes/queries'
@@ -35,8 +35,7 @@ export async function acceptMessage(
 
 /** A mailbox may have the name of an international domain in either form; the listener gives it in Unicode. */
 async function findInAscii(connection: Connection, address: string) {
-  const at = address.lastIndexOf('@') + 1
-  const ascii = address.slice(0, at) + domainToASCII(address.slice(at))
+  const ascii = asciiAddress(address)
   return ascii === address ? null : findMailboxByAddress(connection, ascii)
 }
 

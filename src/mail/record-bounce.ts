@@ -1,5 +1,5 @@
 /** What a report about delivery changes: the message and its recipients, with a note for the team. */
-import { domainToUnicode } from 'node:url'
+import { unicodeAddress } from '../contacts/email'
 import { textToHtml } from '../messages/body'
 import { addMessage } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
@@ -45,14 +45,14 @@ export async function recordBounce(
 
 /**
  * Marks those recipients whom the report names; when it names none of them, the one whom the server took the message
- * for, if there is only one: the others may well have got it.
+ * for, if there is only one: the others may well have got it. Reports give international domains as Punycode.
  * @returns whether that says anything new
  */
 async function markBounced(scope: Scope, id: string, failed: string[], diagnostic: string): Promise<boolean> {
   const { sql, organization_id } = scope
   const [marked] = await sql<{ is_new: boolean }[]>`
     with reported as materialized (
-      select position, lower(email) = any(${failed.flatMap(spellings)}) as is_named,
+      select position, lower(email) = any(${failed.flatMap((address) => [address, unicodeAddress(address)])}) as is_named,
         status in ('sent', 'bounced') as is_taken
       from message_recipients where organization_id = ${organization_id} and message_id = ${id}
     ), recipients as (
@@ -70,10 +70,4 @@ async function markBounced(scope: Scope, id: string, failed: string[], diagnosti
     )
     select exists (select from recipients) or exists (select from message) as is_new`
   return marked!.is_new
-}
-
-/** Reports give international domains as Punycode. */
-function spellings(address: string): string[] {
-  const at = address.lastIndexOf('@') + 1
-  return [address, address.slice(0, at) + domainToUnicode(address.slice(at))]
 }

@@ -1,6 +1,6 @@
 /** The outbox handler of kind email: composes a message, hands it to its mailbox's server, records what came of it. */
-import { domainToASCII } from 'node:url'
 import { config } from '../config'
+import { asciiAddress } from '../contacts/email'
 import type { Connection } from '../db/client'
 import { log } from '../log'
 import { smtpOptions } from '../mailboxes/commands'
@@ -107,8 +107,7 @@ function partition<T>(items: T[], test: (item: T) => boolean): [T[], T[]] {
 
 /** The library gives international domains as punycode. */
 function keyOf(address: string): string {
-  const at = address.lastIndexOf('@') + 1
-  return `${address.slice(0, at)}${domainToASCII(address.slice(at)) || address.slice(at)}`.toLowerCase()
+  return asciiAddress(address).toLowerCase()
 }
 
 function resultOf({ position, email }: Recipient, { accepted, rejected }: SendResult): Result {

@@ -1,4 +1,5 @@
 /** A ticket as those who write into its conversation see it. */
+import { asciiAddress, unicodeAddress } from '../contacts/email'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 
@@ -31,13 +32,19 @@ export async function lockConversation({ sql, organization_id }: Scope, ticket_i
   return conversation!
 }
 
-/** Those of the addresses, in lower case, that belong to mailboxes of the organization, with or without a `+tag`. */
+/**
+ * Those of the addresses, in lower case, that belong to mailboxes of the organization, with or without a `+tag`, and
+ * under either form of an international domain.
+ */
 export async function ownAddresses({ sql, organization_id }: Scope, addresses: string[]): Promise<Set<string>> {
   if (addresses.length === 0) return new Set()
+  const given = addresses.map((address) => address.toLowerCase())
+  // No mailbox has a tag.
+  const untagged = given.map((address) => address.replace(/\+[^@]*@/, '@'))
   const rows = await sql<{ address: string }[]>`
     select given.address
-    from unnest(${addresses.map((address) => address.toLowerCase())}::text[]) as given (address)
-    join mailboxes m on m.organization_id = ${organization_id}
-      and lower(m.address) in (given.address, regexp_replace(given.address, '\\+[^@]*@', '@'))`
+    from unnest(${given}::text[], ${untagged.map(asciiAddress)}::text[], ${untagged.map(unicodeAddress)}::text[])
+      as given (address, ascii, unicode)
+    join mailboxes m on m.organization_id = ${organization_id} and lower(m.address) in (given.ascii, given.unicode)`
   return new Set(rows.map(({ address }) => address))
 }
