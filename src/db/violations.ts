@@ -8,9 +8,17 @@ const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOU
 
 /** Whether the same statement may succeed later. */
 export function isPassing(error: unknown): boolean {
+  return PASSING.test(codeOf(error))
+}
+
+/** Whether the statement failed because the server could not be reached, or stops or starts. */
+export function isAway(error: unknown): boolean {
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|57P0|08)/.test(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
   const cause = causeOf(error)
-  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
-  return typeof code === 'string' && PASSING.test(code)
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : ''
 }
 
 function causeOf(error: unknown): unknown {

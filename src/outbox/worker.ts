@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from '../db/client'
 import { newId } from '../db/columns'
+import { isAway } from '../db/violations'
 import { log, safeError } from '../log'
 import { claim, type DueLane, findDueLanes, type LaneRoom, LEASE_S, release, releaseClaim, renew } from './claim'
 import type { Handler, Job, Outcome } from './job'
@@ -29,6 +30,8 @@ const CLAIM_EVERY_MS = 5
 const LOOK_EVERY_MS = 20
 const LOOK_MOST_MS = 1000
 const LOOK_SHARE = 10
+/** After an attempt that could not begin or go on because the database was away. */
+const AWAY_DELAY_S = 2
 /** Leases of a job that may be lost without an outcome. */
 const LOST_MOST = 25
 /** After this long an attempt is given up for lost: its slot is free again and its lease runs out. */
@@ -222,6 +225,7 @@ export function createWorker(connection: Connection, kind: OutboxKind, handler: 
       log.error({ kind, outbox_id: job.id, claims: job.claims }, 'an outbox job seems to kill its workers')
       return { healthy: false, ...giveUp(job) }
     } catch (error) {
+      if (isAway(error)) return { type: 'retry', delay_s: AWAY_DELAY_S, counts: false }
       log.error({ kind, outbox_id: job.id, error: safeError(error) }, 'an outbox job failed by a fault of our own')
       return afterFault(job)
     }
