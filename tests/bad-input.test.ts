@@ -81,7 +81,7 @@ const OTHERS: unknown[] = [
 const DEEP = `${'['.repeat(5000)}${']'.repeat(5000)}`
 
 /** Each text is tried on every so many fields: there are a hundred, and they share their ways of reading text. */
-const TEXT_EVERY = 4
+const TEXT_EVERY = 8
 
 /**
  * Values for a field as they stand in the JSON, with their types there: those of its own type, a few of the others.
@@ -89,7 +89,7 @@ const TEXT_EVERY = 4
  */
 function valuesFor(schema: Schema, turn: number): { json: string; type: string }[] {
   const some = TEXTS.filter((_, index) => index % TEXT_EVERY === turn % TEXT_EVERY)
-  const texts = takes(schema, 'string') ? [...some, ...LONG_TEXTS] : TEXTS.slice(0, 8)
+  const texts = takes(schema, 'string') ? [...some, ...LONG_TEXTS] : TEXTS.slice(0, 4)
   const numbers = takes(schema, 'number') ? NUMBERS : NUMBERS.slice(0, 4)
   const written = [...texts, ...BAD_TEXTS, ...numbers, ...OTHERS].map((value) => JSON.stringify(value))
   return [...written, ...RAW_NUMBERS, DEEP].map((json) => ({ json, type: typeOfJson(json) }))
