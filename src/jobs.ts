@@ -4,6 +4,7 @@ import { removeStoredBytes, removeUnusedUploads } from './attachments/commands'
 import { deleteExpiredTokens } from './auth/commands'
 import { config } from './config'
 import type { Connection } from './db/client'
+import { analyzeNewTables } from './db/statistics'
 import { removeIdempotencyKeys } from './http/idempotency-keys'
 import { log, safeError } from './log'
 import { removeOldOriginals } from './mail/retention'
@@ -14,6 +15,7 @@ import { forgetSecrets, purgeDeliveries, sweepDeliveries } from './webhooks/upke
 type Job = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
 const JOBS: Job[] = [
+  { name: 'analyze new tables', pattern: '*/2 * * * * *', run: analyzeNewTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: sweepDeliveries },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
