@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { storage } from '../src/attachments/storage'
+import { connection } from '../src/db/client'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
-import { createMailbox, importMail } from './support/mail'
+import { createMailbox, drain, importMail, ledgerOf, startListener } from './support/mail'
+import { sendInSession, startSession } from './support/smtp'
 
 type Expectation = {
   subject?: string | null
@@ -28,7 +31,7 @@ const corpus = path.resolve(import.meta.dir, '../../shared/data/mail')
 const hasCorpus = existsSync(path.join(corpus, 'expect.jsonl'))
 if (!hasCorpus) console.log('The mail corpus is not here: its import is not tested.')
 
-type Desk = Organization & { mailbox_id: string }
+type Desk = Organization & { mailbox_id: string; address: string }
 
 let first: Desk
 
@@ -40,20 +43,76 @@ afterAll(stopApi)
 
 async function createDesk(): Promise<Desk> {
   const organization = await createOrganization()
-  return { ...organization, mailbox_id: (await createMailbox(organization.admin)).id }
+  const { id, address } = await createMailbox(organization.admin)
+  return { ...organization, mailbox_id: id, address }
+}
+
+type Example = { file: string; expect: Expectation }
+
+async function readExamples(): Promise<Example[]> {
+  const lines = (await Bun.file(path.join(corpus, 'expect.jsonl')).text()).trim().split('\n')
+  return lines.map((line) => JSON.parse(line))
+}
+
+/** The expectations were made with every line end as on the wire. */
+async function readRaw({ file }: Example): Promise<Buffer> {
+  const text = Buffer.from(await Bun.file(path.join(corpus, file)).arrayBuffer()).toString('latin1')
+  return Buffer.from(text.replace(/\r\n|\n/g, '\r\n'), 'latin1')
+}
+
+test.skipIf(!hasCorpus)(
+  'every message of the corpus is taken over SMTP, kept byte for byte, and filed as its source expects',
+  async () => {
+    const desk = await createDesk()
+    const listener = await startListener({ max_bytes: 30_000_000 })
+    const dialog = await startSession(listener.port)
+    const sent = new Map<string, { example: Example; raw: Buffer }>()
+    for (const example of await readExamples()) {
+      const raw = await readRaw(example)
+      const { response } = await sendInSession(dialog, { from: 'relay@customer.example', to: desk.address, raw })
+      sent.set(/^250 .*queued as (\S+)/.exec(response)?.[1] ?? response, { example, raw })
+    }
+    dialog.destroy()
+    await listener.close()
+    await drain()
+    const failures: string[] = []
+    const rows = await wholeLedger(desk)
+    for (const row of rows) {
+      const { example, raw } = sent.get(row.id)!
+      const problems = row.outcome === 'duplicate' ? [] : await compare({ desk, row }, example)
+      if (!(await originalOf(row.id)).subarray(0, raw.length).equals(raw)) problems.push('other bytes')
+      failures.push(...problems.map((problem) => `${example.file} ${problem}`))
+    }
+    expect(failures).toEqual([])
+    expect(rows).toHaveLength(sent.size)
+  },
+  120_000,
+)
+
+async function wholeLedger(desk: Desk): Promise<Row[]> {
+  const rows: Row[] = []
+  for (let page = 1; ; page++) {
+    const found = await ledgerOf(desk, `&page=${page}`)
+    if (found.length === 0) return rows
+    rows.push(...found)
+  }
+}
+
+async function originalOf(id: string): Promise<Buffer> {
+  const [row] = await connection().sql<{ storage_key: string }[]>`
+    select storage_key from inbound_messages where id = ${id}`
+  return Buffer.from(await new Response(await storage().open(row!.storage_key)).arrayBuffer())
 }
 
 test.skipIf(!hasCorpus)(
   'every message of the corpus is filed as its source expects',
   async () => {
-    const lines = (await Bun.file(path.join(corpus, 'expect.jsonl')).text()).trim().split('\n')
     const failures: string[] = []
-    const work = lines.map((line) => JSON.parse(line) as { file: string; expect: Expectation })
+    const work = await readExamples()
     const worker = async () => {
       for (let next = work.pop(); next; next = work.pop()) {
-        const { file, expect: expected } = next
-        const raw = new Uint8Array(await Bun.file(path.join(corpus, file)).arrayBuffer())
-        const problems = await compare(raw, expected, WARNINGS.includes(file))
+        const { file } = next
+        const problems = await compare(await importOnce(await readRaw(next)), next)
         failures.push(...problems.map((problem) => `${file} ${problem}`))
       }
     }
@@ -63,8 +122,13 @@ test.skipIf(!hasCorpus)(
   120_000,
 )
 
-async function compare(raw: Uint8Array, expected: Expectation, is_warning: boolean): Promise<string[]> {
-  const { desk, row } = await importOnce(crlf(raw))
+type Row = Awaited<ReturnType<typeof importMail>>
+
+async function compare(
+  { desk, row }: { desk: Desk; row: Row },
+  { file, expect: expected }: Example,
+): Promise<string[]> {
+  const is_warning = WARNINGS.includes(file)
   const problems: string[] = []
   const check = (field: string, actual: unknown, wanted: unknown) => {
     if (actual !== wanted) problems.push(`${field}: ${JSON.stringify(actual)} instead of ${JSON.stringify(wanted)}`)
@@ -99,16 +163,6 @@ async function importOnce(raw: Uint8Array) {
   if (row.outcome !== 'duplicate') return { desk: first, row }
   const desk = await createDesk()
   return { desk, row: await importMail(desk.admin, desk.mailbox_id, raw) }
-}
-
-/** The expectations were made with every line end as on the wire. */
-function crlf(raw: Uint8Array): Buffer {
-  return Buffer.from(
-    Buffer.from(raw)
-      .toString('latin1')
-      .replace(/\r\n|\n/g, '\r\n'),
-    'latin1',
-  )
 }
 
 function squeeze(text: string): string {
