@@ -42,7 +42,7 @@ export function queryValue<T>(
 }
 
 /** A whole number of a query, as large as a JSON number holds exactly. */
-export function queryInteger(min: number, options: FieldOptions = {}) {
+function queryInteger(min: number, options: FieldOptions = {}) {
   return queryValue(
     { type: 'integer', minimum: min },
     (value) => {

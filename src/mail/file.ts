@@ -112,7 +112,9 @@ async function addReply(
   await addMessage(inName, conversation, draft)
   await addAncestors(scope, ticket_id, arrival)
   await addPeople(inName, conversation, arrival, decision)
-  if (!draft.auto_reply && (await reopens(scope))) await reopen(inName, ticket_id)
+  const is_answer = !draft.auto_reply && conversation.status !== 'open'
+  // Every other status may become open again.
+  if (is_answer && (await reopens(scope))) await updateTicket(inName, ticket_id, { status: 'open' })
   return { ticket_id, message_id: draft.id }
 }
 
@@ -139,11 +141,6 @@ async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
   const [row] = await sql<{ reopen_on_reply: boolean }[]>`
     select reopen_on_reply from organizations where id = ${organization_id}`
   return row?.reopen_on_reply ?? true
-}
-
-/** Every other status may become open again; an open ticket stays as it is. */
-async function reopen(scope: Scope, ticket_id: string): Promise<void> {
-  await updateTicket(scope, ticket_id, { status: 'open' })
 }
 
 function draftOf(arrival: Arrival, contact: { name: string; email: string }) {

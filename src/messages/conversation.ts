@@ -2,11 +2,13 @@
 import { asciiAddress, unicodeAddress } from '../contacts/email'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
+import type { TicketStatus } from '../tickets/status'
 
 export type Conversation = {
   id: string
   code: string
   subject: string
+  status: TicketStatus
   mailbox_id: string | null
   contact_name: string | null
   contact_email: string | null
@@ -23,7 +25,7 @@ export async function lockConversation({ sql, organization_id }: Scope, ticket_i
       select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null
       for no key update`,
     sql<Conversation[]>`
-      select t.id, t.code, t.subject, t.mailbox_id, c.name as contact_name, c.email as contact_email
+      select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
       from tickets t
       left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
       where t.organization_id = ${organization_id} and t.id = ${ticket_id}`,

@@ -111,7 +111,7 @@ export async function getTicket(scope: Scope, id: string): Promise<TicketWithMes
 }
 
 /** The ticket as lists and events have it. @throws TICKET_NOT_FOUND */
-export async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
+async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
   const [row] = await sql<TicketRow[]>`
     select ${fields(sql)} from tickets t
     ${withNames(sql)}

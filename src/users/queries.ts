@@ -24,14 +24,6 @@ export async function getUser(scope: Scope, id: string): Promise<User> {
   return user
 }
 
-/** The members among `ids` who may be given tickets: active ones. */
-export async function isActiveMember({ sql, organization_id }: Scope, id: string): Promise<boolean> {
-  const found = await sql`
-    select from memberships
-    where organization_id = ${organization_id} and user_id = ${id} and active and removed_at is null`
-  return found.length > 0
-}
-
 function selectUsers({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
   return sql<User[]>`
     select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,
