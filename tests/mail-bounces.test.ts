@@ -1,37 +1,39 @@
 /** Reports about delivery: which message they are about, and what they change (decisions.md section 7). */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { config } from '../src/config'
 import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
 import { bounceAddress, newMessageId, replyAddress } from '../src/mail/message-id'
 import type { SmtpListener } from '../src/mail/server'
-import { closeTransports } from '../src/mail/transport'
-import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createOrganization, type Organization } from './support/api'
 import { createMessage, hearEvents, writtenEvents } from './support/factories'
-import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  rawMail,
+  readTicket,
+  startMail,
+  stopMail,
+} from './support/mail'
 import { type ReceivedMail, type SmtpSink, startSmtpSink } from './support/smtp'
 
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 let listener: SmtpListener
 let sink: SmtpSink
 let desk: Desk
 let elsewhere: Desk
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
+  listener = await startMail()
   sink = await startSmtpSink()
   desk = await createDesk('help@desk.example')
   elsewhere = await createDesk('help@elsewhere.example')
 })
 beforeEach(() => sink.answer())
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  closeTransports()
   sink[Symbol.dispose]()
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await stopMail(listener)
 })
 
 type Desk = Organization & { address: string; mailbox_id: string }

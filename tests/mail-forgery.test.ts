@@ -1,20 +1,18 @@
 /** Forged, stolen and guessed anchors: nobody gets into a conversation without a right to it (decisions.md section 7). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { config } from '../src/config'
 import { newId } from '../src/db/columns'
 import { bounceAddress, newMessageId, replyAddress } from '../src/mail/message-id'
 import type { SmtpListener } from '../src/mail/server'
 import { useSecrets } from '../src/secrets'
-import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createOrganization, type Organization } from './support/api'
 import { createMessage } from './support/factories'
-import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from './support/mail'
 import { startSession } from './support/smtp'
 
 const KEY = 'a secret key that only tests use'
 const MAILBOX = 'help@desk.example'
 const CONTACT = 'carla@customer.example'
 
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 let listener: SmtpListener
 let desk: Organization
 let elsewhere: Organization
@@ -26,9 +24,7 @@ let foreign: Known
 type Known = { ticket_id: string; message_id: string; code: string; theirs: string; ours: string; tagged: string }
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
+  listener = await startMail()
   desk = await createOrganization()
   elsewhere = await createOrganization()
   const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
@@ -37,9 +33,7 @@ beforeAll(async () => {
   foreign = await converse(elsewhere, await createMailbox(elsewhere.admin, { smtp }), stranger())
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await stopMail(listener)
 })
 
 async function converse(

@@ -4,19 +4,26 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
-import { config } from '../src/config'
 import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
 import type { SmtpListener } from '../src/mail/server'
-import { closeTransports } from '../src/mail/transport'
-import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createOrganization, type Organization } from './support/api'
 import { createDatabase } from './support/database'
 import { createMessage, hearEvents, writtenEvents } from './support/factories'
-import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  rawMail,
+  readTicket,
+  startMail,
+  stopMail,
+} from './support/mail'
 import { type Service, startService, until } from './support/service'
 import { type ReceivedMail, type SmtpSink, startSmtpSink } from './support/smtp'
 
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 const CONTACT = 'carla@customer.example'
 let listener: SmtpListener
 let sink: SmtpSink
@@ -24,9 +31,7 @@ let desk: Organization
 let mailbox: { id: string; address: string }
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
+  listener = await startMail()
   sink = await startSmtpSink()
 })
 beforeEach(async () => {
@@ -35,11 +40,8 @@ beforeEach(async () => {
   mailbox = await createMailbox(desk.admin, { address: `h.${newId().slice(-12)}@desk.example`, smtp })
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  closeTransports()
   sink[Symbol.dispose]()
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await stopMail(listener)
 })
 
 type Fields = Record<string, string | undefined>

@@ -2,36 +2,28 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import { simpleParser } from 'mailparser'
-import { config } from '../src/config'
 import { newId } from '../src/db/columns'
 import type { SmtpListener } from '../src/mail/server'
-import { closeTransports } from '../src/mail/transport'
-import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createOrganization, type Organization } from './support/api'
 import { createMessage, createTicket, formOf } from './support/factories'
-import { createMailbox, deliver, drain, ledgerOf, rawMail, startListener } from './support/mail'
+import { createMailbox, deliver, drain, ledgerOf, rawMail, startMail, stopMail } from './support/mail'
 import { type SmtpDialog, smtpDialog, startData } from './support/smtp'
 
 const MAILBOX = 'help@desk.example'
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 let listener: SmtpListener
 let desk: Organization
 let wire: Wire
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
+  listener = await startMail()
   wire = await startWire()
   desk = await createOrganization()
   const smtp = { host: '127.0.0.1', port: wire.port, security: 'none' }
   await createMailbox(desk.admin, { address: MAILBOX, smtp })
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  closeTransports()
   wire.close()
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await stopMail(listener)
 })
 
 /** A session that is in the middle of DATA. */

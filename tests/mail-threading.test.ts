@@ -1,31 +1,25 @@
 /** Which ticket a message belongs to, and what a reply does to it (decisions.md section 7, Threading and reopening). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { config } from '../src/config'
 import { newId } from '../src/db/columns'
 import { replyAddress } from '../src/mail/message-id'
 import type { SmtpListener } from '../src/mail/server'
-import { createOrganization, type Organization, startApi, stopApi } from './support/api'
+import { createOrganization, type Organization } from './support/api'
 import { activityOf, createCompany, createContact, createMessage, hearEvents, writtenEvents } from './support/factories'
-import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startListener } from './support/mail'
+import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from './support/mail'
 
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 let listener: SmtpListener
 let desk: Organization
 let mailbox: { id: string; address: string }
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
+  listener = await startMail()
   desk = await createOrganization()
   // A port that nobody listens on: answers get their Message-ID, and stay.
   const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
   mailbox = await createMailbox(desk.admin, { address: 'help@desk.example', smtp })
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await stopMail(listener)
 })
 
 type Fields = Record<string, string | undefined>

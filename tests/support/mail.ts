@@ -1,18 +1,16 @@
 /** The product's mail path for tests: its SMTP listener over the test database, and a drain that runs when told to. */
+import { config } from '../../src/config'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { HANDLERS } from '../../src/handlers'
 import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/accept'
-import { fileInbound } from '../../src/mail/receive'
-import { emailHandler } from '../../src/mail/send'
 import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
+import { closeTransports } from '../../src/mail/transport'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { announceOutcome } from '../../src/outbox/outcome'
-import { deliverWebhook } from '../../src/webhooks/deliver'
-import type { Client, Organization } from './api'
+import { type Client, type Organization, startApi, stopApi } from './api'
 import { type SmtpDialog, sendInSession, startSession } from './smtp'
-
-const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: fileInbound }
 
 /** The most that `startListener` takes. */
 export const MAX_BYTES = 1_000_000
@@ -29,6 +27,22 @@ export function startListener(changes: Partial<SmtpServerOptions> = {}): Promise
     log,
     ...changes,
   })
+}
+
+const INLINE_WAIT_MS = config.EMAIL_INLINE_WAIT_MS
+
+/** The API and the listener. Nothing waits for the first attempt of an email: tests send when they want. */
+export async function startMail(): Promise<SmtpListener> {
+  config.EMAIL_INLINE_WAIT_MS = 1
+  await startApi(10)
+  return startListener()
+}
+
+export async function stopMail(listener: SmtpListener): Promise<void> {
+  config.EMAIL_INLINE_WAIT_MS = INLINE_WAIT_MS
+  closeTransports()
+  await listener.close({ timeout_ms: 1000 })
+  await stopApi()
 }
 
 /** Files what arrived and sends what waits, until nothing is due. */
