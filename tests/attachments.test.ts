@@ -153,8 +153,7 @@ test('a client that goes away in the middle of an upload leaves nothing', async 
   )
   await until(async () => (await partialFiles()).length === 1)
   socket.destroy()
-  await until(async () => (await partialFiles()).length === 0)
-  expect(await countAttachments(id)).toBe(0)
+  await until(async () => (await partialFiles()).length === 0 && (await countAttachments(id)) === 0)
   await server.stop(true)
 })
 
@@ -465,7 +464,8 @@ async function countAttachments(organization_id: string): Promise<number> {
 }
 
 async function partialFiles(): Promise<string[]> {
-  const names = await readdir(path.join(config.DATA_DIR, 'attachments', 'attachments'))
+  // The folder is made with the first upload.
+  const names = await readdir(path.join(config.DATA_DIR, 'attachments', 'attachments')).catch(() => [])
   return names.filter((name) => name.endsWith('.partial'))
 }
 
