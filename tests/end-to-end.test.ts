@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { simpleParser } from 'mailparser'
 import { startEmbedded } from '../src/db/embedded'
+import { freePort } from './support/ports'
 import { type Relay, startRelay, whyNoRelay } from './support/postfix'
 import { type Receiver, startReceiver } from './support/receiver'
-import { freePort, type Service, startService, until } from './support/service'
+import { type Service, startService, until } from './support/service'
 import { buildMail, type SmtpSink, sendMail, startSmtpSink } from './support/smtp'
 
 const reason = whyNoRelay()

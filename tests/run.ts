@@ -5,10 +5,10 @@
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
-import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { runOnServer, TEMPLATE_URL, withDatabase } from './support/database'
+import { freePort } from './support/ports'
 
 /** What an operator's or developer's shell may hold and tests must not act on. */
 const FOREIGN_SETTINGS = [
@@ -120,14 +120,4 @@ function longTests(args: string[]): string[] {
 /** As the shell tells the end by a signal. */
 function exitCode(signal: NodeJS.Signals | null): number {
   return signal ? 128 + os.constants.signals[signal] : 1
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -5,7 +5,8 @@ import postgres from 'postgres'
 import { startEmbedded } from '../../src/db/embedded'
 import { migrateDatabase } from '../../src/db/migrate'
 import { runOnServer, withDatabase } from './database'
-import { freePort, until } from './service'
+import { freePort } from './ports'
+import { until } from './service'
 
 export type OwnPostgres = {
   /** Of a database with the product's schema. */

@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { freePort, until } from './service'
+import { freePort } from './ports'
+import { until } from './service'
 
 const POSTFIX = '/usr/sbin/postfix'
 const SERVICES = [

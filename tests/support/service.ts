@@ -1,7 +1,7 @@
 /** The whole service as a process of its own, as an operator runs it. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import path from 'node:path'
+import { freePort } from './ports'
 
 export const ADMIN = { email: 'admin@deskwire.example', password: 'correct horse battery staple' }
 
@@ -105,14 +105,4 @@ export async function until(
     if (await condition()) return
   }
   throw new Error(`${what}: not within ${timeout_ms} ms`)
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
