@@ -141,6 +141,7 @@ export function readConfig(env: Record<string, string | undefined>) {
     MAIL_ALLOWED_NETWORKS: networks('MAIL_ALLOWED_NETWORKS'),
     MAIL_CA_FILE: get('MAIL_CA_FILE'),
     DELETED_RETENTION_DAYS: integer('DELETED_RETENTION_DAYS', 30, 0, 36_500),
+    DELIVERY_HOLD_DAYS: integer('DELIVERY_HOLD_DAYS', 7, 1, 36_500),
     DELIVERY_RETENTION_DAYS: integer('DELIVERY_RETENTION_DAYS', 30, 1, 36_500),
     RAW_MAIL_RETENTION_DAYS: integer('RAW_MAIL_RETENTION_DAYS', 30, 1, 36_500),
     METRICS_PORT: get('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65535),

@@ -17,7 +17,7 @@ type Job = { name: string; pattern: string; run(connection: Connection): Promise
 const JOBS: Job[] = [
   { name: 'analyze new tables', pattern: '*/2 * * * * *', run: analyzeNewTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
-  { name: 'sweep deliveries', pattern: '15 * * * * *', run: sweepDeliveries },
+  { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
   { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },

@@ -1,5 +1,6 @@
 /** What receivers see, and what becomes of deliveries (interface: Events; decisions.md section 8). */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { config } from '../src/config'
 import { connection } from '../src/db/client'
 import { enqueueEvents } from '../src/outbox/enqueue'
 import { inTransaction } from '../src/scope'
@@ -218,7 +219,7 @@ test('an attempt that is under way when its webhook is switched off is the last 
   await emit(scope)
   await deliverDue()
   expect((await deliveriesOf(admin, webhook_id))[0]).toMatchObject({ status: 'retrying', attempts: 1 })
-  await sweepDeliveries(connection())
+  await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
   expect((await deliveriesOf(admin, webhook_id))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
   expect(await queueOf(scope, webhook_id)).toEqual([])
 })
@@ -322,13 +323,28 @@ test('deliveries wait 7 days for a failed webhook, then they are cancelled', asy
   const old_id = Bun.randomUUIDv7('hex', Date.now() - 8 * 86_400_000)
   await scope.sql`update outbox set id = ${old_id} where id = ${first!.id}`
   await scope.sql`update deliveries set id = ${old_id} where id = ${first!.id}`
-  await sweepDeliveries(connection())
+  await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
   const deliveries = await deliveriesOf(admin, webhook.id)
   expect(deliveries).toMatchObject([
     { id: old_id, status: 'cancelled' },
     { id: second!.id, status: 'pending' },
   ])
   expect((await queueOf(scope, webhook.id)).map((row) => row.id)).toEqual([second!.id])
+})
+
+test('how long deliveries wait for a failed webhook is a setting', async () => {
+  const { admin, scope } = await createOrganization()
+  const webhook = await createWebhook(admin)
+  await scope.sql`update webhooks set status = 'failed' where id = ${webhook.id}`
+  await emit(scope)
+  const [row] = await queueOf(scope, webhook.id)
+  const id = Bun.randomUUIDv7('hex', Date.now() - 8.5 * 86_400_000)
+  await scope.sql`update outbox set id = ${id} where id = ${row!.id}`
+  await scope.sql`update deliveries set id = ${id} where id = ${row!.id}`
+  await sweepDeliveries(connection(), 9)
+  expect((await deliveriesOf(admin, webhook.id))[0]).toMatchObject({ id, status: 'pending' })
+  await sweepDeliveries(connection(), 8)
+  expect((await deliveriesOf(admin, webhook.id))[0]).toMatchObject({ id, status: 'cancelled' })
 })
 
 test('what waits although its webhook is active is set free by the sweep', async () => {
@@ -339,7 +355,7 @@ test('what waits although its webhook is active is set free by the sweep', async
   await scope.sql`update outbox set run_at = 'infinity' where lane_id = ${webhook.id}`
   await deliverDue()
   expect(receiver.requests).toHaveLength(0)
-  await sweepDeliveries(connection())
+  await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
   await deliverDue()
   expect(receiver.requests).toHaveLength(1)
 })

@@ -4,8 +4,6 @@ import type { Connection, Sql } from '../db/client'
 import { log } from '../log'
 import { cancelQueued, releaseQueued } from './queue'
 
-/** How long deliveries wait for a failed webhook to be enabled again. */
-const WAIT_DAYS = 7
 /** Rows of one statement. */
 const BATCH = 1000
 /** Between statements, so that deleting much does not keep others from the disk. */
@@ -14,12 +12,12 @@ const PAUSE_MS = 50
 /**
  * To be called each minute, by any number of processes. Sets rows free that wait although their webhook is active (an
  * event that was being written while the webhook was enabled again), cancels those of webhooks that were switched off
- * or deleted during an attempt, and those that waited for a failed webhook too long.
+ * or deleted during an attempt, and those older than `hold_days` that wait for a failed webhook to be enabled again.
  */
-export async function sweepDeliveries({ sql }: Connection): Promise<void> {
+export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
   const released = await inBatches(() => releaseForgotten(sql))
   const cancelled = await inBatches(() => cancelOff(sql))
-  const expired = await inBatches(() => cancelExpired(sql))
+  const expired = await inBatches(() => cancelExpired(sql, hold_days))
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
 }
@@ -67,12 +65,12 @@ function cancelOff(sql: Sql): Promise<number> {
   )
 }
 
-function cancelExpired(sql: Sql): Promise<number> {
+function cancelExpired(sql: Sql, hold_days: number): Promise<number> {
   return cancelQueued(
     sql,
     sql`
       select organization_id, id from outbox
-      where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, WAIT_DAYS)} and lease_until <= now()
+      where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()
       limit ${BATCH} for update skip locked`,
   )
 }
