@@ -4,17 +4,21 @@ import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { until } from './support/service'
 import { dotStuffed, type SmtpDialog, sendMail, smtpDialog } from './support/smtp'
-import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from './support/smtp-listener'
+import {
+  begin,
+  certificate,
+  closeListeners,
+  expectService,
+  MESSAGE,
+  proxied,
+  readAll,
+  start,
+  startMessage,
+} from './support/smtp-listener'
 
 afterAll(closeListeners)
 
 const LOOPBACK = ipaddr.parseCIDR('127.0.0.0/8')
-
-/** Others are served as if nothing had happened. */
-async function expectService(port: number) {
-  const mail = { port, from: 'ann@example.test', to: 'help@example.com', raw: MESSAGE }
-  expect((await sendMail(mail)).code).toBe(250)
-}
 
 /** What comes until the server closes the connection. */
 async function readToEnd(dialog: SmtpDialog): Promise<string[]> {
@@ -26,18 +30,6 @@ async function readToEnd(dialog: SmtpDialog): Promise<string[]> {
       return replies
     }
   }
-}
-
-/** A connection that begins with this line, and its first reply; empty when there is none. */
-async function begin(port: number, header: string) {
-  const dialog = await smtpDialog(port)
-  dialog.write(header)
-  return { dialog, greeting: await dialog.read().catch(() => '') }
-}
-
-function proxied(port: number, address: string) {
-  const kind = address.includes(':') ? 'TCP6' : 'TCP4'
-  return begin(port, `PROXY ${kind} ${address} ${kind === 'TCP6' ? '2001:db8::1' : '198.51.100.1'} 40000 25\r\n`)
 }
 
 describe('many connections', () => {
@@ -75,75 +67,6 @@ describe('many connections', () => {
     const server = await start({ max_clients_per_address: 1 })
     const dialogs = await Promise.all([smtpDialog(server.port), smtpDialog(server.port), smtpDialog(server.port)])
     for (const dialog of dialogs) expect(await dialog.read()).toStartWith('220')
-  })
-})
-
-describe.concurrent('a PROXY header', () => {
-  test('of a trusted proxy names the client, also in pieces', async () => {
-    const server = await start({ proxies: [LOOPBACK] })
-    for (const step of [100, 1]) {
-      using dialog = await smtpDialog(server.port)
-      const header = 'PROXY TCP4 192.0.2.77 198.51.100.1 40000 25\r\n'
-      for (let at = 0; at < header.length; at += step) {
-        dialog.write(header.slice(at, at + step))
-        await new Promise(setImmediate)
-      }
-      expect(await dialog.read()).toStartWith('220')
-      for (const line of ['EHLO c', 'MAIL FROM:<ann@example.test>', 'RCPT TO:<help@example.com>', 'DATA']) {
-        await dialog.command(line)
-      }
-      dialog.write(dotStuffed(MESSAGE))
-      expect(await dialog.read()).toStartWith('250')
-    }
-    expect(server.stored.map(({ envelope }) => envelope.remote_address)).toEqual(['192.0.2.77', '192.0.2.77'])
-  })
-
-  test('without an address, as health checks of proxies send it, leaves the address of the proxy', async () => {
-    const server = await start({ proxies: [LOOPBACK] })
-    const { dialog, greeting } = await begin(server.port, 'PROXY UNKNOWN\r\n')
-    expect(greeting).toStartWith('220')
-    dialog.destroy()
-  })
-
-  test('of a stranger is never believed', async () => {
-    const server = await start({ proxies: [ipaddr.parseCIDR('10.0.0.0/8')] })
-    const early = await begin(server.port, 'PROXY TCP4 192.0.2.77 198.51.100.1 40000 25\r\n')
-    expect(early.greeting).toStartWith('421')
-    using late = await smtpDialog(server.port)
-    await late.read()
-    expect(await late.command('PROXY TCP4 192.0.2.77 198.51.100.1 40000 25')).toStartWith('500')
-    await late.command('EHLO client.test')
-    await late.command('MAIL FROM:<ann@example.test>')
-    await late.command('RCPT TO:<help@example.com>')
-    await late.command('DATA')
-    late.write(dotStuffed(MESSAGE))
-    await late.read()
-    expect(server.stored[0]?.envelope.remote_address).toBe('127.0.0.1')
-  })
-
-  test.each([
-    ['nonsense', 'HELLO\r\n'],
-    ['one with a name for an address', 'PROXY TCP4 evil.example 198.51.100.1 1 25\r\n'],
-    ['one without an end', 'PROXY '.repeat(500)],
-    ['version 2', Buffer.from('0d0a0d0a000d0a515549540a21110000', 'hex').toString('latin1')],
-  ])('that is %s ends the connection without a greeting', async (_, header) => {
-    const server = await start({ proxies: [LOOPBACK] })
-    const { dialog, greeting } = await begin(server.port, header)
-    expect(greeting).not.toStartWith('220')
-    await dialog.closed
-  })
-
-  test('that never comes ends the connection soon, and a proxy that only connects harms nobody', async () => {
-    const server = await start({ proxies: [LOOPBACK], proxy_header_ms: 100 })
-    const check = await smtpDialog(server.port)
-    check.destroy()
-    const silent = await smtpDialog(server.port)
-    await silent.closed
-    const slow = await smtpDialog(server.port)
-    const drip = setInterval(() => slow.write('P'), 10)
-    await slow.closed
-    clearInterval(drip)
-    expect((await proxied(server.port, '192.0.2.1')).greeting).toStartWith('220')
   })
 })
 

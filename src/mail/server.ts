@@ -27,10 +27,10 @@ export type SmtpServerOptions = {
   max_clients?: number
   /**
    * The same for each remote address, or network of 64 bits of IPv6, 50 unless told. Loopback is exempt: a relay on
-   * this host is one address.
+   * this host is one address. So are proxies where they name no client.
    */
   max_clients_per_address?: number
-  /** Networks whose connections begin with a PROXY header (version 1) that names the client. */
+  /** Networks whose connections begin with a PROXY header (version 1 or 2) that names the client. */
   proxies?: Network[]
   /** How long a session may last after its last message, which ends a sender of one byte a second; 600,000 unless told. */
   session_deadline_ms?: number
@@ -116,7 +116,8 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
 
     onConnect(session, callback) {
       const address = session.remoteAddress
-      if (!isLoopback(address) && clients.count(address) >= max_clients_per_address) {
+      const is_exempt = isLoopback(address) || server.isOfProxy(session)
+      if (!is_exempt && clients.count(address) >= max_clients_per_address) {
         log.warn({ remote_address: address }, 'too many smtp connections from one address')
         return callback(reply(421, '4.7.0 Too many connections from your address'))
       }
@@ -169,7 +170,7 @@ export async function startSmtpServer(options: SmtpServerOptions): Promise<SmtpL
       clients.remove(session.remoteAddress)
     },
   }
-  const server = new ProtocolServer(settings, { proxies, proxy_header_ms, max_commands })
+  const server = new ProtocolServer(settings, { proxies, proxy_header_ms, max_commands, log })
   // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
   server.on('error', (error) => log.debug({ error: safeError(error) }, 'smtp client failed'))
 

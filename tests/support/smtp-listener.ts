@@ -1,10 +1,11 @@
 /** An SMTP listener without a database behind it, for tests of the protocol. */
+import { expect } from 'bun:test'
 import type { Readable } from 'node:stream'
 import { log } from '../../src/log'
 import type { Envelope } from '../../src/mail/incoming'
 import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
 import { issueCertificate } from './certificates'
-import { type SmtpDialog, startData } from './smtp'
+import { type SmtpDialog, sendMail, smtpDialog, startData } from './smtp'
 
 export const MESSAGE = 'From: ann@example.test\r\nSubject: Hello\r\n\r\nThe printer is on fire.\r\n'
 export const certificate = await issueCertificate()
@@ -55,4 +56,23 @@ export async function readAll(raw: Readable): Promise<Buffer> {
 /** A session up to the point where a message to this listener is expected. */
 export function startMessage(port: number): Promise<SmtpDialog> {
   return startData(port, 'ann@example.test', 'help@example.com')
+}
+
+/** Others are served as if nothing had happened. */
+export async function expectService(port: number): Promise<void> {
+  const mail = { port, from: 'ann@example.test', to: 'help@example.com', raw: MESSAGE }
+  expect((await sendMail(mail)).code).toBe(250)
+}
+
+/** A connection that begins with these bytes, and its first reply; empty when there is none. */
+export async function begin(port: number, bytes: string | Uint8Array) {
+  const dialog = await smtpDialog(port)
+  dialog.write(bytes)
+  return { dialog, greeting: await dialog.read().catch(() => '') }
+}
+
+/** The same behind a PROXY header that names this client. */
+export function proxied(port: number, address: string) {
+  const [kind, own] = address.includes(':') ? ['TCP6', '2001:db8::1'] : ['TCP4', '198.51.100.1']
+  return begin(port, `PROXY ${kind} ${address} ${own} 40000 25\r\n`)
 }
