@@ -48,21 +48,27 @@ export const envelope = new Elysia({ name: 'envelope' })
     if (isBadEncoding(request.url)) throw new ApiError('BAD_REQUEST', { reason: 'The query is no valid UTF-8' })
   })
   .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
-    const state = stateOf(request)
-    const status = typeof set.status === 'number' ? set.status : 200
-    const duration_ms = performance.now() - state.started_ms
-    observeRequest(request.method, route, status, duration_ms)
-    const line = {
-      request_id: state.id,
-      method: request.method,
-      route,
-      status,
-      duration_ms: Math.round(duration_ms * 10) / 10,
-      user_id: state.caller?.id,
-      organization_id: state.organization_id,
-    }
-    log[status >= 500 ? 'error' : 'info'](line, 'request')
+    const { answered } = stateOf(request)
+    const note = () => noteRequest(request, route, typeof set.status === 'number' ? set.status : 200)
+    if (answered) void answered.then(note)
+    else note()
   })
+
+function noteRequest(request: Request, route: string, status: number): void {
+  const state = stateOf(request)
+  const duration_ms = performance.now() - state.started_ms
+  observeRequest(request.method, route, status, duration_ms)
+  const line = {
+    request_id: state.id,
+    method: request.method,
+    route,
+    status,
+    duration_ms: Math.round(duration_ms * 10) / 10,
+    user_id: state.caller?.id,
+    organization_id: state.organization_id,
+  }
+  log[status >= 500 ? 'error' : 'info'](line, 'request')
+}
 
 /** Finds out who calls; what is wrong with the token is told only to routes that need one. */
 async function identify(request: Request, state: RequestState): Promise<void> {

@@ -4,6 +4,7 @@ import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import type { Call, Handlers } from './handlers'
+import { LargeAnswer } from './large-answer'
 import { lockPath } from './path'
 
 /**
@@ -26,6 +27,11 @@ export function etags(handlers: Handlers) {
         }).then(withoutContent)
       })
       .mapResponse({ as: 'global' }, ({ request, route, params, responseValue, set }) => {
+        if (responseValue instanceof LargeAnswer) {
+          const [etag] = tagsOf(responseValue)
+          if (etag !== undefined) set.headers.etag = etag
+          return etag !== undefined && isKnown(request, etag) ? notModified(set) : responseValue.toResponse(request)
+        }
         const value = responseValue instanceof ElysiaCustomStatusResponse ? responseValue.response : responseValue
         const id = idOf(value)
         if (id === undefined || !isTagged(handlers, request.method, route, Object.values(params ?? {}).at(-1) === id)) {
@@ -36,10 +42,7 @@ export function etags(handlers: Handlers) {
         const text = JSON.stringify(value)
         const etag = etagOf(text)
         set.headers.etag = etag
-        if (request.method === 'GET' && names(request.headers.get('if-none-match'), etag)) {
-          set.status = 304
-          return new Response(null, { status: 304 })
-        }
+        if (isKnown(request, etag)) return notModified(set)
         set.headers['content-type'] = 'application/json'
         // Elysia sends a string as it is; only its type for this hook does not know.
         return text as unknown as Response
@@ -59,7 +62,7 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
   const header = request.headers.get('if-match')
   if (header === null || !isConditional(request.method, route) || header.trim() === '*') return
   const read = handlers.find('GET', route)
-  const current = read ? tagsOf((await read(call)) as { data: object }) : []
+  const current = read ? tagsOf((await read(call)) as { data: object } | LargeAnswer) : []
   // If-Match compares strongly: a weak tag never holds.
   if (!listed(header).some((tag) => current.includes(tag))) throw new ApiError('PRECONDITION_FAILED')
 }
@@ -68,7 +71,9 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
  * The tags that hold: that of the GET, and where a GET shows more than other answers do (a ticket's messages and time)
  * also that of what they show.
  */
-function tagsOf({ data }: { data: object }): string[] {
+function tagsOf(shown: { data: object } | LargeAnswer): string[] {
+  if (shown instanceof LargeAnswer) return shown.versions.map((version) => etagOf(JSON.stringify(version)))
+  const { data } = shown
   const { messages, time_entries, ...own } = data as Record<string, unknown>
   return [etagOf(JSON.stringify({ data })), etagOf(JSON.stringify({ data: own }))]
 }
@@ -100,6 +105,16 @@ const SIGNATURES =
 function etagOf(text: string): string {
   const lasting = text.includes('signature=') ? text.replace(SIGNATURES, '$1') : text
   return `"${createHash('sha256').update(lasting).digest('base64url').slice(0, 27)}"`
+}
+
+/** Whether a GET comes from one who has what is tagged so. */
+function isKnown({ method, headers }: Request, etag: string): boolean {
+  return method === 'GET' && names(headers.get('if-none-match'), etag)
+}
+
+function notModified(set: { status?: number | string }): Response {
+  set.status = 304
+  return new Response(null, { status: 304 })
 }
 
 /** If-None-Match compares weakly. */

@@ -13,6 +13,8 @@ export type RequestState = {
   token_error?: ApiError
   /** Why the body cannot be used; told only after the checks that come before it. */
   body_error?: ApiError
+  /** Ends with the answer, when that is made while it is read. */
+  answered?: Promise<void>
   user_id?: string
   organization_id?: string
 }

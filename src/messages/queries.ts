@@ -5,56 +5,174 @@ import { ApiError } from '../errors'
 import type { PageMeta } from '../model'
 import { pageOf } from '../query'
 import type { Scope } from '../scope'
+import type { InSteps, Steps } from '../steps'
+import { turns } from '../turns'
 import { viewHtml } from './html-view'
 import type { Message, MessageFilter } from './model'
 
-type MessagePage = { data: Message[]; meta?: PageMeta }
+/** What is read and answered at once ends with the message that reaches this: one alone may be larger. */
+const STEP_BYTES = 1_000_000
+const STEP_MESSAGES = 100
+/** How many steps after the first are read and made at a time in this process. */
+const takeTurn = turns(2)
 
-/** The messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. @throws TICKET_NOT_FOUND */
-export async function listMessages(scope: Scope, ticket_id: string, filter: MessageFilter): Promise<MessagePage> {
+export type MessagePage = { data: Message[]; meta?: PageMeta }
+
+/**
+ * The messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. In steps when they are too
+ * large to be held at once. @throws TICKET_NOT_FOUND
+ */
+export async function listMessages(
+  scope: Scope,
+  ticket_id: string,
+  filter: MessageFilter,
+): Promise<InSteps<MessagePage>> {
   const { sql } = scope
   const shown = () => (filter.include_internal === false ? sql`and not m.is_internal` : sql``)
+  const list: List = { ticket_id, shown, most: Number.POSITIVE_INFINITY }
   if (filter.page === undefined && filter.per_page === undefined) {
-    const [data] = await Promise.all([selectMessages(scope, ticket_id, shown()), requireTicket(scope, ticket_id)])
-    return { data }
+    const [first] = await Promise.all([readStep(scope, list), requireTicket(scope, ticket_id)])
+    return { data: listFrom(scope, list, first) }
   }
   const { page, per_page, offset } = pageOf(filter)
-  const [data, total] = await Promise.all([
-    selectMessages(scope, ticket_id, shown(), sql`limit ${per_page} offset ${offset}`),
-    countMessages(scope, ticket_id, shown()),
+  const paged: List = { ...list, most: per_page, offset }
+  const [first, total] = await Promise.all([
+    readStep(scope, paged),
+    countMessages(scope, list),
     requireTicket(scope, ticket_id),
   ])
-  return { data, meta: { total, page, per_page } }
+  return { data: listFrom(scope, paged, first), meta: { total, page, per_page } }
 }
 
 /** @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
 export async function getMessage(scope: Scope, ticket_id: string, id: string): Promise<Message> {
-  const { sql } = scope
-  const [messages] = await Promise.all([
-    selectMessages(scope, ticket_id, sql`and m.id = ${id}`),
+  const { sql, organization_id } = scope
+  const [[row]] = await Promise.all([
+    sql<MessageRow[]>`
+      select ${messageFields(sql)} from messages m
+      where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.id = ${id}`,
     requireTicket(scope, ticket_id),
   ])
-  if (!messages[0]) throw new ApiError('MESSAGE_NOT_FOUND')
-  return messages[0]
+  if (!row) throw new ApiError('MESSAGE_NOT_FOUND')
+  return presentMessage(organization_id, row)
+}
+
+type Fragment = PendingQuery<Row[]>
+
+/** Some messages of a ticket in their order. */
+type List = {
+  ticket_id: string
+  /** A condition on `messages m`. */
+  shown: () => Fragment
+  most: number
+  offset?: number
+}
+
+/** The first messages of a list, and whether they are all. */
+type Step = { messages: Message[]; is_last: boolean }
+
+/** The whole list when it was read in one step. */
+function listFrom(scope: Scope, list: List, first: Step): Message[] | Steps<Message> {
+  return first.is_last ? first.messages : stepsFrom(scope, list, first)
+}
+
+/** Each step is a statement of its own: between them a reader holds no connection, and what is removed is left out. */
+async function* stepsFrom(scope: Scope, { offset, ...list }: List, first: Step): AsyncGenerator<Message[]> {
+  const { sql } = scope
+  yield first.messages
+  let { most } = list
+  for (let step = first; !step.is_last; ) {
+    const after = step.messages.at(-1)!.id
+    most -= step.messages.length
+    const leave = await takeTurn()
+    try {
+      step = await readStep(scope, { ...list, most, shown: () => sql`${list.shown()} and m.id > ${after}` })
+    } finally {
+      leave()
+    }
+    yield step.messages
+  }
+}
+
+async function readStep(scope: Scope, list: List): Promise<Step> {
+  const { sql, organization_id } = scope
+  const limit = Math.min(list.most, STEP_MESSAGES)
+  const rows = await sql<StepRow[]>`
+    select * from (${stepOf(
+      sql,
+      sql`
+      m.organization_id = ${organization_id} and m.ticket_id = ${list.ticket_id} ${list.shown()}`,
+      limit,
+      list.offset,
+    )}
+    ) m
+    where ${isInStep(sql)}
+    order by m.id`
+  return toStep(organization_id, rows, list.most)
+}
+
+/** A row of `stepOf`. */
+export type StepRow = MessageRow & { next_id: string | null }
+
+/** The messages of `stepOf`, of which the list has `most`. */
+export function toStep(organization_id: string, rows: StepRow[], most = Number.POSITIVE_INFINITY): Step {
+  const is_cut = (rows.at(-1)?.next_id ?? null) !== null
+  const is_full = rows.length === STEP_MESSAGES && most > rows.length
+  return { messages: rows.map((row) => presentMessage(organization_id, row)), is_last: !is_cut && !is_full }
+}
+
+/**
+ * Messages that `where` leaves of `messages m`, at most `limit`, with what decides whether they belong into one step:
+ * `before`, the bytes of those before. The database knows lengths without reading the texts.
+ */
+export function stepOf(sql: Sql, where: Fragment, limit = STEP_MESSAGES, offset = 0) {
+  return sql`
+    select f.*, lead(f.id) over before as next_id, sum(
+      octet_length(f.body) + octet_length(f.body_html) + coalesce(octet_length(f.reply_text), 0) +
+      octet_length(f.attachments::text) + octet_length(f.email_recipients::text) + octet_length(f.cc::text)
+    ) over before as before
+    from (
+      select ${messageFields(sql)} from messages m where ${where} order by m.id limit ${limit} offset ${offset}
+    ) f
+    window before as (order by f.id rows between unbounded preceding and 1 preceding)`
+}
+
+/** Whether a message of `stepOf`, named `m`, belongs into the step. */
+export function isInStep(sql: Sql) {
+  return sql`(m.before is null or m.before < ${STEP_BYTES})`
+}
+
+/**
+ * All messages of a ticket after their first step, and a version: another one when any of them changes. Texts never do,
+ * so that they are not read for it. What comes in meanwhile is not shown, because the version does not know it.
+ */
+export async function versionedMessages(scope: Scope, ticket_id: string, first: Step) {
+  const { sql, organization_id } = scope
+  const [row] = await sql<{ version: string | null; last_id: string | null }[]>`
+    select encode(sha256(string_agg(sha256(convert_to(f::text, 'UTF8')), '' order by f.id)), 'hex') as version,
+      max(f.id::text) as last_id
+    from (
+      select ${detailFields(sql)}, octet_length(m.body), octet_length(m.body_html), octet_length(m.reply_text)
+      from messages m where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
+    ) f`
+  const { version, last_id } = row!
+  const shown = () => sql`and m.id <= ${last_id}`
+  return { version, messages: stepsFrom(scope, { ticket_id, shown, most: Number.POSITIVE_INFINITY }, first) }
 }
 
 /** A row of `messageFields`. */
 export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
-type Fragment = PendingQuery<Row[]>
-
-async function selectMessages(scope: Scope, ticket_id: string, condition: Fragment, range?: Fragment) {
-  const { sql, organization_id } = scope
-  const rows = await sql<MessageRow[]>`
-    select ${messageFields(sql)} from messages m
-    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${condition}
-    order by m.id ${range ?? sql``}`
-  return rows.map((row) => presentMessage(organization_id, row))
-}
 
 /** The columns of a message; needs `messages m`. They are the response, but for the signatures in addresses. */
 export function messageFields(sql: Sql) {
   return sql`
-    m.id, m.body, m.body_html, m.reply_text, m.is_internal, m.direction,
+    m.body, m.body_html, m.reply_text, ${detailFields(sql)}`
+}
+
+/** All but the texts. */
+function detailFields(sql: Sql) {
+  return sql`
+    m.id, m.is_internal, m.direction,
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
     (
       select coalesce(json_agg(json_build_object(
@@ -98,11 +216,11 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
   }
 }
 
-async function countMessages(scope: Scope, ticket_id: string, condition: Fragment): Promise<number> {
+async function countMessages(scope: Scope, { ticket_id, shown }: List): Promise<number> {
   const { sql, organization_id } = scope
   const [count] = await sql<{ total: number }[]>`
     select count(*) as total from messages m
-    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${condition}`
+    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`
   return count!.total
 }
 

@@ -1,19 +1,24 @@
 import Elysia from 'elysia'
 import { inOrganization } from '../http/authenticate'
 import { data } from '../http/envelope'
+import { inSteps } from '../http/large-answer'
 import { listOrPage, NoContent, one, path } from '../model'
 import { createMessage, deleteMessage } from './commands'
 import { Message, MessageFilter, NewMessage } from './model'
-import { getMessage, listMessages } from './queries'
+import { getMessage, listMessages, type MessagePage } from './queries'
 
 export const messageRoutes = new Elysia({ tags: ['Messages'] })
   .use(inOrganization)
 
-  .get('/tickets/:ticket_id/messages', ({ scope, params, query }) => listMessages(scope, params.ticket_id, query), {
-    params: path('ticket_id'),
-    query: MessageFilter,
-    response: listOrPage(Message),
-  })
+  .get(
+    '/tickets/:ticket_id/messages',
+    async ({ scope, params, query }) => inSteps<MessagePage>(await listMessages(scope, params.ticket_id, query)),
+    {
+      params: path('ticket_id'),
+      query: MessageFilter,
+      response: listOrPage(Message),
+    },
+  )
 
   .post(
     '/tickets/:ticket_id/messages',

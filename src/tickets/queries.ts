@@ -1,10 +1,11 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
+import { isInStep, type StepRow, stepOf, toStep, versionedMessages } from '../messages/queries'
 import type { PageMeta } from '../model'
 import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
+import { type InSteps, inOneStep } from '../steps'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import { countOf, isCounted } from './counts'
 import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'
@@ -75,17 +76,21 @@ function totalOf(scope: Scope, query: TicketQuery) {
 }
 
 type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
-  (MessageRow | { [field in keyof MessageRow]: null }) & {
+  (StepRow | { [field in keyof StepRow]: null }) & {
     ticket_id: string
     ticket_created_at: string
     has_time: boolean
   }
 
+/** `version`, of a ticket whose lists come in steps, is another one whenever they change. */
+type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
+
 /**
  * The single ticket, with its messages and time entries. Ticket and messages come in one statement, because each one
- * costs more than a small ticket. @throws TICKET_NOT_FOUND
+ * costs more than a small ticket; no more of a large one is read with it than an answer takes in one step.
+ * @throws TICKET_NOT_FOUND
  */
-export async function getTicket(scope: Scope, id: string): Promise<TicketWithMessages> {
+export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> {
   const { sql, organization_id } = scope
   const rows = await sql<RowWithMessage[]>`
     with ticket as materialized (
@@ -98,15 +103,23 @@ export async function getTicket(scope: Scope, id: string): Promise<TicketWithMes
     )
     select t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name, t.contact_email,
       t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels, t.created_at as ticket_created_at,
-      t.updated_at, t.has_time, ${messageFields(sql)}
-    from ticket t left join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id
+      t.updated_at, t.has_time, m.*
+    from ticket t left join lateral (${stepOf(sql, sql`m.organization_id = ${organization_id} and m.ticket_id = t.id`)}) m
+      on ${isInStep(sql)}
     order by m.id`
   const [row] = rows
   if (!row) throw new ApiError('TICKET_NOT_FOUND')
+  const ticket = present({ ...row, id: row.ticket_id, created_at: row.ticket_created_at })
+  const step = toStep(
+    organization_id,
+    rows.filter((row) => row.id !== null),
+  )
+  const time_entries = row.has_time ? await timeEntriesOfTicket(scope, id) : []
+  if (step.is_last) return { ticket: { ...ticket, messages: step.messages, time_entries } }
+  const { version, messages } = await versionedMessages(scope, id, step)
   return {
-    ...present({ ...row, id: row.ticket_id, created_at: row.ticket_created_at }),
-    messages: rows.flatMap((row) => (row.id === null ? [] : presentMessage(organization_id, row))),
-    time_entries: row.has_time ? await timeEntriesOfTicket(scope, id) : [],
+    ticket: { ...ticket, messages, time_entries: inOneStep(() => timeEntriesOfTicket(scope, id)) },
+    version: { messages: version, time_entries },
   }
 }
 

@@ -1,7 +1,9 @@
 import Elysia from 'elysia'
 import { inOrganization } from '../http/authenticate'
 import { data } from '../http/envelope'
+import { inSteps } from '../http/large-answer'
 import { NoContent, one, page, path } from '../model'
+import type { Scope } from '../scope'
 import { createTicket, deleteTicket, updateTicket } from './commands'
 import {
   Activity,
@@ -29,7 +31,7 @@ export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
     response: { 201: one(Ticket) },
   })
 
-  .get('/tickets/:ticket_id', ({ scope, params }) => data(getTicket(scope, params.ticket_id)), {
+  .get('/tickets/:ticket_id', ({ scope, params }) => ticketAnswer(scope, params.ticket_id), {
     params: path('ticket_id'),
     response: one(TicketWithMessages),
   })
@@ -78,3 +80,10 @@ export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
     query: ActivityPage,
     response: page(Activity),
   })
+
+async function ticketAnswer(scope: Scope, id: string): Promise<{ data: TicketWithMessages }> {
+  const { ticket, version } = await getTicket(scope, id)
+  const { messages, time_entries, ...own } = ticket
+  // Writes answer without the lists, and their tag holds as well.
+  return inSteps<{ data: TicketWithMessages }>({ data: ticket }, [{ data: own, version }, { data: own }])
+}

@@ -4,61 +4,33 @@
  */
 import type { Sql } from '../db/client'
 import { inTransaction, type Scope } from '../scope'
+import { streamOf } from '../stream'
+import { turns } from '../turns'
 import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
 
 /** How many run at a time in this process; the next one waits. */
-const MAX_RUNNING = 3
-/** How long the reader may read nothing. */
-const STALL_MS = 60_000
+const takeTurn = turns(3)
 /** More make garbage faster than it is collected: 500 grow the process by 131 MiB over a million rows, 50 by 60 MiB. */
 const ROWS_AT_ONCE = 50
 
 /**
  * Rows between two days, in the order of the list. What fails before the first row is thrown; a later failure breaks
- * the stream, so that no one takes a part for the whole.
+ * the stream.
  */
 export async function exportTimeEntries(
   scope: Scope,
   period: Period,
-  stall_ms = STALL_MS,
+  stall_ms?: number,
 ): Promise<ReadableStream<Uint8Array>> {
   const cursor = await openCursor(scope, period)
-  const encoder = new TextEncoder()
-  let stalled: Timer | undefined
-  const end = () => {
-    clearTimeout(stalled)
-    return cursor.end()
-  }
-  const watch = () => {
-    stalled = setTimeout(() => void end(), stall_ms)
-    stalled.unref()
-  }
-  watch()
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => controller.enqueue(encoder.encode(CSV_HEADER)),
-      async pull(controller) {
-        clearTimeout(stalled)
-        try {
-          const rows = await cursor.next()
-          if (rows.length > 0) {
-            controller.enqueue(encoder.encode(csvRows(rows)))
-            watch()
-          } else {
-            await end()
-            controller.close()
-          }
-        } catch (error) {
-          await end()
-          throw error
-        }
-      },
-      cancel: end,
-    },
-    { highWaterMark: 0 },
-  )
+  return streamOf(linesOf(cursor), { end: () => cursor.end(), stall_ms })
+}
+
+async function* linesOf(cursor: Cursor): AsyncGenerator<string> {
+  yield CSV_HEADER
+  for (let rows = await cursor.next(); rows.length > 0; rows = await cursor.next()) yield csvRows(rows)
 }
 
 /** `time-entries_<from>_<to>.csv` */
@@ -91,7 +63,7 @@ async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
   let pending: Promise<unknown> = Promise.resolve()
   return {
     async next() {
-      if (over) throw new Error('The export has ended: its connection was lost, or nobody read on')
+      if (over) throw new Error('The export has ended: its connection was lost')
       const fetched = sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
       pending = fetched
       return [...(await fetched)]
@@ -116,18 +88,4 @@ async function declareCursor(scope: Scope, period: Period): Promise<void> {
     join users u on u.id = e.user_id
     where ${matches(scope, period)}
     order by e.date desc, e.id desc`
-}
-
-let running = 0
-const waiting: (() => void)[] = []
-
-/** Answers with what gives the turn back. */
-async function takeTurn(): Promise<() => void> {
-  if (running >= MAX_RUNNING) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running++
-  return () => {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
 }

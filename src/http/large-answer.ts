@@ -1,0 +1,35 @@
+/** Answers that are too large to be held at once: what handlers return instead of the object itself. */
+import { hasSteps, type InSteps, jsonInSteps } from '../steps'
+import { streamOf } from '../stream'
+import { stateOf } from './request'
+
+/** Nothing is read before the answer goes out: for a HEAD, a 304 or a comparison of tags it never is. */
+export class LargeAnswer extends Response {
+  /** @param versions what its tags are made of, that of the whole first; none where the answer has no tag */
+  constructor(
+    private readonly value: unknown,
+    readonly versions: unknown[],
+  ) {
+    super(null)
+  }
+
+  /** What goes out. The request's log line waits for its end. */
+  toResponse(request: Request): Response {
+    const headers = { 'content-type': 'application/json' }
+    // For HEAD all of it would be read, to tell its length.
+    if (request.method === 'HEAD') return new Response(null, { headers })
+    const ended = Promise.withResolvers<void>()
+    stateOf(request).answered = ended.promise
+    const stream = streamOf(jsonInSteps(this.value), { end: async () => ended.resolve() })
+    return new Response(stream, { headers })
+  }
+}
+
+/**
+ * What a handler returns for a value that may have lists in steps; without any it is the value itself.
+ * @param versions as in `LargeAnswer`
+ */
+export function inSteps<T>(value: InSteps<T>, versions: unknown[] = []): T {
+  // Elysia takes a response for any value; only its type for handlers does not, where the other is a promise.
+  return (hasSteps(value) ? new LargeAnswer(value, versions) : value) as T
+}
