@@ -3,12 +3,12 @@
  * its original, and the next message is filed as if nothing had happened.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { copyFileSync, mkdtempSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UnparsableMail } from '../src/mail/parse'
-import { closeParser, createParser, parseInWorker } from '../src/mail/parser'
+import { closeParser, createParser, ParserBusy, type ParserOptions, parseInWorker } from '../src/mail/parser'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMailbox, importMail } from './support/mail'
 
@@ -19,6 +19,8 @@ const FROM = 'From: Ann <ann@example.com>'
 const TIMEOUT_MS = 20_000
 /** Of the whole process, which may keep 200 MB from message to message. */
 const MAX_MEMORY_BYTES = 500e6
+
+const BROKEN = new URL('./support/broken-parser.ts', import.meta.url)
 
 /** Lines to the bytes of a message; characters up to U+00FF are bytes. */
 function mail(...lines: string[]): Buffer {
@@ -166,7 +168,7 @@ describe('the parser', () => {
     ['grow', { max_memory_bytes: 500e6 }, 'too much memory'],
     ['die', {}, 'ended'],
   ])('that would %s is ended, and another reads the next message', async (what, limits, reason) => {
-    const parser = createParser(new URL('./support/broken-parser.ts', import.meta.url))
+    const parser = createParser(BROKEN)
     const [first, second] = await Promise.allSettled([
       parser.parse(Buffer.from(what), limits),
       parser.parse(Buffer.from('next')),
@@ -179,13 +181,31 @@ describe('the parser', () => {
     await parser.close()
   })
 
+  test('reads other mail while some take long, and of those one at a time', async () => {
+    const parser = createParser(BROKEN)
+    const gate = path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'gate')
+    const wait = Buffer.from(`wait ${gate}`)
+    const isNext = async () => expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
+    const refused = (options: ParserOptions) => expect(parser.parse(wait, options)).rejects.toBeInstanceOf(ParserBusy)
+
+    const slow = [parser.parse(wait, { quick_ms: 100 }), parser.parse(wait, { quick_ms: 100 })]
+    await isNext()
+    await refused({ quick_ms: 100 })
+    await refused({ is_slow: true })
+    slow.push(parser.parse(wait, { is_slow: true, is_patient: true }))
+    await isNext()
+    writeFileSync(gate, '')
+    expect(await Promise.all(slow)).toMatchObject(Array(3).fill({ text: wait.toString() }))
+    await parser.close()
+  })
+
   test('that does not start says nothing about the message, and is started again for the next one', async () => {
     const script = pathToFileURL(path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'parser.ts'))
     const parser = createParser(script)
     const error = await parser.parse(Buffer.from('first')).catch((error) => error)
     expect(error.message).toContain('before it was ready')
     expect(error).not.toBeInstanceOf(UnparsableMail)
-    copyFileSync(new URL('./support/broken-parser.ts', import.meta.url), script)
+    copyFileSync(BROKEN, script)
     expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
     await parser.close()
   })

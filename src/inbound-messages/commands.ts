@@ -24,7 +24,10 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
-  const inbound = inboundOf({ raw, recipient: mailbox.address, envelope_sender: null }, await parse(raw))
+  const inbound = inboundOf(
+    { raw, recipient: mailbox.address, envelope_sender: null },
+    await parse(raw, { is_patient: true }),
+  )
   if (options.dry_run) {
     const decision = await decide(scope, inbound)
     const { headers, sender } = inbound

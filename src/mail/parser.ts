@@ -1,46 +1,99 @@
 /**
- * Parses mail in a process of its own, one message at a time, so that no message can stop the service or another
- * message. Not in a thread: Bun cannot end one that is within a regular expression, nor limit its memory.
+ * Parses mail in processes of their own, one message at a time in each, so that no message can stop the service or
+ * another message. Not in threads: Bun cannot end one that is within a regular expression, nor limit its memory.
+ *
+ * Every message begins in the quick lane. What takes too much there is ended and begins again in the slow lane, which
+ * has one place and no hurry: other mail waits two seconds for such a message, never for its end.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
 import { type ParsedMail, UnparsableMail } from './parse'
-import type { ParseAnswer, ParseRequest } from './parse-worker'
+import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './parse-process'
 
-/** For a message, and for the start of the process. */
-const TIMEOUT_MS = 30_000
-/** Far above the some 300 MB that a message of 25 MiB takes, with what Bun itself does. */
-const MAX_MEMORY_BYTES = 1e9
-const WATCH_MS = 100
+/** What every message takes that does not set out to take long. */
+const QUICK_MS = 2000
+/** In work or waiting in the slow lane. */
+const SLOW_MOST = 2
 /** A process that keeps more after a message is replaced: a new one takes 20 ms to start. */
 const MAX_IDLE_BYTES = 200e6
-const PAGE_BYTES = 4096
 
-export type ParserLimits = { timeout_ms?: number; max_memory_bytes?: number }
+export type ParserOptions = {
+  /** Of a processor, in the quick lane. */
+  quick_ms?: number
+  /** In the slow lane. */
+  timeout_ms?: number
+  /** In either. */
+  max_memory_bytes?: number
+  /** It was seen to take long before. */
+  is_slow?: boolean
+  /** Waits for its turn in the slow lane, however many do. */
+  is_patient?: boolean
+}
+
+/** The slow lane is full. It says nothing about the message. */
+export class ParserBusy extends Error {
+  override readonly name = 'ParserBusy'
+}
 
 export type Parser = {
   /**
-   * Parses a message. Messages wait for their turn; the time limit counts from its start.
-   * @throws UnparsableMail when the parser refuses it, runs out of time or memory, or dies; another error when none
-   *   could be started, which says nothing about the message
+   * Parses a message. Messages wait for their turn; limits count from its start.
+   * @throws UnparsableMail when the parser refuses it, or it runs out of time or memory, or the process dies, in both
+   *   lanes; ParserBusy when it should be tried again later with `is_slow`; another error when no process could be
+   *   started, which says nothing about the message either
    */
-  parse(raw: Uint8Array, limits?: ParserLimits): Promise<ParsedMail>
-  /** Ends the process once the message in work is done. */
+  parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
+  /** Ends the processes once the messages in work are done. */
   close(): Promise<void>
 }
 
-/** @param script what runs in the process; it starts with the first message, and again after its end */
+/** @param script what runs in the processes; they start with the first message, and again after their end */
 export function createParser(script = new URL('./parse-worker.ts', import.meta.url)): Parser {
+  const quick = createLane(script)
+  const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
+  let slow_count = 0
+
+  async function parseSlowly(raw: Uint8Array, limits: ParseLimits, is_patient: boolean): Promise<ParsedMail> {
+    if (slow_count >= SLOW_MOST && !is_patient) throw new ParserBusy('Other messages take long to parse')
+    slow_count += 1
+    try {
+      return await slow.parse(raw, limits)
+    } catch (error) {
+      throw error instanceof Ended ? new UnparsableMail(error.message, { cause: error.cause }) : error
+    } finally {
+      slow_count -= 1
+      if (slow_count === 0) await slow.close()
+    }
+  }
+
+  return {
+    async parse(raw, { is_slow = false, is_patient = false, quick_ms = QUICK_MS, ...limits } = {}) {
+      if (!is_slow) {
+        try {
+          return await quick.parse(raw, { ...limits, processor_ms: quick_ms })
+        } catch (error) {
+          if (!(error instanceof Ended)) throw error
+        }
+      }
+      return parseSlowly(raw, limits, is_patient)
+    },
+    async close() {
+      await Promise.all([quick.close(), slow.close()])
+    },
+  }
+}
+
+/** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
+function createLane(script: URL, priority = 0) {
   let worker: ChildProcess | undefined
   let turn: Promise<unknown> = Promise.resolve()
   const running = async () => {
-    if (!worker || hasEnded(worker)) worker = await startWorker(script)
+    if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
     return worker
   }
   return {
-    parse(raw, limits = {}) {
+    /** @throws Ended */
+    parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
       const result = turn.then(async () => parseIn(await running(), raw, limits))
       turn = result
         .catch(() => {})
@@ -49,10 +102,12 @@ export function createParser(script = new URL('./parse-worker.ts', import.meta.u
         })
       return result
     },
-    async close() {
+    /** After the messages that wait. */
+    async close(): Promise<void> {
+      turn = turn.then(async () => {
+        if (worker) await end(worker)
+      })
       await turn
-      if (worker) await end(worker)
-      worker = undefined
     },
   }
 }
@@ -60,85 +115,10 @@ export function createParser(script = new URL('./parse-worker.ts', import.meta.u
 const parser = createParser()
 
 /** Parses with the parser of this process. */
-export function parseInWorker(raw: Uint8Array, limits?: ParserLimits): Promise<ParsedMail> {
-  return parser.parse(raw, limits)
+export function parseInWorker(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail> {
+  return parser.parse(raw, options)
 }
 
 export function closeParser(): Promise<void> {
   return parser.close()
-}
-
-let lastId = 0
-
-function parseIn(
-  worker: ChildProcess,
-  raw: Uint8Array,
-  { timeout_ms = TIMEOUT_MS, max_memory_bytes = MAX_MEMORY_BYTES }: ParserLimits,
-): Promise<ParsedMail> {
-  const request: ParseRequest = { id: ++lastId, raw }
-  return new Promise<ParsedMail>((resolve, reject) => {
-    const settle = (finish: () => void) => {
-      clearTimeout(timer)
-      clearInterval(watch)
-      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
-      finish()
-    }
-    const fail = (message: string, cause?: unknown) =>
-      settle(() => end(worker).finally(() => reject(new UnparsableMail(message, { cause }))))
-    const onMessage = (message: unknown) => {
-      const answer = message as ParseAnswer
-      if (answer.id !== request.id) return
-      if ('mail' in answer) settle(() => resolve(answer.mail))
-      else settle(() => reject(new UnparsableMail(answer.error)))
-    }
-    const onError = (error: Error) => fail('The parser failed', error)
-    const onExit = () => fail('The parser ended')
-    const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
-    const watch = setInterval(() => {
-      if (memoryOf(worker) > max_memory_bytes) fail('The message took too much memory to parse')
-    }, WATCH_MS)
-    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
-    worker.send(request)
-  })
-}
-
-/** Resolves once the process has said that it is ready, so that whatever ends it later is the message's doing. */
-async function startWorker(script: URL): Promise<ChildProcess> {
-  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: [] })
-  // An idle parser does not keep this process alive, and ends with it.
-  worker.unref()
-  const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
-  worker.once('message', () => resolve())
-  worker.once('error', reject)
-  worker.once('exit', () => reject(new Error('The parser ended before it was ready')))
-  const timer = setTimeout(() => reject(new Error('The parser does not get ready')), TIMEOUT_MS)
-  try {
-    await ready
-    return worker
-  } catch (error) {
-    worker.kill('SIGKILL')
-    throw error
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null
-}
-
-async function end(worker: ChildProcess): Promise<void> {
-  if (hasEnded(worker)) return
-  const ended = once(worker, 'exit')
-  worker.kill('SIGKILL')
-  await ended
-}
-
-/** What the process holds; 0 where the system does not tell. */
-function memoryOf({ pid }: ChildProcess): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES
-  } catch {
-    return 0
-  }
 }

@@ -1,16 +1,21 @@
 /** The outbox handler of kind inbound: reads an accepted message, parses it in a worker, files it. */
+import { LRUCache } from 'lru-cache'
 import { storeAttachment } from '../attachments/commands'
 import { storage } from '../attachments/storage'
 import type { Connection } from '../db/client'
 import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import type { Handler, Job, Outcome, Settlement } from '../outbox/job'
+import { KINDS } from '../outbox/kinds'
 import { type Scope, SYSTEM } from '../scope'
 import { decide } from './decide'
 import { type Arrival, fileMessage, type StoredPart } from './file'
 import { type Arrived, type Inbound, inboundOf } from './inbound'
 import { type ParsedAttachment, type ParsedMail, UnparsableMail } from './parse'
-import { parseInWorker } from './parser'
+import { ParserBusy, type ParserOptions, parseInWorker } from './parser'
+
+/** Messages that were put off because they take long to parse: a process that starts anew learns it again. */
+const slow_ones = new LRUCache<string, true>({ max: 10_000 })
 
 /**
  * Files one accepted message. Everything that fails for a passing reason rejects, and the outbox tries again for ever:
@@ -20,7 +25,16 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
   const pending = await readPending(scope, job.id)
   if (!pending) return { type: 'done' }
-  const arrival = await arrivalOf(scope, job.id, pending, await parse(pending.raw))
+  let mail: ParsedMail | null
+  try {
+    mail = await parse(pending.raw, { is_slow: slow_ones.has(job.id) })
+  } catch (error) {
+    if (!(error instanceof ParserBusy)) throw error
+    // Out of the way of other mail, of which this says nothing.
+    slow_ones.set(job.id, true)
+    return { ...KINDS.inbound.afterFault(job), healthy: true }
+  }
+  const arrival = await arrivalOf(scope, job.id, pending, mail)
   // In the transaction that ends the lease: of two workers one files it, and one commit does all of it.
   return {
     type: 'done',
@@ -64,10 +78,10 @@ export async function orDiscard(scope: Scope, parts: StoredPart[], file: () => P
   }
 }
 
-/** What the parser makes of a message; null when it cannot read it. */
-export async function parse(raw: Uint8Array): Promise<ParsedMail | null> {
+/** What the parser makes of a message; null when it cannot read it. @throws ParserBusy unless `is_patient` */
+export async function parse(raw: Uint8Array, options: ParserOptions): Promise<ParsedMail | null> {
   try {
-    return await parseInWorker(raw)
+    return await parseInWorker(raw, options)
   } catch (error) {
     // Without a parser nothing is known of the message: it is tried again.
     if (!(error instanceof UnparsableMail)) throw error

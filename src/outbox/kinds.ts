@@ -16,10 +16,10 @@ const INBOUND_DELAYS_S = [5, 30, 120, 600]
 export const KINDS: Record<OutboxKind, KindRules> = {
   webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, afterFault: uncounted },
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
-  // Filing holds a connection of the pool for a transaction each.
+  // Filing holds a connection of the pool for a transaction each. Two that take long to parse leave others room.
   inbound: {
     slots: 4,
-    suspect_slots: 2,
+    suspect_slots: 4,
     lane_slots: 4,
     afterFault: ({ attempts }) => ({ type: 'retry', delay_s: INBOUND_DELAYS_S[attempts] ?? 600, counts: true }),
   },
