@@ -205,7 +205,11 @@ function noise(): string {
 /** A file system of 200 MB; undefined where mounting is not ours to do. */
 function mountSmallDisk(where: string) {
   fs.mkdirSync(where, { mode: 0o711 })
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=711', 'tmpfs', where]).status !== 0) return undefined
+  const mount = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=200m,mode=711', 'tmpfs', where], { encoding: 'utf8' })
+  if (mount.status !== 0) {
+    console.warn(`a full disk is only acted: ${(mount.stderr || String(mount.error)).trim()}`)
+    return undefined
+  }
   return {
     /** Leaves not a byte. @returns what makes room again */
     fill() {

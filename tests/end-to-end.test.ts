@@ -45,7 +45,7 @@ beforeAll(async () => {
     RETRY_SCHEDULE_SECONDS: '0,1,1,1,1',
   })
   relay = await startRelay(service.smtp_port)
-}, 60_000)
+})
 
 afterAll(async () => {
   if (reason) return
@@ -157,7 +157,7 @@ test.skipIf(reason !== undefined)(
     database = await startDatabase()
     await until('the service is ready again', async () => (await fetch(`${service.url}/readyz`)).status === 200)
     relay.flush()
-    await until('the message has left the relay', () => relay.queued() === 0, 60_000)
+    await until('the message has left the relay', () => relay.queued() === 0)
     await until('it is a ticket', async () => {
       const { body } = await service.call('GET', '/tickets?search=anybody')
       return body.meta?.total === 1

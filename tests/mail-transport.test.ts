@@ -5,6 +5,7 @@ import path from 'node:path'
 import { SendError } from '../src/mail/send-error'
 import { closeTransports, sendMail, testMailbox } from '../src/mail/transport'
 import { issueCertificate, issueExpiredCertificate } from './support/certificates'
+import { freePort } from './support/ports'
 import { allowed, bytes, compose, send, smtpOf, TO } from './support/replies'
 import { startSmtpSink } from './support/smtp'
 
@@ -216,7 +217,7 @@ describe('connections', () => {
   })
 
   test('a server that is not there, or not found, is worth another try', async () => {
-    const port = closedPort()
+    const port = await freePort()
     const refused = await failure(sendMail({ ...smtpOf({ port }) }, compose(), { allowed }))
     expect(refused).toMatchObject({ code: null, permanent: false, blame: 'server' })
     expect(refused.message).toMatch(/ECONNREFUSED|connect/i)
@@ -250,7 +251,7 @@ describe('the test of a mailbox', () => {
   })
 
   test('fails where no server is', async () => {
-    const result = await testMailbox(smtpOf({ port: closedPort() }), { allowed })
+    const result = await testMailbox(smtpOf({ port: await freePort() }), { allowed })
     expect(result).toMatchObject({ ok: false, error: expect.stringMatching(/ECONNREFUSED|connect/i) })
   })
 
@@ -267,14 +268,6 @@ describe('the test of a mailbox', () => {
     expect(Bun.inspect(failed)).not.toContain(pass)
   })
 })
-
-/** A port where nothing listens. */
-function closedPort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  const { port } = listener
-  listener.stop(true)
-  return port
-}
 
 /** A server that takes connections and says nothing. */
 async function startSilent() {

@@ -314,7 +314,7 @@ test('stopping lets what is in flight end and gives the rest back as if it had n
     }),
   })
   await until('both have begun', () => begun === 2)
-  const stopped = drain.stop(300)
+  const stopped = drain.stop(2000)
   await enqueue('email', 1)
   end.resolve()
   await stopped

@@ -23,6 +23,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
+/** Of a test and a hook: a machine that is slow, or busy, is not what they look for. */
+const TIMEOUT_MS = 120_000
+
 const LONG = '--long'
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 
@@ -84,7 +87,7 @@ async function dropTemplate(server_url: string) {
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
   const asked = args.includes(LONG) ? longTests(args.filter((arg) => arg !== LONG)) : args
   const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=2']
-  const tests = spawn(process.execPath, ['test', '--no-orphans', '--timeout=30000', ...parallel, ...asked], {
+  const tests = spawn(process.execPath, ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, ...parallel, ...asked], {
     env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
     stdio: ['inherit', 'inherit', 'pipe'],
   })
@@ -111,7 +114,8 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
 
 /** Bun finds by itself only what is called *.test.ts. */
 function longTests(args: string[]): string[] {
-  const [options, names] = [args.filter((arg) => arg.startsWith('-')), args.filter((arg) => !arg.startsWith('-'))]
+  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
+  const [options, names] = [args.filter(isOption), args.filter((arg, place) => !isOption(arg, place))]
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
   const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
   return [...wanted.map((file) => path.join(LONG_DIR, file)), ...options]

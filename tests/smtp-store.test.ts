@@ -141,7 +141,7 @@ describe('a stop in the middle of messages', () => {
     ends.write(text.subarray(0, 100_000))
     stays.write(text.subarray(0, 100_000))
     await until('both are being written', () => storedFiles().length === before + 2)
-    const closed = listener.close({ timeout_ms: 500 })
+    const closed = listener.close({ timeout_ms: 3000 })
     ends.write(text.subarray(100_000))
     expect(await ends.read()).toStartWith('250')
     await closed

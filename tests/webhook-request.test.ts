@@ -6,6 +6,7 @@ import ipaddr from 'ipaddr.js'
 import type { Lookup } from '../src/webhooks/destination'
 import { postWebhook, type WebhookRequest } from '../src/webhooks/request'
 import { issueCertificate, issueExpiredCertificate } from './support/certificates'
+import { freePort } from './support/ports'
 import { startRawReceiver } from './support/raw-receiver'
 import { LOOPBACK, startReceiver } from './support/receiver'
 
@@ -138,15 +139,17 @@ describe('the address', () => {
   })
 
   test('is not the next one once a connection stood', async () => {
-    using broken = await startRawReceiver((socket) => socket.end('no HTTP\r\n\r\n'), { address: '127.0.0.2' })
-    using next = await startRawReceiver(() => {}, { port: broken.port })
+    const port = await freePort()
+    const hangUp = (socket: Socket) => void socket.end('no HTTP\r\n\r\n')
+    using broken = await startRawReceiver(hangUp, { address: '127.0.0.2', port })
+    using next = await startRawReceiver(() => {}, { port })
     const answer = await post({ url: broken.url, lookup: resolvesTo('127.0.0.2', '127.0.0.1') })
     expect(answer).toMatchObject({ ok: false, blame: 'receiver', response_code: null })
     expect(next.sockets).toHaveLength(0)
   })
 
   test('where nobody listens is a failure of the receiver', async () => {
-    const { url } = await startAndStop()
+    const { url } = await nowhere()
     expect(await post({ url })).toMatchObject({ error: 'connect', blame: 'receiver', response_code: null })
   })
 
@@ -249,12 +252,12 @@ describe('a fault of our own does not count against the receiver', () => {
   })
 
   test('when file descriptors are used up', async () => {
-    const { url } = await startAndStop()
+    const { url } = await nowhere()
     expect(await inProcess('descriptors', url, {}, 'ulimit -n 100; ')).toMatchObject({ error: 'connect', blame: 'own' })
   })
 
   test('unless another address of the receiver refuses', async () => {
-    const { url } = await startAndStop()
+    const { url } = await nowhere()
     const allowed = [...LOOPBACK, ipaddr.parseCIDR('255.255.255.255/32')]
     const answer = await post({ url, allowed, lookup: resolvesTo('255.255.255.255', '127.0.0.1') })
     expect(answer).toMatchObject({ error: 'connect', blame: 'receiver' })
@@ -266,10 +269,9 @@ test('three hundred hanging receivers do not delay a good one', async () => {
   expect(answer).toEqual({ error: null, hanging: 300 })
 })
 
-/** A receiver that is gone: its port refuses connections. */
-async function startAndStop() {
-  using receiver = await startReceiver()
-  return { url: receiver.url }
+/** A receiver that is not there: its port refuses connections. */
+async function nowhere() {
+  return { url: `https://localhost:${await freePort()}/hook` }
 }
 
 /** Runs a scenario of `support/webhook-process.ts`. */

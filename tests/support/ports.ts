@@ -1,4 +1,5 @@
-/** Ports for what a test starts, stops and starts again. */
+/** Ports for what a test starts, stops and starts again, and ports where nobody is. */
+import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 
@@ -7,19 +8,21 @@ const FEWEST = 1000
 /** From here on systems give ports to outgoing connections, unless they say otherwise. */
 const EPHEMERAL = 32_768
 
-const given = new Set<number>()
+const kept: Socket[] = []
 
 /**
  * A port of 127.0.0.1 that nobody listens on. It is none of those that the system gives to outgoing connections: while
- * a service is away, one of these would take its port.
+ * a service is away, one of these would take its port. Other processes that ask for a port do not get it either, as
+ * long as this one runs.
  */
 export async function freePort(): Promise<number> {
   const end = firstEphemeral()
   for (;;) {
     const port = LOWEST + Math.floor(Math.random() * (end - LOWEST))
-    if (given.has(port) || !(await isFree(port))) continue
-    given.add(port)
-    return port
+    const socket = await keep(port)
+    if (!socket) continue
+    kept.push(socket)
+    if (await isFree(port)) return port
   }
 }
 
@@ -34,6 +37,14 @@ function readRange(): string {
   } catch {
     return String(EPHEMERAL)
   }
+}
+
+/** The UDP port of the same number stands for the TCP port, which it leaves free. Undefined when another has it. */
+function keep(port: number): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = createSocket('udp4').once('error', () => resolve(undefined))
+    socket.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(socket.unref()))
+  })
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -216,7 +216,7 @@ export type SmtpSink = Disposable & {
   connections: () => number
   /** Replaces the answers; without an argument all is accepted again. */
   answer: (answer?: SinkAnswer) => void
-  /** Resolves when `count` messages are there; rejects after 10 s. */
+  /** Resolves when `count` messages are there; rejects after a minute. */
   waitFor: (count: number) => Promise<ReceivedMail[]>
   /** PEM of the authority to trust, with `tls`. */
   ca: string
@@ -321,7 +321,7 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
   function waitFor(count: number): Promise<ReceivedMail[]> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedMail[]>()
     const check = () => messages.length >= count && resolve(messages.slice(0, count))
-    const timer = setTimeout(() => reject(new Error(`${messages.length} of ${count} messages arrived`)), 10_000)
+    const timer = setTimeout(() => reject(new Error(`${messages.length} of ${count} messages arrived`)), 60_000)
     waiting.add(check)
     check()
     return promise.finally(() => {
