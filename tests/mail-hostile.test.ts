@@ -8,17 +8,25 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { UnparsableMail } from '../src/mail/parse'
-import { closeParser, createParser, ParserBusy, type ParserOptions, parseInWorker } from '../src/mail/parser'
+import {
+  closeParser,
+  createLane,
+  createParser,
+  ParserBusy,
+  type ParserOptions,
+  parseInWorker,
+} from '../src/mail/parser'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMailbox, importMail } from './support/mail'
 
 afterAll(closeParser)
 
 const FROM = 'From: Ann <ann@example.com>'
-/** Far above what any of these takes, so that a slow machine does not fail, and far below what a loop would take. */
-const TIMEOUT_MS = 20_000
-/** Of the whole process, which may keep 200 MB from message to message. */
-const MAX_MEMORY_BYTES = 500e6
+/**
+ * Far above what any of these takes, so that a slow machine does not fail, and far below what a loop would take. The
+ * memory is that of the whole process, which may keep 200 MB from message to message.
+ */
+const LIMITS = { timeout_ms: 20_000, processor_ms: 4000, max_memory_bytes: 500e6 }
 
 const BROKEN = new URL('./support/broken-parser.ts', import.meta.url)
 
@@ -69,6 +77,7 @@ const REFUSED: [string, () => Buffer][] = [
   ['2,000 levels', () => mail(FROM, ...nested(2000), '', 'x')],
   ['50,000 levels', () => mail(FROM, ...nested(50_000), '', 'x')],
   ['10,000 parts', () => parts(10_000, '', 'x')],
+  ['3 MB of fields in 300 parts', () => parts(300, ...Array<string>(1200).fill('X-A: b'), '', 'x')],
   ['5 MB in one field', () => mail(FROM, `Subject: ${'x'.repeat(5e6)}`, '', 'x')],
   ['a field folded 300,000 times', () => mail(FROM, 'Subject: a', ...Array<string>(300_000).fill(' x'), '', 'x')],
 ]
@@ -96,6 +105,13 @@ function parameters(count: number): string {
   return Array.from({ length: count }, (_, index) => `; name*${index}=b`).join('')
 }
 
+/** A report with one part that machines read. */
+function report(type: string, content_type: string, body: string): Buffer {
+  const part = ['--b', `Content-Type: ${content_type}`, '', body]
+  const header = ['From: MAILER-DAEMON@x.org', `Content-Type: multipart/report; report-type=${type}; boundary=b`]
+  return mail(...header, '', '--b', '', 'Hello', ...part, '--b--')
+}
+
 const CONTENTS: [string, () => Buffer][] = [
   ['990 text parts', () => parts(990, '', 'x'.repeat(20_000))],
   ['990 HTML parts', () => parts(990, 'Content-Type: text/html', '', '<div>'.repeat(1000))],
@@ -103,6 +119,15 @@ const CONTENTS: [string, () => Buffer][] = [
   ['a million pieces of base64', () => encoded('base64', 'QUI='.repeat(1e6))],
   ['3 million escaped bytes', () => encoded('quoted-printable', '=41'.repeat(3e6))],
   ['2 million soft line breaks', () => encoded('quoted-printable', 'x=\r\n'.repeat(2e6))],
+  ['900 attached messages', () => parts(900, 'Content-Type: message/rfc822', '', 'X-A: b\r\n'.repeat(3000))],
+  [
+    'a report about 100,000 recipients',
+    () => report('delivery-status', 'message/delivery-status', 'Final-Recipient: rfc822; a@b.de\r\n\r\n'.repeat(1e5)),
+  ],
+  [
+    'a report with a million fields',
+    () => report('delivery-status', 'message/delivery-status', 'Final-Recipient: rfc822; a@b.de\r\n'.repeat(7e5)),
+  ],
   ['150,000 uuencoded lines', () => encoded('x-uuencode', `M${'!'.repeat(60)}\r\n`.repeat(150_000))],
   ['2 million lines that look like boundaries', () => mail(FROM, ...nested(90), '', 'Hello', '--\r\n'.repeat(2e6))],
   ['25 MB of CR', () => text('\r'.repeat(25e6))],
@@ -117,6 +142,7 @@ const TEXTS: [string, () => Buffer][] = [
   ['140,000 addresses', () => text('a@b.de '.repeat(140_000))],
   ['a gap of a million spaces', () => text(`a${' '.repeat(1e6)}b`)],
   ['announcements of quotes', () => text(`On 1${' a'.repeat(100)}\r\n`.repeat(4500))],
+  ['60,000 announced quotes', () => text('On 1234 wrote:\r\n>\r\n'.repeat(60_000))],
   [
     '330,000 quoted lines',
     () => text('> x \r\n'.repeat(160_000), 'Content-Type: text/plain; format=flowed; delsp=yes'),
@@ -147,15 +173,16 @@ const PAGES: [string, () => Buffer][] = [
 ]
 
 describe('the parser', () => {
+  const lane = createLane()
+  afterAll(lane.close)
+
   test.each(REFUSED)('refuses %s', async (_, raw) => {
-    expect(await parseInWorker(raw(), { timeout_ms: TIMEOUT_MS }).catch((error) => error)).toBeInstanceOf(
-      UnparsableMail,
-    )
+    expect(await lane.parse(raw(), LIMITS).catch((error) => error)).toBeInstanceOf(UnparsableMail)
   })
 
   test.each([...FIELDS, ...CONTENTS, ...TEXTS, ...PAGES])('reads %s', async (_, make) => {
     const raw = make()
-    const parsed = await parseInWorker(raw, { timeout_ms: TIMEOUT_MS, max_memory_bytes: MAX_MEMORY_BYTES })
+    const parsed = await lane.parse(raw, LIMITS)
     const { text, body_html, subject } = parsed
     const isKept = parsed.attachments.some(({ content }) => content.length > raw.length / 3)
     expect(text.includes('Hello') || isKept).toBe(true)

@@ -37,6 +37,10 @@ type Author = 'daemon' | 'postmaster' | 'robot' | 'other'
 type Original = { message_ids: string[]; subject: string | null; isReturned: boolean; notice: string }
 
 const MAX_RECIPIENTS = 100
+/** Of the part that machines read: thousands of recipients are no report. */
+const MAX_STATUS_BYTES = 200_000
+/** A report returns one message, in one or two forms. */
+const MAX_RETURNED = 10
 const MAX_DIAGNOSTIC = 1000
 /** Reports say what happened at the start; the rest is the returned message. */
 const MAX_TEXT = 200_000
@@ -115,7 +119,7 @@ function describe(report: Report, recipients: BounceRecipient[]): Bounce {
 /** The groups of fields of a delivery status (RFC 3464 section 2): the first is about the message, the others about recipients. */
 function readRecipients(status: Part): BounceRecipient[] {
   return status.content
-    .toString('latin1')
+    .toString('latin1', 0, MAX_STATUS_BYTES)
     .split(/\r?\n[ \t]*\r?\n/)
     .slice(0, MAX_RECIPIENTS * 2)
     .map((group) => splitHeader(Buffer.from(group, 'latin1')))
@@ -212,6 +216,7 @@ function guessRecipients(report: Report): BounceRecipient[] {
 function readOriginal(root: Part, text: string): Original {
   const returned = ['message/rfc822', 'text/rfc822-headers', 'message/global', 'message/global-headers']
     .flatMap((type) => findParts(root, type))
+    .slice(0, MAX_RETURNED)
     .map(
       (part) =>
         part.content

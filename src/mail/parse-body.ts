@@ -1,6 +1,7 @@
 /** Which parts of a message are its body, which are attachments, and the body as text and as HTML. */
 import sanitizeHtml from 'sanitize-html'
-import { htmlToText } from '../messages/body'
+import { htmlToText, sanitizeEmailHtml, textToHtml } from '../messages/body'
+import { safeHtmlToText } from '../messages/html-text'
 import { decodeBytes } from './parse-charset'
 import { contentId, fileName, hasName } from './parse-file-name'
 import { joinFlowed } from './parse-flowed'
@@ -34,19 +35,33 @@ const SHOWN_TYPES = [
 
 const NOTHING: Body = { text: null, html: null }
 
-/**
- * The body of a message: `text` made from the HTML where there is none, `html` null for plain mail, and the text that
- * the reply is looked for in. `cut` are parts that are too long to be shown whole.
- */
-export function readBody(root: Part): { text: string; html: string | null; unsigned: string; cut: Set<Part> } {
+/** The body of a message. */
+type ReadBody = {
+  /** Made from the HTML where there is none. */
+  text: string
+  /** Safe; made from the text where there is none. */
+  body_html: string
+  /** As it came; null for plain mail. */
+  html: string | null
+  /** Where the reply is looked for. */
+  unsigned: string
+  /** Parts that are too long to be shown whole. */
+  cut: Set<Part>
+}
+
+/** Reads the body. HTML is sanitized once, which takes longer than all else. */
+export function readBody(root: Part): ReadBody {
   const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, cut: new Set() }
   const body = renderPart(root, budget)
-  const text = asText(body) ?? ''
-  const isMarked = body.text === null && body.html !== null && SIGNATURE.test(body.html)
+  const html = body.html?.trim() ? body.html : null
+  const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html)
+  const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
+  const isMarked = body.text === null && html !== null && SIGNATURE.test(html)
   return {
     text,
-    html: body.html,
-    unsigned: (isMarked && htmlToText(withoutSignature(body.html ?? ''))) || text,
+    body_html,
+    html,
+    unsigned: (isMarked && htmlToText(withoutSignature(html))) || text,
     cut: budget.cut,
   }
 }

@@ -5,6 +5,10 @@ import type { Part } from './parse-parts'
 import { decodeWords } from './parse-words'
 
 const MAX_LENGTH = 255
+/** Of an attached message. */
+const MAX_HEADER_BYTES = 65_536
+/** Encoded; far more than a name can hold. */
+const MAX_SUBJECT_LENGTH = 4000
 
 /** True when the sender gave the part a name. */
 export function hasName(part: Part): boolean {
@@ -52,12 +56,12 @@ function givenName(part: Part): string {
 }
 
 function attachedSubject(part: Part): string {
-  const header =
-    part.content
-      .subarray(0, 65_536)
-      .toString('latin1')
-      .split(/\r?\n\r?\n/)[0] ?? ''
-  return headerText(splitHeader(Buffer.from(header, 'latin1')), 'subject')?.replace(/[/\\]/g, ' ') ?? ''
+  const start = part.content.toString('latin1', 0, MAX_HEADER_BYTES)
+  const end = start.search(/\r?\n\r?\n/)
+  const header = end < 0 ? start : start.slice(0, end)
+  // Not the whole header: a thousand messages may be attached.
+  const field = /^subject[ \t]*:.*(?:\r?\n[ \t].*)*/im.exec(header)?.[0].slice(0, MAX_SUBJECT_LENGTH) ?? ''
+  return headerText(splitHeader(Buffer.from(field, 'latin1')), 'subject')?.replace(/[/\\]/g, ' ') ?? ''
 }
 
 function defaultExtension(content_type: string): string {

@@ -43,6 +43,7 @@ type Cursor = {
   boundaries: string[]
   levels: Map<string, number>
   parts: number
+  header_bytes: number
 }
 
 /** A delimiter line: which open multipart it belongs to, and whether it closes it. `level` -1 is the end of the message. */
@@ -55,12 +56,14 @@ const FIELD = /^[!-9;-~]+[ \t]*:/
 const MAX_PARTS = 1000
 const MAX_DEPTH = 100
 const MAX_HEADER_BYTES = 1024 * 1024
+/** A thousand parts with two kilobytes each. */
+const MAX_HEADERS_BYTES = 2 * MAX_HEADER_BYTES
 /** RFC 2046 allows 70 characters; longer ones are seen. */
 const MAX_DELIMITER_LENGTH = 300
 
 /**
  * Takes a message apart and undoes the transfer encodings. Attached messages stay whole.
- * @throws UnparsableMail beyond 1,000 parts, 100 levels or 1 MB of header in a part
+ * @throws UnparsableMail beyond 1,000 parts, 100 levels, 1 MB of header in a part or 2 MB in all
  */
 export function splitParts(raw: Uint8Array): Part {
   const cursor: Cursor = {
@@ -69,6 +72,7 @@ export function splitParts(raw: Uint8Array): Part {
     boundaries: [],
     levels: new Map(),
     parts: 0,
+    header_bytes: 0,
   }
   return readPart(cursor).part
 }
@@ -82,7 +86,10 @@ export function findParts(part: Part, content_type: string): Part[] {
 function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
   cursor.parts += 1
   if (cursor.parts > MAX_PARTS) throw new UnparsableMail(`The message has more than ${MAX_PARTS} parts`)
+  const { position } = cursor
   const fields = readHeader(cursor)
+  cursor.header_bytes += cursor.position - position
+  if (cursor.header_bytes > MAX_HEADERS_BYTES) throw new UnparsableMail('The message has more than 2 MB of headers')
   const type = headerParams(fields, 'content-type')
   const disposition = headerParams(fields, 'content-disposition')
   const part: Part = {

@@ -9,6 +9,8 @@ const BEGIN = /^begin [0-7]{3,4} (\S.*)$/
 const LF = 0x0a
 const MAX_LINE_BYTES = 45
 const MAX_FILES = 100
+/** Lines that look like the beginning of a block, most of them in texts about it. */
+const MAX_BEGINNINGS = 1000
 const MAX_BEGIN_LINE = 300
 
 /** Decodes what stands between the `begin` line and `end`; either may be missing. */
@@ -30,7 +32,7 @@ export function decodeUuencoded(bytes: Buffer): Buffer {
 export function findUuencoded(bytes: Buffer): UuencodedFile[] {
   const files: UuencodedFile[] = []
   let position = 0
-  while (position < bytes.length && files.length < MAX_FILES) {
+  for (let tries = 0; tries < MAX_BEGINNINGS && position < bytes.length && files.length < MAX_FILES; tries += 1) {
     const block = readBlock(bytes, position)
     if (block) {
       const { filename, data, end } = block

@@ -8,6 +8,9 @@ import { decodeContent } from './parse-content'
 /** Charset, encoding, text. A `?` within the text is against the rules and common. */
 const WORD = /=\?([^?\s*]{1,100})(?:\*[\w-]{0,40})?\?([BbQq])\?([^?]*(?:(?<!=)\?(?!=)[^?]*){0,8})\?=/g
 
+/** Each name is looked up, and unknown ones take long: beyond, the bytes themselves have to tell. */
+const MAX_CHARSETS = 50
+
 type Run = { charset: string; bytes: Buffer[] }
 
 /** The text with its encoded words decoded. Neighbours of one charset are decoded together: some split characters. */
@@ -30,6 +33,7 @@ function mapWords(text: string, map: (decoded: string) => string): string {
   let result = ''
   let runs: Run[] = []
   let position = 0
+  const charsets = new Set<string>()
   const flush = () => {
     if (runs.length > 0)
       result += map(runs.map(({ charset, bytes }) => decodeBytes(Buffer.concat(bytes), charset)).join(''))
@@ -42,7 +46,8 @@ function mapWords(text: string, map: (decoded: string) => string): string {
       result += between
     }
     const [word, charset = '', encoding = '', encoded = ''] = match
-    addWord(runs, charset.toLowerCase(), wordBytes(encoding, encoded))
+    charsets.add(charset.toLowerCase())
+    addWord(runs, charsets.size > MAX_CHARSETS ? '' : charset.toLowerCase(), wordBytes(encoding, encoded))
     position = match.index + word.length
   }
   flush()

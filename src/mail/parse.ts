@@ -1,5 +1,4 @@
 /** Reads a message as a ticket needs it. Pure: no clock, no database, no files. */
-import { sanitizeEmailHtml, textToHtml } from '../messages/body'
 import { isAutomatic } from './automatic'
 import { type Bounce, readBounce } from './bounce'
 import { type ParsedAttachment, readAttachments, readBody } from './parse-body'
@@ -26,6 +25,9 @@ export type ParsedMail = MailHeaders & {
   reply_text: string | null
 }
 
+/** What a read receipt tells of one message. */
+const MAX_NOTIFICATION_BYTES = 65_536
+
 /**
  * Parses a message: tolerant of whatever real mail does, linear in its size.
  * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still tells who wrote about what
@@ -34,13 +36,13 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const root = splitParts(raw)
   const headers = readFields(root.fields, firstCharset(root))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
-  const { text, html, unsigned, cut } = readBody(root)
+  const { text, body_html, html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
   return {
     ...headers,
     in_reply_to,
     text,
-    body_html: html?.trim() ? sanitizeEmailHtml(html) : textToHtml(text),
+    body_html,
     attachments: readAttachments(root, html, cut),
     auto_reply: bounce !== null || isAutomatic(root),
     bounce,
@@ -52,7 +54,8 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
 function readMessages(root: Part): string[] {
   if (root.content_params.get('report-type')?.toLowerCase() !== 'disposition-notification') return []
   const [notification] = findParts(root, 'message/disposition-notification')
-  return messageIds(rawHeader(splitHeader(notification?.content ?? Buffer.alloc(0)), 'original-message-id') ?? '')
+  const fields = splitHeader(notification?.content.subarray(0, MAX_NOTIFICATION_BYTES) ?? Buffer.alloc(0))
+  return messageIds(rawHeader(fields, 'original-message-id') ?? '')
 }
 
 /** What the body is written in is the best guess for a header with raw bytes. */

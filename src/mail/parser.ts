@@ -47,8 +47,10 @@ export type Parser = {
   close(): Promise<void>
 }
 
+const SCRIPT = new URL('./parse-worker.ts', import.meta.url)
+
 /** @param script what runs in the processes; they start with the first message, and again after their end */
-export function createParser(script = new URL('./parse-worker.ts', import.meta.url)): Parser {
+export function createParser(script = SCRIPT): Parser {
   const quick = createLane(script)
   const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
   let slow_count = 0
@@ -84,7 +86,7 @@ export function createParser(script = new URL('./parse-worker.ts', import.meta.u
 }
 
 /** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
-function createLane(script: URL, priority = 0) {
+export function createLane(script = SCRIPT, priority = 0) {
   let worker: ChildProcess | undefined
   let turn: Promise<unknown> = Promise.resolve()
   const running = async () => {

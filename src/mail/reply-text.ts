@@ -59,20 +59,23 @@ function startsHistory(lines: string[], line: string, index: number): boolean {
   const announced = attributionEnd(lines, index)
   if (announced === null) return false
   // With marks the quote is handled line by line; without, all that follows is quoted.
-  const next = lines.slice(announced).find((candidate) => candidate.trim() !== '')
-  return next !== undefined && !isQuoted(next)
+  let next = announced
+  while (next < lines.length && lines[next]?.trim() === '') next += 1
+  return next < lines.length && !isQuoted(lines[next] ?? '')
 }
 
 /** Lines of an announcement are often wrapped: up to three belong together. Gives the line behind it. */
 function attributionEnd(lines: string[], index: number): number | null {
   const first = lines[index]?.trim() ?? ''
-  if (first === '' || isQuoted(first)) return null
+  if (isQuoted(first)) return null
+  let joined = ''
   for (let count = 1; count <= 3; count += 1) {
-    const part = lines.slice(index, index + count).map((line) => line.trim())
-    if (part.some((line) => line === '' || line.length > 300)) return null
-    const joined = part.join(' ')
+    const line = lines[index + count - 1]?.trim() ?? ''
+    if (line === '' || line.length > 300) return null
+    joined = count === 1 ? line : `${joined} ${line}`
+    if (!/[:：]$/.test(line) || !/\d/.test(joined)) continue
     const isStart = count === 1 || ATTRIBUTION_START.test(first)
-    if (isStart && ATTRIBUTIONS.some((pattern) => pattern.test(joined)) && /\d/.test(joined)) return index + count
+    if (isStart && ATTRIBUTIONS.some((pattern) => pattern.test(joined))) return index + count
   }
   return null
 }
