@@ -38,6 +38,18 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
   return result
 }
 
+/**
+ * Does several things in a transaction at once: their statements are sent together and run in the order given. Unlike
+ * `Promise.all` it waits for all of them when one fails, because what is sent after the rollback would be kept.
+ * @throws the error of the first that failed
+ */
+export async function together<T extends readonly unknown[]>(
+  work: readonly [...T],
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work)
+  return Promise.all(work)
+}
+
 /** Runs `action` after the outermost commit; at once when there is no transaction. Never when it rolls back. */
 export function afterCommit(scope: Scope, action: () => void): void {
   if (scope.after_commit) scope.after_commit.push(action)

@@ -15,8 +15,12 @@ export type Decision =
 
 /** The first that holds, in the order of decisions.md section 7. */
 export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
-  const { headers, mail, bounce, sender, fingerprint } = inbound
-  const [is_filed, is_own] = await Promise.all([isFiled(scope, fingerprint), isOwn(scope, headers.message_id)])
+  const { headers, mail, bounce, sender, recipient, fingerprint } = inbound
+  const [is_filed, is_own, thread] = await Promise.all([
+    isFiled(scope, fingerprint),
+    isOwn(scope, headers.message_id),
+    mail && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
+  ])
   if (is_filed) return { outcome: 'duplicate' }
   if (is_own) return { outcome: 'own' }
   if (!mail) return { outcome: 'unparsed', rule: 'new' }
@@ -24,7 +28,6 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
     const about = await findReported(scope, inbound, bounce)
     return about ? { outcome: 'bounce', bounce, ...about } : { outcome: 'unmatched_bounce' }
   }
-  const thread = await findThread(scope, headers, inbound.recipient, sender?.email ?? null)
   if (thread) return { outcome: 'message', ...thread }
   // Nobody is to be answered, and nothing says which conversation it is about.
   if (inbound.envelope_sender === '') return { outcome: 'unmatched_bounce' }

@@ -1,13 +1,14 @@
 /** Files a message: the decision carried out, in one transaction with its ledger row. */
 import { unsignedUrl } from '../attachments/url'
 import { findOrCreateContact } from '../contacts/commands'
+import { findContact, type KnownContact } from '../contacts/queries'
 import { newId } from '../db/columns'
 import { embedImages, textToHtml } from '../messages/body'
 import { addMessage } from '../messages/commands'
 import { type Conversation, lockConversation } from '../messages/conversation'
 import type { MessageDraft } from '../messages/draft'
-import { addParticipants } from '../participants/commands'
-import type { Actor, Scope } from '../scope'
+import { addToConversation } from '../participants/commands'
+import { type Actor, type Scope, together } from '../scope'
 import { createTicket, updateTicket } from '../tickets/commands'
 import { type Decision, decide } from './decide'
 import type { Inbound } from './inbound'
@@ -28,27 +29,29 @@ const MAX_ANCESTORS = 50
 
 /** Decides, carries it out and writes the ledger row. To be called in a transaction. */
 export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void> {
-  // A transaction runs its statements in order: the decision reads what the locks have waited for.
-  const [, decision] = await Promise.all([waitForRelatives(scope, arrival), decide(scope, arrival)])
-  await writeLedger(scope, arrival, decision, await carryOut(scope, arrival, decision))
-}
-
-type Filed = { ticket_id: string; message_id: string }
-
-async function carryOut(scope: Scope, arrival: Arrival, decision: Decision): Promise<Filed | undefined> {
+  const sender = arrival.sender ?? NOBODY
+  // What is read here is as the locks have left it.
+  const [, decision, known] = await together([
+    waitForRelatives(scope, arrival),
+    decide(scope, arrival),
+    findContact(scope, sender.email),
+  ])
   switch (decision.outcome) {
     case 'duplicate':
     case 'own':
     case 'unmatched_bounce':
-      return undefined
+      return writeLedger(scope, arrival, decision)
     case 'bounce':
-      return recordBounce(scope, decision, decision.bounce, arrival.mail?.bounce ? '' : arrival.mail?.text)
+      await recordBounce(scope, decision, decision.bounce, arrival.mail?.bounce ? '' : arrival.mail?.text)
+      return writeLedger(scope, arrival, decision, decision)
     case 'message':
-      return addReply(scope, arrival, decision)
+      return addReply(scope, arrival, decision, known ?? (await findOrCreateContact(scope, sender)))
     default:
-      return openTicket(scope, arrival)
+      return openTicket(scope, arrival, decision, known ?? (await findOrCreateContact(scope, sender)))
   }
 }
+
+type Filed = { ticket_id: string; message_id: string }
 
 /**
  * A second delivery of a message, and messages of its conversation, that are filed just now are waited for and found
@@ -84,18 +87,21 @@ async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, f
 }
 
 /** A new conversation. */
-async function openTicket(scope: Scope, arrival: Arrival): Promise<Filed> {
-  const contact = await findOrCreateContact(scope, arrival.sender ?? NOBODY)
+async function openTicket(scope: Scope, arrival: Arrival, decision: Decision, contact: KnownContact): Promise<void> {
   const inName = { ...scope, actor: actorOf(contact) }
+  const ticket = { id: newId(), contact_email: contact.email }
   const draft = draftOf(arrival, contact)
-  const ticket = await createTicket(
-    inName,
-    { subject: subjectOf(arrival), contact_id: contact.id, mailbox_id: arrival.mailbox_id },
-    draft,
-  )
-  await addAncestors(scope, ticket.id, arrival)
-  await addParticipants(inName, ticket.id, othersOf(arrival), true)
-  return { ticket_id: ticket.id, message_id: draft.id }
+  const input = {
+    id: ticket.id,
+    subject: subjectOf(arrival),
+    contact_id: contact.id,
+    mailbox_id: arrival.mailbox_id,
+  }
+  await together([
+    createTicket(inName, input, draft),
+    writeLedger(scope, arrival, decision, { ticket_id: ticket.id, message_id: draft.id }),
+  ])
+  await addToConversation(inName, ticket, othersOf(arrival), true)
 }
 
 /** A message in a conversation that is there. */
@@ -103,19 +109,20 @@ async function addReply(
   scope: Scope,
   arrival: Arrival,
   decision: Extract<Decision, { outcome: 'message' }>,
-): Promise<Filed> {
+  contact: KnownContact,
+): Promise<void> {
   const { ticket_id } = decision
-  const contact = await findOrCreateContact(scope, arrival.sender ?? NOBODY)
   const inName = { ...scope, actor: actorOf(contact) }
   const conversation = await lockConversation(scope, ticket_id)
   const draft = draftOf(arrival, contact)
-  await addMessage(inName, conversation, draft)
-  await addAncestors(scope, ticket_id, arrival)
-  await addPeople(inName, conversation, arrival, decision)
+  await together([
+    addMessage(inName, conversation, draft),
+    writeLedger(scope, arrival, decision, { ticket_id, message_id: draft.id }),
+    addPeople(inName, conversation, arrival, decision),
+  ])
   const is_answer = !draft.auto_reply && conversation.status !== 'open'
   // Every other status may become open again.
   if (is_answer && (await reopens(scope))) await updateTicket(inName, ticket_id, { status: 'open' })
-  return { ticket_id, message_id: draft.id }
 }
 
 /**
@@ -125,15 +132,16 @@ async function addReply(
  */
 async function addPeople(
   scope: Scope,
-  { id, contact_email }: Conversation,
+  conversation: Conversation,
   arrival: Arrival,
   { is_known, rule }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<void> {
   const { sender } = arrival
+  const { contact_email } = conversation
   if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
-    await addParticipants(scope, id, othersOf(arrival), rule !== 'subject_code')
+    await addToConversation(scope, conversation, othersOf(arrival), rule !== 'subject_code')
   } else if (sender && !is_known) {
-    await addParticipants(scope, id, [sender], false)
+    await addToConversation(scope, conversation, [sender], false)
   }
 }
 
@@ -160,6 +168,7 @@ function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
     auto_reply: mail?.auto_reply || arrival.envelope_sender === '',
     cc: mail ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
+    references: ancestorsOf(arrival),
     attachment_ids: parts.map((part) => part.id),
   } satisfies MessageDraft
 }
@@ -189,14 +198,10 @@ function othersOf({ mail, headers, recipient }: Arrival) {
     .map(({ name, address }) => ({ name, email: address }))
 }
 
-/** Ids that the message refers to lead to its ticket too, for those of the ticket: siblings may refer to them alone. */
-async function addAncestors({ sql, organization_id }: Scope, ticket_id: string, { headers }: Arrival): Promise<void> {
+/** Siblings of the message may refer to them alone. */
+function ancestorsOf({ headers }: Arrival): string[] {
   const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
-  if (ids.length === 0) return
-  await sql`
-    insert into email_anchors (organization_id, email_message_id, ticket_id)
-    select ${organization_id}, unnest(${ids.slice(-MAX_ANCESTORS)}::text[]), ${ticket_id}
-    on conflict do nothing`
+  return ids.slice(-MAX_ANCESTORS)
 }
 
 function actorOf({ id, name, email }: { id: string; name: string; email: string }): Actor {

@@ -29,10 +29,8 @@ export async function findThread(
   recipient: string,
   sender_email: string | null,
 ): Promise<Thread | undefined> {
-  const references = headers.references.toReversed()
   return (
-    (await byAnchor(scope, 'in_reply_to', headers.in_reply_to, sender_email)) ??
-    (await byAnchor(scope, 'references', references, sender_email)) ??
+    (await byAnchor(scope, headers, sender_email)) ??
     (await byTag(scope, destinationsOf(headers, recipient), sender_email)) ??
     (await bySubjectCode(scope, headers.subject ?? '', sender_email))
   )
@@ -73,42 +71,43 @@ function relation({ sql }: Scope, email: string | null) {
 }
 
 /**
- * The ticket of the first id that leads to one. Of several that an id of others leads to: the sender's own before one
+ * The ticket of the first id that leads to one: those of In-Reply-To, then those of References, the last one first, as
+ * it is the nearest. Of several that an id of others leads to: the sender's own before one
  * that somebody made them a participant of, which could be there to catch their mail; the one that has the message
  * before those that only refer to it; the newest.
  */
 async function byAnchor(
   scope: Scope,
-  rule: Rule,
-  ids: string[],
+  { in_reply_to, references }: MailHeaders,
   sender_email: string | null,
 ): Promise<Thread | undefined> {
-  if (ids.length === 0) return undefined
   const { sql, organization_id } = scope
-  const wanted = ids
-    .slice(0, MAX_IDS)
-    .map((id, position) => ({ position, email_message_id: id, message_id: readMessageId(id) }))
+  const named = (rule: Rule, ids: string[]) => ids.slice(0, MAX_IDS).map((id) => ({ rule, email_message_id: id }))
+  const wanted = [...named('in_reply_to', in_reply_to), ...named('references', references.toReversed())].map(
+    (one, position) => ({ ...one, position, message_id: readMessageId(one.email_message_id) }),
+  )
+  if (wanted.length === 0) return undefined
   // Our own ids are found by the message that they name: relays change their case, and their domain.
-  const [found] = await sql<Found[]>`
+  const [found] = await sql<Thread[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
-        as x (position integer, email_message_id text, message_id uuid)
+        as x (rule text, position integer, email_message_id text, message_id uuid)
     ), anchors as (
-      select g.position, m.ticket_id, true as is_issued, true as is_message
+      select g.rule, g.position, m.ticket_id, true as is_issued, true as is_message
       from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
       where m.direction = 'outbound'
       union all
-      select g.position, a.ticket_id, false, a.message_id is not null
+      select g.rule, g.position, a.ticket_id, false, a.message_id is not null
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
     )
-    select t.id as ticket_id, is_customer or is_participant as is_known
+    select t.id as ticket_id, a.rule, is_customer or is_participant as is_known
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
     ${relation(scope, sender_email)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
     order by position, is_issued desc, is_customer desc, is_message desc, t.id desc
     limit 1`
-  return found && { ...found, rule }
+  return found
 }
 
 /** A reply address names its ticket; a bounce address, which people write to by mistake, the ticket of its message. */

@@ -5,7 +5,7 @@ import { ApiError, fieldError } from '../errors'
 import { newMessageId } from '../mail/message-id'
 import { enqueueEvents, enqueueWork, isHeard, type NewEvent } from '../outbox/enqueue'
 import { waitForOutcome } from '../outbox/outcome'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, together } from '../scope'
 import { type ActivityEntry, insertActivities, recordActivity } from '../tickets/activity'
 import { addToSearch, rebuildSearch } from '../tickets/search'
 import { renderBody } from './body'
@@ -43,26 +43,36 @@ export type KnownDraft = MessageDraft & { id: string }
  * @throws ATTACHMENT_NOT_FOUND
  */
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
-  const { sql, organization_id } = scope
   const id = draft.id ?? newId()
   const message = { ...draft, id }
-  await sql`
-    with message as (${insertMessage(scope, ticket.id, message)}),
-      timeline as (${insertActivities(scope, ticket.id, [messageEntry(message)])})
-    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket.id}`
-  await completeMessage(scope, ticket.id, message)
-  await addToSearch(scope, ticket.id, draft.text)
-  if (await isHeard(scope, 'message.created')) {
+  const [, , , is_heard] = await together([
+    writeMessage(scope, ticket.id, message),
+    completeMessage(scope, ticket.id, message),
+    addToSearch(scope, ticket.id, draft.text),
+    isHeard(scope, 'message.created'),
+  ])
+  if (is_heard) {
     await enqueueEvents(scope, [createdEvent(await getMessage(scope, ticket.id, id), ticket)])
   }
   return id
 }
 
-/** What hangs on a message that was just inserted: attachments, email and anchor. @throws ATTACHMENT_NOT_FOUND */
+/** The row, with its place in the timeline and the ticket's time of change. */
+async function writeMessage(scope: Scope, ticket_id: string, message: KnownDraft): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
+    with message as (${insertMessage(scope, ticket_id, message)}),
+      timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
+    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
+}
+
+/** What hangs on a message that was just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
 export async function completeMessage(scope: Scope, ticket_id: string, draft: KnownDraft): Promise<void> {
-  await claimAttachments(scope, draft.id, draft.attachment_ids ?? [])
-  if (draft.email) await enqueueEmail(scope, draft.id, draft.email)
-  if (draft.email_message_id) await addAnchor(scope, ticket_id, draft.id, draft.email_message_id)
+  await together([
+    claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
+    draft.email && enqueueEmail(scope, draft.id, draft.email),
+    addAnchors(scope, ticket_id, draft),
+  ])
 }
 
 /** What the timeline says of a new message. */
@@ -154,14 +164,23 @@ async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }
   await enqueueWork(scope, 'email', id, mailbox_id)
 }
 
-/** The Message-ID leads to the ticket from now on; it may be known already, as one that another message referred to. */
-async function addAnchor(scope: Scope, ticket_id: string, id: string, email_message_id: string): Promise<void> {
-  const { sql, organization_id } = scope
+/**
+ * The Message-ID leads to the ticket from now on, and so do those that the message refers to. Each may be known already,
+ * as one that another message has referred to.
+ */
+async function addAnchors(
+  { sql, organization_id }: Scope,
+  ticket_id: string,
+  { id, email_message_id = null, references = [] }: KnownDraft,
+): Promise<void> {
+  const ids = new Set(email_message_id === null ? references : [email_message_id, ...references])
+  if (ids.size === 0) return
   await sql`
     insert into email_anchors (organization_id, email_message_id, ticket_id, message_id)
-    values (${organization_id}, ${email_message_id}, ${ticket_id}, ${id})
+    select ${organization_id}, given, ${ticket_id}, case when given = ${email_message_id} then ${id}::uuid end
+    from unnest(${[...ids]}::text[]) as given
     on conflict (organization_id, email_message_id, ticket_id) do update set message_id = excluded.message_id
-    where email_anchors.message_id is null`
+    where email_anchors.message_id is null and excluded.message_id is not null`
 }
 
 function eventData(message: Message, { id, code, subject }: TicketOfMessage) {

@@ -17,6 +17,8 @@ export type MessageDraft = {
   cc?: string[]
   /** Without angle brackets. */
   email_message_id?: string | null
+  /** Message-IDs that an email refers to, which lead to its ticket from now on too; none of ours. */
+  references?: string[]
   attachment_ids?: string[]
   /** Set when the message is to be sent by email. */
   email?: OutgoingEmail

@@ -9,7 +9,7 @@ import { log, safeError } from '../log'
 import type { Job, Outcome } from './job'
 import { type EndedLease, observeSettled } from './metrics'
 
-/** Outcomes that arrive within this time are settled together. */
+/** Outcomes that arrive within this time are settled together, when they can be. */
 const GATHER_MS = 20
 const BATCH = 100
 /** Waits before settling is tried again, while the database cannot be reached. */
@@ -30,7 +30,10 @@ export function createSettler(connection: Connection, onFault: (job: Job) => Out
     /** Resolves to whether the outcome was written; it is dropped when the lease is another's by now. Never rejects. */
     settle(job: Job, outcome: Outcome): Promise<boolean> {
       return new Promise((resolve) => {
-        waiting.push({ job, outcome, resolve })
+        const ended = { job, outcome, resolve }
+        // What writes rows of its own shares its transaction with nobody.
+        if (outcome.settle && outcome.row === undefined) return void settleGroup([ended])
+        waiting.push(ended)
         if (waiting.length >= BATCH) flush()
         else timer ??= setTimeout(flush, Math.max(0, last_ms + GATHER_MS - performance.now()))
       })

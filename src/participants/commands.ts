@@ -9,6 +9,8 @@ import { findParticipant } from './queries'
 /** Someone who may take part; `name` is empty or null when it is not known. */
 export type Candidate = { name: string | null; email: string }
 
+type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_email'>
+
 /** An email may name thousands of recipients; no more than these become participants at a time. */
 const MAX_CANDIDATES = 100
 
@@ -30,33 +32,42 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
  * already stay as they are, but for becoming confirmed.
  * @throws TICKET_NOT_FOUND
  */
-export async function addParticipants(
+export function addParticipants(
   scope: Scope,
   ticket_id: string,
   candidates: Candidate[],
   confirmed: boolean,
 ): Promise<void> {
-  if (candidates.length === 0) return
-  await inTransaction(scope, async (scope) => {
-    const conversation = await lockConversation(scope, ticket_id)
-    const rows = await rowsOf(scope, conversation, candidates)
-    if (rows.length === 0) return
-    const { sql, organization_id } = scope
-    const changed = await sql<{ id: string; email: string }[]>`
-      insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
-      select ${organization_id}, r.id, ${ticket_id}, coalesce(r.name, c.name), r.email, c.id, ${confirmed}
-      from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text)
-      left join contacts c on c.organization_id = ${organization_id} and lower(c.email) = lower(r.email)
-      on conflict (organization_id, ticket_id, lower(email)) do update
-        set confirmed = true, name = coalesce(p.name, excluded.name)
-        where excluded.confirmed and not p.confirmed
-      returning p.id, p.email`
-    await recordActivity(
-      scope,
-      ticket_id,
-      changed.map(({ id, email }) => ({ type: 'participant_added', data: { participant_id: id, email } })),
-    )
+  return inTransaction(scope, async (scope) => {
+    await addToConversation(scope, await lockConversation(scope, ticket_id), candidates, confirmed)
   })
+}
+
+/** The same for a ticket that the caller's transaction has locked, or made. */
+export async function addToConversation(
+  scope: Scope,
+  ticket: TicketOfParticipants,
+  candidates: Candidate[],
+  confirmed: boolean,
+): Promise<void> {
+  if (candidates.length === 0) return
+  const rows = await rowsOf(scope, ticket, candidates)
+  if (rows.length === 0) return
+  const { sql, organization_id } = scope
+  const changed = await sql<{ id: string; email: string }[]>`
+    insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
+    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), r.email, c.id, ${confirmed}
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text)
+    left join contacts c on c.organization_id = ${organization_id} and lower(c.email) = lower(r.email)
+    on conflict (organization_id, ticket_id, lower(email)) do update
+      set confirmed = true, name = coalesce(p.name, excluded.name)
+      where excluded.confirmed and not p.confirmed
+    returning p.id, p.email`
+  await recordActivity(
+    scope,
+    ticket.id,
+    changed.map(({ id, email }) => ({ type: 'participant_added', data: { participant_id: id, email } })),
+  )
 }
 
 /** @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
@@ -76,7 +87,7 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
 }
 
 /** Each address once, with what it takes to insert it. */
-async function rowsOf(scope: Scope, { contact_email }: Conversation, candidates: Candidate[]) {
+async function rowsOf(scope: Scope, { contact_email }: TicketOfParticipants, candidates: Candidate[]) {
   const given = candidates.slice(0, MAX_CANDIDATES)
   const seen = await ownAddresses(
     scope,

@@ -5,7 +5,7 @@ import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageE
 import type { MessageDraft } from '../messages/draft'
 import { getMessage } from '../messages/queries'
 import { enqueueEvents, type NewEvent } from '../outbox/enqueue'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, together } from '../scope'
 import { type ActivityEntry, insertActivities, recordActivity } from './activity'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
@@ -14,27 +14,33 @@ import { fields, lockTicket, present, type TicketRow, withNames } from './querie
 import { newDocument, rebuildSearch } from './search'
 
 /**
+ * @param input.id of the ticket, when the caller has to know it before
  * @param input.mailbox_id the mailbox that received the conversation
  * @param first the first message when it came by email; else the description becomes it
  * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function createTicket(
   scope: Scope,
-  input: NewTicket & { mailbox_id?: string | null },
+  input: NewTicket & { id?: string; mailbox_id?: string | null },
   first?: MessageDraft,
 ): Promise<Ticket> {
   const known = await findForNew(scope, input)
   const number = await takeNumber(scope)
   // Made before the transaction begins, so that the time of creation is not after that of the last change.
-  const id = newId()
+  const { id = newId() } = input
   const draft = first ?? draftOf(input.description, known.contact)
   const message = draft && { ...draft, id: draft.id ?? newId() }
-  return inTransaction(scope, async (scope) => {
-    const ticket = await insertTicket(scope, id, number, input, known, message)
-    if (message) await completeMessage(scope, id, message)
+  const write = async (scope: Scope) => {
+    const [ticket] = await together([
+      insertTicket(scope, id, number, input, known, message),
+      message && completeMessage(scope, id, message),
+    ])
     if (known.has_webhooks) await announceNew(scope, ticket, message)
     return ticket
-  })
+  }
+  // One statement alone is a transaction: to begin and to commit one would take two more round trips.
+  const is_alone = !first && !known.has_webhooks && !scope.before_commit
+  return is_alone ? write(scope) : inTransaction(scope, write)
 }
 
 /**
