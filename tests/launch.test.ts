@@ -147,7 +147,7 @@ test('launchers that start at the same time install once and all run', async () 
 test('an install that was killed does not block the next', async () => {
   const project = await makeProject()
   const lock = path.join(project, 'node_modules/.deskwire-install.lock')
-  fs.mkdirSync(path.dirname(lock))
+  fs.mkdirSync(path.dirname(lock), { recursive: true })
   fs.writeFileSync(lock, '')
   const long_ago = new Date(Date.now() - 60_000)
   fs.utimesSync(lock, long_ago, long_ago)

@@ -43,6 +43,8 @@ async function run(args: string[]): Promise<number> {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'deskwire-tests-'))
   // As root the server runs as another user, who has to get in.
   fs.chmodSync(dir, 0o711)
+  // So have the other servers that tests start, whatever the shell's.
+  process.umask(0o022)
   for (const name of FOREIGN_SETTINGS) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
 
