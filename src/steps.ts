@@ -22,9 +22,15 @@ const PIECE_LENGTH = 64 * 1024
 export async function* jsonInSteps(value: unknown): AsyncGenerator<string> {
   let text = ''
   for await (const piece of piecesOf(value)) {
-    text += piece
-    if (text.length < PIECE_LENGTH) continue
-    yield text
+    if (piece.length < PIECE_LENGTH) {
+      text += piece
+      if (text.length < PIECE_LENGTH) continue
+      yield text
+    } else {
+      // Joined to others it would be copied.
+      yield text
+      yield piece
+    }
     text = ''
   }
   yield text
@@ -35,7 +41,8 @@ async function* piecesOf(value: unknown): AsyncGenerator<string> {
     let before = '['
     for await (const items of value) {
       for (const item of items) {
-        yield before + JSON.stringify(item)
+        yield before
+        yield JSON.stringify(item)
         before = ','
       }
     }

@@ -4,6 +4,11 @@
 const STALL_MS = 60_000
 /** Handed on at once: a reader on a slow line must get this far in the time above. */
 const CHUNK_BYTES = 64 * 1024
+/**
+ * Large texts make garbage faster than it is collected by itself: eight readers of 320 MB each grew the process by
+ * 1.1 GiB, and collecting after this much by 0.3 GiB.
+ */
+const COLLECT_BYTES = 32_000_000
 
 type Options = {
   /** Gives back what the pieces hold, however the stream ends; may come more than once, and while a piece is made. */
@@ -40,6 +45,7 @@ export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): 
               return controller.close()
             }
             rest = encoder.encode(value)
+            noteMade(rest.length)
           }
           controller.enqueue(rest.subarray(0, CHUNK_BYTES))
           rest = rest.subarray(CHUNK_BYTES)
@@ -56,4 +62,14 @@ export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): 
     },
     { highWaterMark: 0 },
   )
+}
+
+let made_bytes = 0
+
+/** Counts what all streams of this process made. */
+function noteMade(bytes: number): void {
+  made_bytes += bytes
+  if (made_bytes < COLLECT_BYTES) return
+  made_bytes = 0
+  Bun.gc(true)
 }

@@ -1,4 +1,5 @@
 /** Answers that are too large to be held at once: what handlers return instead of the object itself. */
+import { log, safeError } from '../log'
 import { hasSteps, type InSteps, jsonInSteps } from '../steps'
 import { streamOf } from '../stream'
 import { stateOf } from './request'
@@ -20,8 +21,17 @@ export class LargeAnswer extends Response {
     if (request.method === 'HEAD') return new Response(null, { headers })
     const ended = Promise.withResolvers<void>()
     stateOf(request).answered = ended.promise
-    const stream = streamOf(jsonInSteps(this.value), { end: async () => ended.resolve() })
+    const stream = streamOf(this.pieces(request), { end: async () => ended.resolve() })
     return new Response(stream, { headers })
+  }
+
+  private async *pieces(request: Request): AsyncGenerator<string> {
+    try {
+      yield* jsonInSteps(this.value)
+    } catch (error) {
+      log.error({ request_id: stateOf(request).id, error: safeError(error) }, 'an answer was broken off')
+      throw new Error('The answer was broken off')
+    }
   }
 }
 
