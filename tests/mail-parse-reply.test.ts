@@ -24,6 +24,19 @@ describe('the new part of a reply', () => {
     ['Zoho', 'New.\n\n---- On Tue, 01 Jul 2025 10:00:00 +0200 Ann <ann@x.org> wrote ----\n\nOld.'],
     ['GMX', 'New.\n \nGesendet: Dienstag, 01. Juli 2025 um 10:00 Uhr\nVon: Ann\nAn: Bob\nBetreff: Old\n\nOld.'],
     ['Notes', 'New.\n\nAnn Smith ---01.07.2025 10:00:00---Old.'],
+    [
+      'Gmail in Hebrew',
+      'New.\n\n\u202bבתאריך 1 ביולי 2025 ב-10:00 מאת \u202aAnn\u202c <\u202aann@x.org\u202c>:\u202c\n\n> Old.',
+    ],
+    ['Tuta', 'New.\n\nJul 1, 2025, 10:00 by ann@x.org:\n\n> Old.'],
+    ['Outlook in Czech', 'New.\n\nOd: Ann <ann@x.org>\nOdesláno: 1. 7. 2025 10:00\nKomu: Bob\nPředmět: Old\n\nOld.'],
+    [
+      'Outlook in Arabic',
+      'New.\n\n*من:* Ann <ann@x.org>\n*تم الإرسال:* 1 2025 10:00\n*إلى:* Bob\n*الموضوع:* Old\n\nOld.',
+    ],
+    ['Outlook on a phone in Spanish', 'New.\n\nObtener Outlook para iOS<https://aka.ms/o0ukef>'],
+    ['a phone in Japanese', 'New.\n\niPhoneから送信'],
+    ['a phone in Polish', 'New.\n\nWysłane z iPhone’a'],
     ['who forwards with Apple Mail', 'New.\n\nBegin forwarded message:\n\nFrom: Ann <ann@x.org>\nDate: x\nTo: y'],
     ['a signature', 'New.\n\n-- \nAnn\nExample Ltd.'],
   ])('of %s', (_, text) => {
@@ -41,6 +54,9 @@ describe('the new part of a reply', () => {
     'From: here to there',
     'Date: Monday\nFrom: me',
     'Meet at 10:00 in 2025: yes',
+    'Name: Ann\nE-Mail: ann@x.org\nDate: 1.7.2025 10:00\nSize: 5\nColour: red',
+    'Hello,\nI have an iPhone',
+    'Hello,\nsent from Myanmar',
     '--\nnot much',
   ])('%p is kept', (text) => {
     expect(replyText(text)).toBe(text)

@@ -15,7 +15,7 @@ const ATTRIBUTIONS = [
   /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
   /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
   // In any language: a year, a time and an address before a colon.
-  /^(?=.*(?:19|20)\d\d)(?=.*\d[:.]\d\d)(?=.*[<(][^<>()\s]{1,100}@[^<>()\s]{1,100}[>)]).{20,500}[:：]$/,
+  /^(?=.*(?:19|20)\d\d)(?=.*\d[:.]\d\d)(?=.*(?:[<(]| by )[^<>()\s]{1,100}@[^<>()\s]{1,100}[>):]).{20,500}[:：]$/,
 ]
 
 /** How one begins that goes on in the next line: with such a word, or holding a year and a time. */
@@ -33,10 +33,23 @@ const HISTORY = [
 
 const FROM = /^\s*\*?(?:from|von|de|da|van|från|fra|od|lähettäjä|от|发件人|寄件者|差出人|보낸 사람)\s*[:：]\*?\s*\S/i
 const SENT_TO =
-  /^\s*\*?(?:sent|date|to|cc|subject|gesendet|datum|an|betreff|envoyé|à|objet|enviado(?: el)?|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|ämne|sendt|til|emne|wysłano|do|temat|отправлено|дата|кому|тема|发送时间|收件人|主题|日期|寄件日期|送信日時|宛先|件名)\s*[:：]/i
+  /^\s*\*?(?:sent|date|to|cc|subject|gesendet|datum|an|betreff|envoyé|à|objet|enviad[oa](?: el| em)?|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|ämne|sendt|til|emne|wysłano|do|temat|отправлено|дата|кому|тема|发送时间|收件人|主题|日期|寄件日期|送信日時|宛先|件名)\s*[:：]/i
 
-const DEVICE_SIGNATURE =
-  /^\s*(?:sent from (?:my|the) \S.{0,60}|sent (?:via|with|using) \S.{0,60}|get outlook for \S.{0,60}|(?:von meinem .{1,40} gesendet|gesendet (?:von|mit) .{1,60})|envoyé (?:de|depuis|à partir de) .{1,60}|enviado (?:desde|do|de) .{1,60}|inviato da .{1,60}|verzonden vanaf .{1,60}|verstuurd vanaf .{1,60}|skickat från .{1,60}|sendt fra .{1,60}|lähetetty .{1,60}|отправлено с .{1,60})\s*$/i
+/** The same in any language: who with an address in brackets, when with a year and a time, to whom, about what. */
+const LABEL = '\\s*\\*?\\p{L}[\\p{L}\\p{M} ]{0,25}[:：]\\*?'
+const LABELLED = new RegExp(`^${LABEL}\\s*\\S`, 'u')
+const LABELLED_FROM = new RegExp(`^${LABEL}.{0,100}<[^<>\\s]{1,100}@[^<>\\s]{1,100}>\\s*$`, 'u')
+const LABELLED_DATE = new RegExp(`^${LABEL}(?=.*(?:19|20)\\d\\d).*\\d[:.]\\d\\d`, 'u')
+
+/** Characters that only turn the direction of text: mail programs put them around names in Hebrew and Arabic. */
+const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** What phones put below, by its beginning, by its end, and Outlook's in any language. */
+const DEVICE_SIGNATURES = [
+  /^\s*(?:sent from (?:my|the|mail for|outlook|yahoo|gmail|samsung)\b.{0,60}|sent (?:via|with|using) \S.{0,60}|get outlook for \S.{0,60}|gesendet (?:von|mit) .{1,60}|envoyé (?:de|depuis|à partir de) .{1,60}|enviado (?:desde|do|de) .{1,60}|inviato da .{1,60}|verzonden vanaf .{1,60}|verstuurd vanaf .{1,60}|skickat från .{1,60}|sendt fra .{1,60}|lähetetty .{1,60}|отправлено (?:с|из) .{1,60}|надіслано з .{1,60}|wysłan[eo] z .{1,60}|odesláno z .{1,60}|odoslané z .{1,60}|trimis de pe .{1,60}|στάλθηκε από .{1,60}|נשלח מה?-?.{1,60}|(?:发|發)自我的.{1,60})\s*$/i,
+  /^\s*(?:(?:diese nachricht wurde )?von meinem .{1,60} gesendet\.?|.{1,60}(?:から送信|에서 보냄|傳送|’(?:tan|ten|dan|den|umdan|imden) gönderildi))\s*$/i,
+  /^.{0,60}\bOutlook\b.{0,60}<https:\/\/aka\.ms\/\w{1,20}>\s*$/,
+]
 
 /** The reply in a plain text; the whole text when nothing would be left. */
 export function replyText(text: string): string {
@@ -54,8 +67,10 @@ function startsHistory(lines: string[], line: string, index: number): boolean {
   if (line.length > 300) return false
   if (HISTORY.some((marker) => marker.test(line))) return true
   if (FROM.test(line) || (SENT_TO.test(line) && FROM.test(lines[index + 1]?.slice(0, 300) ?? ''))) {
-    return lines.slice(index + 1, index + 7).filter((next) => next.length < 1000 && SENT_TO.test(next)).length >= 2
+    const fields = lines.slice(index + 1, index + 7).filter((next) => next.length < 1000 && SENT_TO.test(next))
+    if (fields.length >= 2) return true
   }
+  if (line.trimEnd().endsWith('>') && isLabelled(lines.slice(index, index + 4))) return true
   const announced = attributionEnd(lines, index)
   if (announced === null) return false
   // With marks the quote is handled line by line; without, all that follows is quoted.
@@ -64,13 +79,20 @@ function startsHistory(lines: string[], line: string, index: number): boolean {
   return next < lines.length && !isQuoted(lines[next] ?? '')
 }
 
+function isLabelled(lines: string[]): boolean {
+  const [from = '', date = '', ...others] = lines.map((line) => line.slice(0, 300).replace(DIRECTIONS, ''))
+  return (
+    LABELLED_FROM.test(from) && LABELLED_DATE.test(date) && others.filter((line) => LABELLED.test(line)).length === 2
+  )
+}
+
 /** Lines of an announcement are often wrapped: up to three belong together. Gives the line behind it. */
 function attributionEnd(lines: string[], index: number): number | null {
   const first = lines[index]?.trim() ?? ''
   if (isQuoted(first)) return null
   let joined = ''
   for (let count = 1; count <= 3; count += 1) {
-    const line = lines[index + count - 1]?.trim() ?? ''
+    const line = lines[index + count - 1]?.replace(DIRECTIONS, '').trim() ?? ''
     if (line === '' || line.length > 300) return null
     joined = count === 1 ? line : `${joined} ${line}`
     if (!/[:：]$/.test(line) || !/\d/.test(joined)) continue
@@ -96,7 +118,7 @@ function withoutSignature(lines: string[]): string[] {
   const isShort = delimiter >= 0 && lines.length - delimiter <= 25 && !lines.slice(delimiter).some(isQuoted)
   const kept = isShort ? lines.slice(0, delimiter) : lines
   const last = kept.findLastIndex((line) => line.trim() !== '')
-  return DEVICE_SIGNATURE.test(kept[last] ?? '') ? kept.slice(0, last) : kept
+  return DEVICE_SIGNATURES.some((pattern) => pattern.test(kept[last] ?? '')) ? kept.slice(0, last) : kept
 }
 
 function dropBlankAndRule(lines: string[]): string[] {
