@@ -10,8 +10,9 @@ import { type SearchVector, searchVector, startVector } from './words'
 
 /** A tsvector ends at 1 MB: words beyond this are not found, and no write ever fails for them. */
 const MAX_SIZE = 700_000
-/** Bodies read at once to rebuild a document: one alone may hold a million characters. */
-const BATCH = 10
+/** Bodies read at once to rebuild a document end with the one that exceeds this: one alone may hold a million characters. */
+const BATCH_BYTES = 200_000
+const BATCH = 100
 
 const numbers = new LRUCache<string, number>({ max: 10_000 })
 
@@ -60,17 +61,24 @@ export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<vo
     on conflict (organization_id, ticket_id) do update set document = excluded.document, size = excluded.size`
 }
 
-/** The bodies of a ticket's messages, oldest first, a few at a time. */
+/** The bodies of a ticket's messages, oldest first, a few at a time; others get their turn between large ones. */
 async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): AsyncGenerator<string> {
-  let messages: { id: string; body: string }[] = []
-  do {
-    const after = messages.at(-1)?.id
-    messages = await sql<{ id: string; body: string }[]>`
-      select id, body from messages
-      where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${after ? sql`and id > ${after}` : sql``}
-      order by id limit ${BATCH}`
+  for (let after: string | undefined; ; ) {
+    const messages = await sql<{ id: string; body: string; found: number }[]>`
+      select id, body, found from (
+        select id, body, sum(octet_length(body)) over (order by id) - octet_length(body) as before, count(*) over () as found
+        from (
+          select id, body from messages
+          where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${after ? sql`and id > ${after}` : sql``}
+          order by id limit ${BATCH}
+        ) next
+      ) m
+      where before < ${BATCH_BYTES} order by id`
     for (const { body } of messages) yield body
-  } while (messages.length === BATCH)
+    const last = messages.at(-1)
+    if (!last || (messages.length === last.found && last.found < BATCH)) return
+    after = last.id
+  }
 }
 
 /** False when the words do not fit into the document any more. */
