@@ -82,6 +82,12 @@ describe('headers', () => {
     ['a charset that nobody knows', '=?x-own*de?Q?gr=FCn?= =?iso-8559-1?B?+A==?=', 'grünø'],
     ['a charset that does not fit', '=?utf-8?Q?gr=FCn?=', 'grün'],
     ['Japanese words that are joined', '=?cp50220?B?GyRCJCI=?= =?cp50220?B?GyRCJCQbKEI=?=', 'あい'],
+    [
+      'Cyrillic that says Latin-1',
+      '=?iso-8859-1?Q?=CD=E5_=F0=E0=E1=EE=F2=E0=E5=F2_=EF=F0=E8=ED=F2=E5=F0?=',
+      'Не работает принтер',
+    ],
+    ['UTF-8 that says Windows-1251', '=?windows-1251?Q?=D0=B4=D0=B0=D1=82=D0=B0?=', 'дата'],
     ['raw Japanese escapes', '\x1b$B$"\x1b(B', 'あ'],
     ['folding and control characters', 'one\r\n two\x07three', 'one two three'],
   ])('a subject with %s is readable', async (_, subject, expected) => {

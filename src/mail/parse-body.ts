@@ -18,9 +18,11 @@ export type ParsedAttachment = {
 
 /** As long as a message may be over HTTP: what is longer is cut, and kept whole as a file. */
 const MAX_BODY_LENGTH = 1_000_000
+/** They take milliseconds each. */
+const MAX_DETECTIONS = 20
 
-/** What may still be added to each form of the body, and the parts that had to be cut. */
-type Budget = { text: number; html: number; cut: Set<Part> }
+/** What may still be added to each form of the body, charsets detected, and the parts that had to be cut. */
+type Budget = { text: number; html: number; detections: number; cut: Set<Part> }
 
 /** A body in the two forms it has; null where a form is missing. */
 type Body = { text: string | null; html: string | null }
@@ -51,7 +53,7 @@ type ReadBody = {
 
 /** Reads the body. HTML is sanitized once, which takes longer than all else. */
 export function readBody(root: Part): ReadBody {
-  const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, cut: new Set() }
+  const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
   const body = renderPart(root, budget)
   const html = body.html?.trim() ? body.html : null
   const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html)
@@ -119,7 +121,9 @@ function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
   // No charset needs more bytes for a character, and what will be cut need not be decoded.
   const start = part.content.subarray(0, Math.max(budget.text, budget.html) * 4)
-  const whole = decodeBytes(start, part.content_params.get('charset') ?? charsetOfPage(part, start))
+  budget.detections -= 1
+  const declared = part.content_params.get('charset') ?? charsetOfPage(part, start)
+  const whole = decodeBytes(start, declared, budget.detections >= 0)
     .replace(/\r\n?/g, '\n')
     .replaceAll('\0', '')
   const form = isHtml(part, whole) ? 'html' : 'text'

@@ -1,4 +1,5 @@
 /** Bytes to text as mail means it: wrong, missing and exotic charset names included. */
+import { analyse } from 'chardet'
 import exotic from 'libmime/lib/charset'
 
 /** Names that real mail uses for a superset of what they say, or that no standard knows. */
@@ -33,25 +34,58 @@ const FAMILIES: [RegExp, string][] = [
   [/^(?:x-)?euc[-_]?kr/, 'euc-kr'],
 ]
 
+/** Enough to tell a language by; telling takes two milliseconds for a thousand. */
+const SAMPLE_BYTES = 2000
+/** Where the first character above ASCII is looked for. */
+const MAX_ASCII_BYTES = 100_000
+/** Below, it is a guess among several: of texts of a word or two. */
+const MIN_CONFIDENCE = 40
+
 /**
  * Decodes bytes. A declared charset that does not fit the bytes gives way to UTF-8 where that fits; what still cannot
  * be read becomes U+FFFD.
  * @param declared the charset that the message names, if any
+ * @param detect whether to find out by the language where it names none or a wrong one, which takes milliseconds
  */
-export function decodeBytes(bytes: Uint8Array, declared?: string | null): string {
+export function decodeBytes(bytes: Uint8Array, declared?: string | null, detect = false): string {
   const charset = charsetName(declared)
   if (isJapanese(bytes)) return decodeJapanese(bytes)
-  if (!charset) return decodeStrictly(bytes, 'utf-8') ?? guess(bytes)
-  if (charset === 'utf-8') return decodeStrictly(bytes, 'utf-8') ?? guessAgainst(bytes)
+  const detected = () => (detect ? detectCharset(bytes) : null)
+  if (!charset) return decodeStrictly(bytes, 'utf-8') ?? guess(bytes, detected())
+  if (charset === 'utf-8') return decodeStrictly(bytes, 'utf-8') ?? guessAgainst(bytes, detected)
   if (charset.startsWith('iso-2022-kr') || charset.startsWith('hz')) return decodeShifted(bytes, charset)
   if (!isKnown(charset)) return decodeExotic(bytes, charset)
-  if (isWestern(charset) && isPlainlyUtf8(bytes)) return new TextDecoder().decode(bytes)
+  if (isSingleByte(charset) && isPlainlyUtf8(bytes)) return new TextDecoder().decode(bytes)
+  if (isForeign(bytes, charset)) return decodeStrictly(bytes, 'utf-8') ?? guess(bytes, detected())
   return decodeStrictly(bytes, charset) ?? decodeStrictly(bytes, 'utf-8') ?? new TextDecoder(charset).decode(bytes)
 }
 
+/** The charset that the bytes are in by their language; null when that is not clear. */
+export function detectCharset(bytes: Uint8Array): string | null {
+  const first = bytes.subarray(0, MAX_ASCII_BYTES).findIndex((byte) => byte >= 0x80)
+  if (first < 0) return null
+  const [best] = analyse(bytes.subarray(first, first + SAMPLE_BYTES))
+  if (!best || best.confidence < MIN_CONFIDENCE) return null
+  return isKnown(best.name) ? best.name.toLowerCase() : null
+}
+
 /** Every byte is a character there, so that a wrong declaration shows only in what they say. */
-function isWestern(charset: string): boolean {
-  return new TextDecoder(charset).encoding === 'windows-1252'
+function isSingleByte(charset: string): boolean {
+  return /^(?:windows-|iso-8859-|koi8-|macintosh|x-mac-|ibm)/.test(new TextDecoder(charset).encoding)
+}
+
+/** True for text that is in no language of its charset: Western ones need few letters above ASCII, Japanese escapes. */
+function isForeign(bytes: Uint8Array, charset: string): boolean {
+  const { encoding } = new TextDecoder(charset)
+  if (encoding === 'iso-2022-jp') return bytes.some((byte) => byte >= 0x80)
+  if (encoding !== 'windows-1252') return false
+  let letters = 0
+  let high = 0
+  for (const byte of bytes.subarray(0, SAMPLE_BYTES)) {
+    if (byte >= 0x80) high += 1
+    else if ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x7a) letters += 1
+  }
+  return high > 8 && high > letters
 }
 
 /** Several characters of two bytes and more, and nothing else above ASCII, do not come about by chance. */
@@ -120,7 +154,7 @@ function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined 
 }
 
 /** Text that says UTF-8 and is not: mostly UTF-8 with a few broken bytes stays UTF-8, else another charset was meant. */
-function guessAgainst(bytes: Uint8Array): string {
+function guessAgainst(bytes: Uint8Array, detected: () => string | null): string {
   const text = new TextDecoder().decode(bytes)
   let broken = 0
   let whole = 0
@@ -129,11 +163,12 @@ function guessAgainst(bytes: Uint8Array): string {
     if (code === 0xfffd) broken += 1
     else if (code >= 0x80) whole += 1
   }
-  return whole > broken ? text : guess(bytes)
+  return whole > broken ? text : guess(bytes, detected())
 }
 
 /** Two-byte Chinese text is nearly all high bytes in pairs; Western text has its high bytes one at a time. */
-function guess(bytes: Uint8Array): string {
+function guess(bytes: Uint8Array, detected: string | null = null): string {
+  if (detected) return new TextDecoder(detected).decode(bytes)
   const { high, paired } = countHighBytes(bytes)
   if (high > 3 && paired > high * 0.8) {
     const chinese = decodeStrictly(bytes, 'gb18030')

@@ -24,6 +24,8 @@ export type MailHeaders = {
 /** A header longer than this is attack or accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_IDS = 200
+/** Of the charset of a subject, which may change from word to word. */
+const MAX_DETECTIONS = 5
 
 /**
  * Reads only the header of a message. Never throws, whatever the bytes are.
@@ -51,7 +53,7 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     reply_to: usable('reply-to'),
     to: addresses('to'),
     cc: addresses('cc'),
-    subject: headerText(fields, 'subject', charset),
+    subject: headerText(fields, 'subject', charset, MAX_DETECTIONS),
     date: readDate(rawHeader(fields, 'date', charset)),
   }
 }
@@ -96,9 +98,14 @@ export function rawHeader(fields: HeaderField[], key: string, charset?: string |
 }
 
 /** The first field of that name as readable text on one line; null when it is absent. */
-export function headerText(fields: HeaderField[], key: string, charset?: string | null): string | null {
+export function headerText(
+  fields: HeaderField[],
+  key: string,
+  charset?: string | null,
+  detections?: number,
+): string | null {
   const value = rawHeader(fields, key, charset)
-  return value === null ? null : oneLine(decodeWords(value))
+  return value === null ? null : oneLine(decodeWords(value, detections))
 }
 
 /** Value and parameters of a field such as Content-Type, decoded (RFC 2231, and encoded words where they are not allowed). */

@@ -13,9 +13,12 @@ const MAX_CHARSETS = 50
 
 type Run = { charset: string; bytes: Buffer[] }
 
-/** The text with its encoded words decoded. Neighbours of one charset are decoded together: some split characters. */
-export function decodeWords(text: string): string {
-  return mapWords(text, (decoded) => decoded)
+/**
+ * The text with its encoded words decoded. Neighbours of one charset are decoded together: some split characters.
+ * @param detections how many charsets may be found out by the language, where the declared one is wrong
+ */
+export function decodeWords(text: string, detections = 0): string {
+  return mapWords(text, (decoded) => decoded, detections)
 }
 
 /** The text with its encoded words written so that nothing of them is read as syntax, whatever they hold. */
@@ -28,15 +31,15 @@ export function dropWords(text: string): string {
   return mapWords(text, () => ' ')
 }
 
-function mapWords(text: string, map: (decoded: string) => string): string {
+function mapWords(text: string, map: (decoded: string) => string, detections = 0): string {
   if (!text.includes('=?')) return text
   let result = ''
   let runs: Run[] = []
   let position = 0
   const charsets = new Set<string>()
+  const decodeRun = ({ charset, bytes }: Run) => decodeBytes(Buffer.concat(bytes), charset, detections-- > 0)
   const flush = () => {
-    if (runs.length > 0)
-      result += map(runs.map(({ charset, bytes }) => decodeBytes(Buffer.concat(bytes), charset)).join(''))
+    if (runs.length > 0) result += map(runs.map(decodeRun).join(''))
     runs = []
   }
   for (const match of text.matchAll(WORD)) {

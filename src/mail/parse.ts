@@ -2,6 +2,7 @@
 import { isAutomatic } from './automatic'
 import { type Bounce, readBounce } from './bounce'
 import { type ParsedAttachment, readAttachments, readBody } from './parse-body'
+import { detectCharset } from './parse-charset'
 import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from './parse-headers'
 import { findParts, type Part, splitParts } from './parse-parts'
 import { replyText } from './reply-text'
@@ -34,7 +35,7 @@ const MAX_NOTIFICATION_BYTES = 65_536
  */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const root = splitParts(raw)
-  const headers = readFields(root.fields, firstCharset(root))
+  const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, body_html, html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
@@ -56,6 +57,11 @@ function readMessages(root: Part): string[] {
   const [notification] = findParts(root, 'message/disposition-notification')
   const fields = splitHeader(notification?.content.subarray(0, MAX_NOTIFICATION_BYTES) ?? Buffer.alloc(0))
   return messageIds(rawHeader(fields, 'original-message-id') ?? '')
+}
+
+function firstText(part: Part): Buffer {
+  if (part.children.length === 0) return /^(?:text\/|$)/.test(part.content_type) ? part.content : Buffer.alloc(0)
+  return part.children.map(firstText).find(({ length }) => length > 0) ?? Buffer.alloc(0)
 }
 
 /** What the body is written in is the best guess for a header with raw bytes. */
