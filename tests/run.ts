@@ -43,7 +43,7 @@ async function run(args: string[]): Promise<number> {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'deskwire-tests-'))
   // As root the server runs as another user, who has to get in.
   fs.chmodSync(dir, 0o711)
-  // So have the other servers that tests start, whatever the shell's.
+  // Other servers that tests start have users of their own too, whatever the shell's mask.
   process.umask(0o022)
   for (const name of FOREIGN_SETTINGS) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })

@@ -73,7 +73,8 @@ test('SIGTERM in the middle of a message: it is taken to its end, acknowledged, 
   await until('no new connection is taken', () => refuses(port))
   dialog.write(text.subarray(100_000))
   expect(await dialog.read()).toStartWith('250')
-  expect(await stopped).toBe(0)
+  const { output } = service
+  expect({ code: await stopped, output: output() }).toMatchObject({ code: 0 })
 
   service = await startService(env)
   await whenFiled()

@@ -1,12 +1,12 @@
 /** Settings of the tests, before any module reads the environment. */
-import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
 process.env.NODE_ENV = 'test'
 process.env.LOG_LEVEL ??= 'silent'
 process.env.RATE_LIMIT_PER_MINUTE ??= '0'
-process.env.DATA_DIR ??= mkdtempSync(path.join(tmpdir(), 'deskwire-test-'))
+// Made with its first file.
+process.env.DATA_DIR ??= path.join(tmpdir(), `deskwire-test-${crypto.randomUUID()}`)
 // Receivers and mail servers of the tests are on loopback.
 process.env.WEBHOOK_ALLOWED_NETWORKS ??= '127.0.0.0/8,::1'
 process.env.MAIL_ALLOWED_NETWORKS ??= '127.0.0.0/8,::1'
