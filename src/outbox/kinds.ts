@@ -18,9 +18,9 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
   // Filing holds a connection of the pool for a transaction each. Two that take long to parse leave others room.
   inbound: {
-    slots: 4,
+    slots: 6,
     suspect_slots: 4,
-    lane_slots: 4,
+    lane_slots: 6,
     afterFault: ({ attempts }) => ({ type: 'retry', delay_s: INBOUND_DELAYS_S[attempts] ?? 600, counts: true }),
   },
 }
