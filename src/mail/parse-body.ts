@@ -119,10 +119,11 @@ function joinBodies(bodies: Body[]): Body {
 
 function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
-  // No charset needs more bytes for a character, and what will be cut need not be decoded.
-  const start = part.content.subarray(0, Math.max(budget.text, budget.html) * 4)
+  const declared = part.content_params.get('charset') ?? charsetOfPage(part)
+  // What will be cut need not be decoded. No charset needs more bytes for a character, but UTF-7, which takes long.
+  const most_bytes = Math.max(budget.text, budget.html) * (/utf-?7/i.test(declared ?? '') ? 1 : 4)
+  const start = part.content.subarray(0, most_bytes)
   budget.detections -= 1
-  const declared = part.content_params.get('charset') ?? charsetOfPage(part, start)
   const whole = decodeBytes(start, declared, budget.detections >= 0)
     .replace(/\r\n?/g, '\n')
     .replaceAll('\0', '')
@@ -136,7 +137,7 @@ function renderLeaf(part: Part, budget: Budget): Body {
 }
 
 /** What a page says of itself counts where its header says nothing. */
-function charsetOfPage({ content_type }: Part, content: Buffer): string | null {
+function charsetOfPage({ content_type, content }: Part): string | null {
   if (content_type === 'text/plain') return null
   const start = content.toString('latin1', 0, 4096)
   return /<meta\b[^>]{0,200}\bcharset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})/i.exec(start)?.[1] ?? null
