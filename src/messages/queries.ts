@@ -10,8 +10,8 @@ import { turns } from '../turns'
 import { viewHtml } from './html-view'
 import type { Message, MessageFilter } from './model'
 
-/** What is read and answered at once ends with the message that reaches this: one alone may be larger. */
-const STEP_BYTES = 1_000_000
+/** In bytes of texts. What is read and answered at once ends with the message that reaches it: one alone may be larger. */
+export const STEP_SIZE = 1_000_000
 const STEP_MESSAGES = 100
 /** How many steps after the first are read and made at a time in this process. */
 const takeTurn = turns(2)
@@ -77,20 +77,25 @@ function listFrom(scope: Scope, list: List, first: Step): Message[] | Steps<Mess
 }
 
 /** Each step is a statement of its own: between them a reader holds no connection, and what is removed is left out. */
-async function* stepsFrom(scope: Scope, { offset, ...list }: List, first: Step): AsyncGenerator<Message[]> {
+async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerator<Message[]> {
   const { sql } = scope
-  yield first.messages
-  let { most } = list
-  for (let step = first; !step.is_last; ) {
+  let step = first ?? (await inTurn(() => readStep(scope, list)))
+  for (let { most } = list; ; ) {
+    yield step.messages
+    if (step.is_last) return
     const after = step.messages.at(-1)!.id
     most -= step.messages.length
-    const leave = await takeTurn()
-    try {
-      step = await readStep(scope, { ...list, most, shown: () => sql`${list.shown()} and m.id > ${after}` })
-    } finally {
-      leave()
-    }
-    yield step.messages
+    const shown = () => sql`${list.shown()} and m.id > ${after}`
+    step = await inTurn(() => readStep(scope, { ticket_id: list.ticket_id, shown, most }))
+  }
+}
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const leave = await takeTurn()
+  try {
+    return await work()
+  } finally {
+    leave()
   }
 }
 
@@ -112,10 +117,10 @@ async function readStep(scope: Scope, list: List): Promise<Step> {
 }
 
 /** A row of `stepOf`. */
-export type StepRow = MessageRow & { next_id: string | null }
+type StepRow = MessageRow & { next_id: string | null }
 
 /** The messages of `stepOf`, of which the list has `most`. */
-export function toStep(organization_id: string, rows: StepRow[], most = Number.POSITIVE_INFINITY): Step {
+function toStep(organization_id: string, rows: StepRow[], most: number): Step {
   const is_cut = (rows.at(-1)?.next_id ?? null) !== null
   const is_full = rows.length === STEP_MESSAGES && most > rows.length
   return { messages: rows.map((row) => presentMessage(organization_id, row)), is_last: !is_cut && !is_full }
@@ -125,7 +130,7 @@ export function toStep(organization_id: string, rows: StepRow[], most = Number.P
  * Messages that `where` leaves of `messages m`, at most `limit`, with what decides whether they belong into one step:
  * `before`, the bytes of those before. The database knows lengths without reading the texts.
  */
-export function stepOf(sql: Sql, where: Fragment, limit = STEP_MESSAGES, offset = 0) {
+function stepOf(sql: Sql, where: Fragment, limit: number, offset = 0) {
   return sql`
     select f.*, lead(f.id) over before as next_id, sum(
       octet_length(f.body) + octet_length(f.body_html) + coalesce(octet_length(f.reply_text), 0) +
@@ -137,16 +142,30 @@ export function stepOf(sql: Sql, where: Fragment, limit = STEP_MESSAGES, offset 
     window before as (order by f.id rows between unbounded preceding and 1 preceding)`
 }
 
+/**
+ * How large all messages of `tickets t` are, more or less; null without any. For the ticket's own statement, where
+ * counting attachments would cost too much: each message stands for as many as make 100 messages a step.
+ */
+export function sizeOfMessages(sql: Sql) {
+  return sql`(
+    select sum(
+      ${sql.unsafe(String(STEP_SIZE / STEP_MESSAGES))} + octet_length(m.body) + octet_length(m.body_html) +
+      coalesce(octet_length(m.reply_text), 0)
+    )
+    from messages m where m.organization_id = t.organization_id and m.ticket_id = t.id
+  )`
+}
+
 /** Whether a message of `stepOf`, named `m`, belongs into the step. */
-export function isInStep(sql: Sql) {
-  return sql`(m.before is null or m.before < ${STEP_BYTES})`
+function isInStep(sql: Sql) {
+  return sql`(m.before is null or m.before < ${STEP_SIZE})`
 }
 
 /**
- * All messages of a ticket after their first step, and a version: another one when any of them changes. Texts never do,
+ * All messages of a ticket in steps, and a version: another one when any of them changes. Texts never do,
  * so that they are not read for it. What comes in meanwhile is not shown, because the version does not know it.
  */
-export async function versionedMessages(scope: Scope, ticket_id: string, first: Step) {
+export async function versionedMessages(scope: Scope, ticket_id: string) {
   const { sql, organization_id } = scope
   const [row] = await sql<{ version: string | null; last_id: string | null }[]>`
     select encode(sha256(string_agg(sha256(convert_to(f::text, 'UTF8')), '' order by f.id)), 'hex') as version,
@@ -157,7 +176,7 @@ export async function versionedMessages(scope: Scope, ticket_id: string, first: 
     ) f`
   const { version, last_id } = row!
   const shown = () => sql`and m.id <= ${last_id}`
-  return { version, messages: stepsFrom(scope, { ticket_id, shown, most: Number.POSITIVE_INFINITY }, first) }
+  return { version, messages: stepsFrom(scope, { ticket_id, shown, most: Number.POSITIVE_INFINITY }) }
 }
 
 /** A row of `messageFields`. */

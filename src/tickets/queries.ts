@@ -1,7 +1,14 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import { isInStep, type StepRow, stepOf, toStep, versionedMessages } from '../messages/queries'
+import {
+  type MessageRow,
+  messageFields,
+  presentMessage,
+  STEP_SIZE,
+  sizeOfMessages,
+  versionedMessages,
+} from '../messages/queries'
 import type { PageMeta } from '../model'
 import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
@@ -76,10 +83,12 @@ function totalOf(scope: Scope, query: TicketQuery) {
 }
 
 type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
-  (StepRow | { [field in keyof StepRow]: null }) & {
+  (MessageRow | { [field in keyof MessageRow]: null }) & {
     ticket_id: string
     ticket_created_at: string
     has_time: boolean
+    /** Of the messages, which are not in the row when it is too large. */
+    size: number | null
   }
 
 /** `version`, of a ticket whose lists come in steps, is another one whenever they change. */
@@ -87,7 +96,7 @@ type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
 
 /**
  * The single ticket, with its messages and time entries. Ticket and messages come in one statement, because each one
- * costs more than a small ticket; no more of a large one is read with it than an answer takes in one step.
+ * costs more than a small ticket; the messages of a large one are not read before they are taken.
  * @throws TICKET_NOT_FOUND
  */
 export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> {
@@ -96,27 +105,26 @@ export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> 
     with ticket as materialized (
       select ${fields(sql)}, exists (
         select from time_entries e where e.organization_id = t.organization_id and e.ticket_id = t.id
-      ) as has_time
+      ) as has_time, ${sizeOfMessages(sql)} as size
       from tickets t
       ${withNames(sql)}
       where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null
     )
     select t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name, t.contact_email,
       t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels, t.created_at as ticket_created_at,
-      t.updated_at, t.has_time, m.*
-    from ticket t left join lateral (${stepOf(sql, sql`m.organization_id = ${organization_id} and m.ticket_id = t.id`)}) m
-      on ${isInStep(sql)}
+      t.updated_at, t.has_time, t.size, ${messageFields(sql)}
+    from ticket t
+    left join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id and t.size < ${STEP_SIZE}
     order by m.id`
   const [row] = rows
   if (!row) throw new ApiError('TICKET_NOT_FOUND')
   const ticket = present({ ...row, id: row.ticket_id, created_at: row.ticket_created_at })
-  const step = toStep(
-    organization_id,
-    rows.filter((row) => row.id !== null),
-  )
   const time_entries = row.has_time ? await timeEntriesOfTicket(scope, id) : []
-  if (step.is_last) return { ticket: { ...ticket, messages: step.messages, time_entries } }
-  const { version, messages } = await versionedMessages(scope, id, step)
+  if ((row.size ?? 0) < STEP_SIZE) {
+    const messages = rows.flatMap((row) => (row.id === null ? [] : presentMessage(organization_id, row)))
+    return { ticket: { ...ticket, messages, time_entries } }
+  }
+  const { version, messages } = await versionedMessages(scope, id)
   return {
     ticket: { ...ticket, messages, time_entries: inOneStep(() => timeEntriesOfTicket(scope, id)) },
     version: { messages: version, time_entries },
