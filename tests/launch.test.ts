@@ -5,6 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
+import { until } from './support/service'
 
 const repository = path.join(import.meta.dir, '..')
 
@@ -67,9 +68,9 @@ for (const runner of [process.execPath, Bun.which('node')].filter((program) => p
   test(`${name}: when the launcher is killed the service is asked to end`, async () => {
     const launched = await launch(runner, await makeProject(), ['serve'])
     launched.child.kill('SIGKILL')
-    await until(() => launched.lines.length > 1)
+    await until('it is asked to end', () => launched.lines.length > 1)
     expect(launched.lines.slice(1)).toEqual(['asked to end'])
-    await until(() => launched.closed)
+    await until('all have ended', () => launched.closed)
   })
 
   test(`${name}: when what ran the launcher as a script is killed the service is asked to end`, async () => {
@@ -80,9 +81,9 @@ for (const runner of [process.execPath, Bun.which('node')].filter((program) => p
       env: { ...environment, npm_lifecycle_event: 'start' },
     })
     const output = follow(shell)
-    await until(() => output.lines.length > 0)
+    await until('the service has started', () => output.lines.length > 0)
     shell.kill('SIGKILL')
-    await until(() => output.closed)
+    await until('all have ended', () => output.closed)
     expect(output.lines.slice(1)).toEqual(['asked to end'])
   })
 }
@@ -99,13 +100,19 @@ test('the end by a signal is an exit code as the shell tells it', async () => {
 })
 
 test('what Ctrl-C sends twice at once interrupts once', async () => {
-  const launched = await launch(process.execPath, await makeProject(), ['serve'])
-  launched.child.kill('SIGINT')
-  await until(() => launched.lines.length > 1)
-  launched.child.kill('SIGINT')
-  launched.child.kill('SIGTERM')
-  await ended(launched.child)
-  expect(launched.lines.slice(1)).toEqual(['interrupted', 'asked to end'])
+  const project = await makeProject()
+  for (let was_at_once = false; !was_at_once; ) {
+    const launched = await launch(process.execPath, project, ['serve'])
+    const sent_ms = performance.now()
+    launched.child.kill('SIGINT')
+    await until('the first arrived', () => launched.lines.length > 1)
+    launched.child.kill('SIGINT')
+    // A busy machine may send the second so late that it is one of its own.
+    was_at_once = performance.now() - sent_ms < 100
+    launched.child.kill('SIGTERM')
+    await ended(launched.child)
+    if (was_at_once) expect(launched.lines.slice(1)).toEqual(['interrupted', 'asked to end'])
+  }
 })
 
 test('a later start installs nothing, until the lock or the manifest has changed', async () => {
@@ -184,14 +191,14 @@ async function makeProject(): Promise<string> {
 async function run(runner: string, project: string, args: string[]) {
   const output = start(runner, project, args)
   const code = await ended(output.child)
-  await until(() => output.closed)
+  await until('all have ended', () => output.closed)
   return { code, lines: output.lines, errors: output.errors() }
 }
 
 /** Starts a service and waits for its first line. */
 async function launch(runner: string, project: string, args: string[]) {
   const output = start(runner, project, args)
-  await until(() => output.lines.length > 0)
+  await until('the service has started', () => output.lines.length > 0)
   return output
 }
 
@@ -219,11 +226,6 @@ function follow(child: ChildProcess) {
 }
 
 function ended(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null) return Promise.resolve(child.exitCode)
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode)
   return new Promise((resolve) => child.on('exit', resolve))
-}
-
-/** Waits for a condition; the test's own timeout ends it. */
-async function until(condition: () => boolean) {
-  while (!condition()) await Bun.sleep(10)
 }
