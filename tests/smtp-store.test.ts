@@ -131,6 +131,35 @@ describe('mail is refused for now', () => {
   })
 })
 
+describe('messages that arrive together', () => {
+  test('are kept by statements that they share; one that cannot be kept takes none with it', async () => {
+    const { sql } = connection()
+    const { port } = await start()
+    const [gone, refused] = [await createMailbox(desk.admin), await createMailbox(desk.admin)]
+    const to = [...Array(6).fill(address), gone.address, refused.address, ...Array(6).fill(address)]
+    const dialogs = await Promise.all(to.map((recipient) => startData(port, FROM, recipient)))
+    await desk.admin.delete(`/mailboxes/${gone.id}`)
+    await sql`alter table inbound_messages add constraint refuse check (mailbox_address <> ${sql.unsafe(`'${refused.address}'`)})`
+    const countWhole = () => storedFiles().filter((name) => !name.endsWith('.partial')).length
+    const before = countWhole()
+    const holder = await driverPool().reserve()
+    await holder`begin`
+    await holder`lock table inbound_messages in access exclusive mode`
+    const replies = dialogs.map((dialog) => {
+      dialog.write(dotStuffed(newMail()))
+      return dialog.read()
+    })
+    await until('all bytes are stored', () => countWhole() === before + to.length)
+    await holder`commit`
+    holder.release()
+    const codes = (await Promise.all(replies)).map((reply) => Number(reply.slice(0, 3)))
+    await sql`alter table inbound_messages drop constraint refuse`
+    for (const dialog of dialogs) dialog.destroy()
+    expect(codes).toEqual(to.map((recipient) => (recipient === address ? 250 : 451)))
+    expect(await countRows()).toBe(12)
+  })
+})
+
 describe('a stop in the middle of messages', () => {
   test('acknowledges those that end in time; of others nothing is stored', async () => {
     const listener = await start()

@@ -1,0 +1,50 @@
+/** Many who ask at the same time share a call, and none suffers from another. */
+import { expect, test } from 'bun:test'
+import { gathered } from '../src/gather'
+
+/** A function under test whose runs end when they are told to. */
+function startGathered(most?: number) {
+  const runs: { items: number[]; end(): void }[] = []
+  const ask = gathered(async (items: number[]) => {
+    await new Promise<void>((resolve) => runs.push({ items, end: resolve }))
+    if (items.includes(13)) throw new Error('unlucky')
+    return items.map((item) => item * 2)
+  }, most)
+  return { ask, runs }
+}
+
+async function endAll(runs: { end(): void }[]): Promise<void> {
+  for (let ended = 0; ended < runs.length; ended++) {
+    runs[ended]!.end()
+    await Bun.sleep(0)
+  }
+}
+
+test('those who ask while enough runs are under way share the next one, and each gets its own result', async () => {
+  const { ask, runs } = startGathered()
+  const answers = [1, 2, 3, 4, 5].map((item) => ask(item))
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2]])
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10])
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2], [3, 4, 5]])
+})
+
+test('a run takes no more than it may', async () => {
+  const { ask, runs } = startGathered(2)
+  const answers = [1, 2, 3, 4, 5].map((item) => ask(item))
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10])
+  expect(runs.map(({ items }) => items.length)).toEqual([1, 1, 2, 1])
+})
+
+test('when a run fails its items are tried alone: only the one at fault fails, and later ones are served', async () => {
+  const { ask, runs } = startGathered()
+  const answers = [1, 2, 3, 13, 5].map((item) => ask(item))
+  const settled = Promise.allSettled(answers)
+  await endAll(runs)
+  const results = (await settled).map((result) => (result.status === 'fulfilled' ? result.value : 'failed'))
+  expect(results).toEqual([2, 4, 6, 'failed', 10])
+  const later = ask(6)
+  await endAll(runs)
+  expect(await later).toBe(12)
+})
