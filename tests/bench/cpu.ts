@@ -10,11 +10,19 @@ const TICK_MS = 10
 /**
  * What both have used so far; 0 where there is no /proc.
  * @param database_dir every process that works in this folder, or below it, is the database's
+ * @param with_children whether the server's own processes count, such as the parser of mail
  */
-export function cpuOf(server_pid: number, database_dir: string): Cpu {
+export function cpuOf(server_pid: number, database_dir: string, with_children = true): Cpu {
   if (!fs.existsSync('/proc/self/stat')) return { server_ms: 0, database_ms: 0 }
-  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && folderOf(name).startsWith(database_dir))
-  return { server_ms: timeOf(String(server_pid)), database_ms: pids.reduce((sum, pid) => sum + timeOf(pid), 0) }
+  const pids = fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  const isDatabase = (pid: string) => folderOf(pid).startsWith(database_dir)
+  const isServer = (pid: string) =>
+    pid === String(server_pid) || (with_children && parentOf(pid) === String(server_pid) && !isDatabase(pid))
+  return { server_ms: timeOfAll(pids.filter(isServer)), database_ms: timeOfAll(pids.filter(isDatabase)) }
+}
+
+function timeOfAll(pids: string[]): number {
+  return pids.reduce((sum, pid) => sum + timeOf(pid), 0)
 }
 
 function folderOf(pid: string): string {
@@ -25,13 +33,22 @@ function folderOf(pid: string): string {
   }
 }
 
-/** User and system time: the fields after the name, which may hold spaces, are counted from its closing bracket. */
+function parentOf(pid: string): string {
+  return fieldsOf(pid)[1] ?? ''
+}
+
+/** User and system time. */
 function timeOf(pid: string): number {
+  const [user = 0, system = 0] = fieldsOf(pid).slice(11, 13).map(Number)
+  return (user + system) * TICK_MS
+}
+
+/** What `/proc/<pid>/stat` has after the name, which may hold spaces and ends with the last bracket; none when it ended. */
+function fieldsOf(pid: string): string[] {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
-    return 0
+    return []
   }
 }

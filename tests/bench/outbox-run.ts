@@ -100,7 +100,7 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
   const all = Promise.withResolvers<void>()
   let settled = 0
   let rss_when_warm = 0
-  const before = cpuOf(process.pid, dir)
+  const before = cpuOf(process.pid, dir, false)
   const started_ms = performance.now()
   const drain = startDrain(
     timingClaims(connection(), claims),
@@ -115,7 +115,7 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
   )
   await all.promise
   const seconds = (performance.now() - started_ms) / 1000
-  const after = cpuOf(process.pid, dir)
+  const after = cpuOf(process.pid, dir, false)
   const at = loadavg()[0]!.toFixed(1)
   await drain.stop(1000)
   rss()

@@ -74,7 +74,7 @@ const api = `${service.url}/api/v1`
 
 const cpuOfService = () => cpuOf(service.process.pid!, dir)
 const cpuOfBare = () => cpuOf(bare.pid!, dir)
-const cpuOfThis = () => cpuOf(process.pid, dir)
+const cpuOfThis = () => cpuOf(process.pid, dir, false)
 
 type Row = {
   name: string
