@@ -39,15 +39,17 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
 }
 
 /**
- * Does several things in a transaction at once: their statements are sent together and run in the order given. Unlike
- * `Promise.all` it waits for all of them when one fails, because what is sent after the rollback would be kept.
- * @throws the error of the first that failed
+ * Does several things in a transaction at once: the first statement of each is sent together with the others', and they
+ * run in the order given. Unlike `Promise.all` it waits for all of them when one fails, because what is sent after the
+ * rollback would be kept.
+ * @throws the error of the first to fail: after it the transaction refuses the statements of the others
  */
 export async function together<T extends readonly unknown[]>(
   work: readonly [...T],
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
-  await Promise.allSettled(work)
-  return Promise.all(work)
+  const all = Promise.all(work)
+  await Promise.allSettled([all, ...work])
+  return all
 }
 
 /** Runs `action` after the outermost commit; at once when there is no transaction. Never when it rolls back. */

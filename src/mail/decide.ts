@@ -1,5 +1,5 @@
 /** What is to become of a message: read-only, so that a dry run can ask it too. */
-import type { Scope } from '../scope'
+import { type Scope, together } from '../scope'
 import { isFiled } from './fingerprint'
 import type { Inbound } from './inbound'
 import { readMessageId } from './message-id'
@@ -16,7 +16,7 @@ export type Decision =
 /** The first that holds, in the order of decisions.md section 7. */
 export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
   const { headers, mail, bounce, sender, recipient, fingerprint } = inbound
-  const [is_filed, is_own, thread] = await Promise.all([
+  const [is_filed, is_own, thread] = await together([
     isFiled(scope, fingerprint),
     isOwn(scope, headers.message_id),
     mail && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
