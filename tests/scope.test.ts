@@ -25,15 +25,16 @@ test('when something done together fails, the others end before the transaction 
   const { scope } = await createOrganization()
   const steps: string[] = []
   const transaction = inTransaction(scope, ({ sql }) => {
-    const inTwoSteps = async () => {
-      await sql`select 1`
-      await sql`update organizations set name = 'Kept' where id = ${scope.organization_id}`.catch(() => {})
-      steps.push('second')
+    const inManySteps = async () => {
+      for (let step = 0; step < 5; step++) {
+        await sql`update organizations set name = 'Kept' where id = ${scope.organization_id}`.catch(() => {})
+      }
+      steps.push('all done')
     }
-    return together([sql`select 1 / 0`, inTwoSteps()])
+    return together([sql`select 1 / 0`, inManySteps()])
   })
   await transaction.catch(() => steps.push('rolled back'))
-  expect(steps).toEqual(['second', 'rolled back'])
+  expect(steps).toEqual(['all done', 'rolled back'])
   const [row] = await scope.sql`select name from organizations where id = ${scope.organization_id}`
   expect(row!.name).not.toBe('Kept')
 })
