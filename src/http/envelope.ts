@@ -7,6 +7,7 @@ import { ApiError } from '../errors'
 import { log } from '../log'
 import { readBody } from './body'
 import { clientAddress } from './client-address'
+import { withoutFalseLength } from './large-answer'
 import { observeRequest } from './metrics'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
@@ -21,7 +22,9 @@ export const envelope = new Elysia({ name: 'envelope' })
   // Before all hooks, which find path and query read already.
   .wrap((handle, request) => {
     ensureUrl(request)
-    return handle
+    if (request.method !== 'HEAD') return handle
+    // Its type says that it gives another function.
+    return async (...given: unknown[]) => withoutFalseLength((await handle(...given)) as unknown as Response)
   })
   .onRequest(async ({ request, server, set }) => {
     const state = setState(request, {

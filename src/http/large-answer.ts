@@ -17,8 +17,7 @@ export class LargeAnswer extends Response {
   /** What goes out. The request's log line waits for its end. */
   toResponse(request: Request): Response {
     const headers = { 'content-type': 'application/json' }
-    // For HEAD all of it would be read, to tell its length.
-    if (request.method === 'HEAD') return new Response(null, { headers })
+    if (request.method === 'HEAD') return headOf(headers)
     const ended = Promise.withResolvers<void>()
     stateOf(request).answered = ended.promise
     const stream = streamOf(this.pieces(request), { end: async () => ended.resolve() })
@@ -33,6 +32,17 @@ export class LargeAnswer extends Response {
       throw new Error('The answer was broken off')
     }
   }
+}
+
+/** What HEAD gets of an answer that is made while it is read: all of it would have to be read to tell its length. */
+export function headOf(headers: Record<string, string>): Response {
+  return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } })
+}
+
+/** Elysia tells HEAD the length of whatever was made for it, which is 0 where nothing was. */
+export function withoutFalseLength(response: Response): Response {
+  if (response.headers.has('transfer-encoding')) response.headers.delete('content-length')
+  return response
 }
 
 /**

@@ -1,6 +1,7 @@
 import Elysia from 'elysia'
 import { inOrganization } from '../http/authenticate'
 import { data } from '../http/envelope'
+import { headOf } from '../http/large-answer'
 import { list, NoContent, one, path } from '../model'
 import type { Scope } from '../scope'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
@@ -74,6 +75,5 @@ async function exportResponse(scope: Scope, period: Period, method: string): Pro
     'content-type': 'text/csv; charset=utf-8',
     'content-disposition': `attachment; filename="${exportName(period)}"`,
   }
-  // For HEAD the whole file would be read into memory, to tell its length.
-  return new Response(method === 'HEAD' ? null : await exportTimeEntries(scope, period), { headers })
+  return method === 'HEAD' ? headOf(headers) : new Response(await exportTimeEntries(scope, period), { headers })
 }
