@@ -2,28 +2,28 @@
 
 type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void }
 
-/** Runs at the same time: one that waits for a lock must not stop the others. */
-const RUNS = 2
+/** Items of a run. */
+const MOST = 100
 
 /**
  * A function that does the work of one item. Items that come while enough runs are under way wait and share the next.
- * When a run fails, its items are tried one by one, so that none suffers from another.
+ * When a run fails, each of its items is tried alone, so that none suffers from another.
  * @param run does the work of some items, all of it or nothing; a result for each, in their order
- * @param most items of a run
+ * @param most_runs at the same time: with two, one that waits for a lock does not stop the others
  */
-export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most = 100): (item: T) => Promise<R> {
+export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most_runs = 2): (item: T) => Promise<R> {
   const waiting: Waiter<T, R>[] = []
   let running = 0
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      if (running < RUNS) void runAll()
+      if (running < most_runs) void runAll()
     })
 
   async function runAll(): Promise<void> {
     running++
-    while (waiting.length > 0) await runSome(waiting.splice(0, most))
+    while (waiting.length > 0) await runSome(waiting.splice(0, MOST))
     running--
   }
 
@@ -35,7 +35,7 @@ export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most = 100): (
       })
     } catch (error) {
       if (some.length === 1) some[0]!.reject(error)
-      else for (const one of some) await runSome([one])
+      else await Promise.all(some.map((one) => runSome([one])))
     }
   }
 }

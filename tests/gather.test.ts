@@ -3,13 +3,13 @@ import { expect, test } from 'bun:test'
 import { gathered } from '../src/gather'
 
 /** A function under test whose runs end when they are told to. */
-function startGathered(most?: number) {
+function startGathered(most_runs?: number) {
   const runs: { items: number[]; end(): void }[] = []
   const ask = gathered(async (items: number[]) => {
     await new Promise<void>((resolve) => runs.push({ items, end: resolve }))
     if (items.includes(13)) throw new Error('unlucky')
     return items.map((item) => item * 2)
-  }, most)
+  }, most_runs)
   return { ask, runs }
 }
 
@@ -29,12 +29,13 @@ test('those who ask while enough runs are under way share the next one, and each
   expect(runs.map(({ items }) => items)).toEqual([[1], [2], [3, 4, 5]])
 })
 
-test('a run takes no more than it may', async () => {
-  const { ask, runs } = startGathered(2)
-  const answers = [1, 2, 3, 4, 5].map((item) => ask(item))
+test('a run takes no more than it may, and no more run at a time than may', async () => {
+  const { ask, runs } = startGathered(1)
+  const answers = Array.from({ length: 202 }, () => ask(1))
+  expect(runs).toHaveLength(1)
   await endAll(runs)
-  expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10])
-  expect(runs.map(({ items }) => items.length)).toEqual([1, 1, 2, 1])
+  expect(await Promise.all(answers)).toEqual(Array(202).fill(2))
+  expect(runs.map(({ items }) => items.length)).toEqual([1, 100, 100, 1])
 })
 
 test('when a run fails its items are tried alone: only the one at fault fails, and later ones are served', async () => {
