@@ -1,6 +1,5 @@
 /** A process that parses one message at a time, and what a message may take of it. */
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -95,11 +94,13 @@ export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }
 
+/** Never rejects: others wait for it. */
 export async function end(worker: ChildProcess): Promise<void> {
   if (hasEnded(worker)) return
-  const ended = once(worker, 'exit')
-  worker.kill('SIGKILL')
-  await ended
+  await new Promise<void>((resolve) => {
+    worker.once('exit', () => resolve())
+    worker.kill('SIGKILL')
+  })
 }
 
 /** What the process holds; 0 where the system does not tell. */

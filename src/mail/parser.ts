@@ -7,6 +7,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
+import { turns } from '../turns'
 import { type ParsedMail, UnparsableMail } from './parse'
 import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './parse-process'
 
@@ -87,29 +88,28 @@ export function createParser(script = SCRIPT): Parser {
 
 /** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
 export function createLane(script = SCRIPT, priority = 0) {
+  const takeTurn = turns(1)
   let worker: ChildProcess | undefined
-  let turn: Promise<unknown> = Promise.resolve()
   const running = async () => {
     if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
     return worker
   }
   return {
     /** @throws Ended */
-    parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
-      const result = turn.then(async () => parseIn(await running(), raw, limits))
-      turn = result
-        .catch(() => {})
-        .then(async () => {
-          if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
-        })
-      return result
+    async parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
+      const leave = await takeTurn()
+      try {
+        return await parseIn(await running(), raw, limits)
+      } finally {
+        if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
+        leave()
+      }
     },
     /** After the messages that wait. */
     async close(): Promise<void> {
-      turn = turn.then(async () => {
-        if (worker) await end(worker)
-      })
-      await turn
+      const leave = await takeTurn()
+      if (worker) await end(worker)
+      leave()
     },
   }
 }
