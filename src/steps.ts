@@ -10,11 +10,6 @@ export type InSteps<T> = {
       : T[field]
 }
 
-/** A list that is read when those before it have been taken. */
-export async function* inOneStep<T>(read: () => Promise<T[]>): AsyncGenerator<T[]> {
-  yield await read()
-}
-
 /** How much text is handed on at once, where items are small. */
 const PIECE_LENGTH = 64 * 1024
 
@@ -50,6 +45,7 @@ async function* piecesOf(value: unknown): AsyncGenerator<string> {
   } else if (hasSteps(value)) {
     let before = '{'
     for (const [name, field] of Object.entries(value as Record<string, unknown>)) {
+      if (field === undefined) continue
       yield `${before}${JSON.stringify(name)}:`
       yield* piecesOf(field)
       before = ','

@@ -231,7 +231,11 @@ test('JSON in steps is the JSON of the whole', async () => {
     yield ['ü"', null]
   }
   async function* none(): AsyncGenerator<unknown[]> {}
-  const value = (list: unknown, empty: unknown) => ({ data: { id: 'x', tags: ['y'], list, empty, last: null }, n: 1 })
+  const value = (list: unknown, empty: unknown) => ({
+    none: undefined,
+    data: { id: 'x', none: undefined, tags: ['y'], list, empty, last: null },
+    n: 1,
+  })
   let text = ''
   for await (const piece of jsonInSteps(value(steps(), none()))) text += piece
   expect(text).toBe(JSON.stringify(value([1, { a: [] }, 'ü"', null], [])))

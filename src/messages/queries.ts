@@ -99,47 +99,29 @@ async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readStep(scope: Scope, list: List): Promise<Step> {
-  const { sql, organization_id } = scope
-  const limit = Math.min(list.most, STEP_MESSAGES)
-  const rows = await sql<StepRow[]>`
-    select * from (${stepOf(
-      sql,
-      sql`
-      m.organization_id = ${organization_id} and m.ticket_id = ${list.ticket_id} ${list.shown()}`,
-      limit,
-      list.offset,
-    )}
+/**
+ * The first messages of a list: those before which there are not enough bytes yet. The database knows lengths without
+ * reading the texts.
+ */
+async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, most, offset = 0 }: List): Promise<Step> {
+  const rows = await sql<(MessageRow & { next_id: string | null })[]>`
+    select * from (
+      select f.*, lead(f.id) over before as next_id, sum(
+        octet_length(f.body) + octet_length(f.body_html) + coalesce(octet_length(f.reply_text), 0) +
+        octet_length(f.attachments::text) + octet_length(f.email_recipients::text) + octet_length(f.cc::text)
+      ) over before as before
+      from (
+        select ${messageFields(sql)} from messages m
+        where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}
+        order by m.id limit ${Math.min(most, STEP_MESSAGES)} offset ${offset}
+      ) f
+      window before as (order by f.id rows between unbounded preceding and 1 preceding)
     ) m
-    where ${isInStep(sql)}
+    where m.before is null or m.before < ${STEP_SIZE}
     order by m.id`
-  return toStep(organization_id, rows, list.most)
-}
-
-/** A row of `stepOf`. */
-type StepRow = MessageRow & { next_id: string | null }
-
-/** The messages of `stepOf`, of which the list has `most`. */
-function toStep(organization_id: string, rows: StepRow[], most: number): Step {
   const is_cut = (rows.at(-1)?.next_id ?? null) !== null
   const is_full = rows.length === STEP_MESSAGES && most > rows.length
   return { messages: rows.map((row) => presentMessage(organization_id, row)), is_last: !is_cut && !is_full }
-}
-
-/**
- * Messages that `where` leaves of `messages m`, at most `limit`, with what decides whether they belong into one step:
- * `before`, the bytes of those before. The database knows lengths without reading the texts.
- */
-function stepOf(sql: Sql, where: Fragment, limit: number, offset = 0) {
-  return sql`
-    select f.*, lead(f.id) over before as next_id, sum(
-      octet_length(f.body) + octet_length(f.body_html) + coalesce(octet_length(f.reply_text), 0) +
-      octet_length(f.attachments::text) + octet_length(f.email_recipients::text) + octet_length(f.cc::text)
-    ) over before as before
-    from (
-      select ${messageFields(sql)} from messages m where ${where} order by m.id limit ${limit} offset ${offset}
-    ) f
-    window before as (order by f.id rows between unbounded preceding and 1 preceding)`
 }
 
 /**
@@ -154,11 +136,6 @@ export function sizeOfMessages(sql: Sql) {
     )
     from messages m where m.organization_id = t.organization_id and m.ticket_id = t.id
   )`
-}
-
-/** Whether a message of `stepOf`, named `m`, belongs into the step. */
-function isInStep(sql: Sql) {
-  return sql`(m.before is null or m.before < ${STEP_SIZE})`
 }
 
 /**

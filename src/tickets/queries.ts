@@ -12,7 +12,7 @@ import {
 import type { PageMeta } from '../model'
 import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
-import { type InSteps, inOneStep } from '../steps'
+import type { InSteps } from '../steps'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import { countOf, isCounted } from './counts'
 import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'
@@ -91,7 +91,7 @@ type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
     size: number | null
   }
 
-/** `version`, of a ticket whose lists come in steps, is another one whenever they change. */
+/** `version`, of a ticket whose messages come in steps, is another one whenever its lists change. */
 type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
 
 /**
@@ -125,10 +125,7 @@ export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> 
     return { ticket: { ...ticket, messages, time_entries } }
   }
   const { version, messages } = await versionedMessages(scope, id)
-  return {
-    ticket: { ...ticket, messages, time_entries: inOneStep(() => timeEntriesOfTicket(scope, id)) },
-    version: { messages: version, time_entries },
-  }
+  return { ticket: { ...ticket, messages, time_entries }, version: { messages: version, time_entries } }
 }
 
 /** The ticket as lists and events have it. @throws TICKET_NOT_FOUND */
