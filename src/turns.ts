@@ -1,14 +1,13 @@
-/** Takes a turn, waiting for one if need be; answers with what gives it back. */
-export type TakeTurn = () => Promise<() => void>
-
 /** Lets only so many do something at a time in this process; the others wait in line. */
-export function turns(max: number): TakeTurn {
+export function turns(max: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0
   const waiting: (() => void)[] = []
-  return async () => {
+  return async (work) => {
     if (running >= max) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
-    return () => {
+    try {
+      return await work()
+    } finally {
       const next = waiting.shift()
       if (next) next()
       else running--

@@ -88,7 +88,7 @@ export function createParser(script = SCRIPT): Parser {
 
 /** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
 export function createLane(script = SCRIPT, priority = 0) {
-  const takeTurn = turns(1)
+  const inTurn = turns(1)
   let worker: ChildProcess | undefined
   const running = async () => {
     if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
@@ -96,20 +96,20 @@ export function createLane(script = SCRIPT, priority = 0) {
   }
   return {
     /** @throws Ended */
-    async parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
-      const leave = await takeTurn()
-      try {
-        return await parseIn(await running(), raw, limits)
-      } finally {
-        if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
-        leave()
-      }
+    parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
+      return inTurn(async () => {
+        try {
+          return await parseIn(await running(), raw, limits)
+        } finally {
+          if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
+        }
+      })
     },
     /** After the messages that wait. */
-    async close(): Promise<void> {
-      const leave = await takeTurn()
-      if (worker) await end(worker)
-      leave()
+    close(): Promise<void> {
+      return inTurn(async () => {
+        if (worker) await end(worker)
+      })
     },
   }
 }

@@ -14,7 +14,7 @@ import type { Message, MessageFilter } from './model'
 export const STEP_SIZE = 1_000_000
 const STEP_MESSAGES = 100
 /** How many steps after the first are read and made at a time in this process. */
-const takeTurn = turns(2)
+const inTurn = turns(2)
 
 export type MessagePage = { data: Message[]; meta?: PageMeta }
 
@@ -87,15 +87,6 @@ async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerato
     most -= step.messages.length
     const shown = () => sql`${list.shown()} and m.id > ${after}`
     step = await inTurn(() => readStep(scope, { ticket_id: list.ticket_id, shown, most }))
-  }
-}
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const leave = await takeTurn()
-  try {
-    return await work()
-  } finally {
-    leave()
   }
 }
 

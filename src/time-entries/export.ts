@@ -11,7 +11,7 @@ import type { Period } from './model'
 import { matches } from './queries'
 
 /** How many run at a time in this process; the next one waits. */
-const takeTurn = turns(3)
+const inTurn = turns(3)
 /** More make garbage faster than it is collected: 500 grow the process by 131 MiB over a million rows, 50 by 60 MiB. */
 const ROWS_AT_ONCE = 50
 
@@ -45,19 +45,18 @@ type Cursor = { next(): Promise<CsvRow[]>; end(): Promise<void> }
  * cursors get stuck when they are left early, and its reserved connections do not notice that they are lost.
  */
 async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
-  const leave = await takeTurn()
   const opened = Promise.withResolvers<Sql>()
   const left = Promise.withResolvers<void>()
   let over = false
-  const transaction = inTransaction(scope, async (scope) => {
+  const read = async (scope: Scope) => {
     await declareCursor(scope, period)
     opened.resolve(scope.sql)
     await left.promise
-  })
+  }
+  const transaction = inTurn(() => inTransaction(scope, read))
     .catch(opened.reject)
     .finally(() => {
       over = true
-      leave()
     })
   const sql = await opened.promise
   let pending: Promise<unknown> = Promise.resolve()
