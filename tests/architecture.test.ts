@@ -92,7 +92,7 @@ describe('only some files know', () => {
       /\bBun\.\w|from 'bun[':]/,
       [
         ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded', 'db/embedded-home'],
-        ...['db/embedded-server', 'db/file-lock', 'db/migrate', 'http/metrics', 'main', 'stream'],
+        ...['db/embedded-server', 'db/file-lock', 'db/migrate', 'http/metrics', 'main', 'flow/stream'],
       ],
     ],
   ])('%s', (_, pattern, allowed) => {

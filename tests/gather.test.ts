@@ -1,6 +1,6 @@
 /** Many who ask at the same time share a call, and none suffers from another. */
 import { expect, test } from 'bun:test'
-import { gathered } from '../src/gather'
+import { gathered } from '../src/flow/gather'
 
 /** A function under test whose runs end when they are told to. */
 function startGathered(most_runs?: number) {

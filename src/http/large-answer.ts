@@ -1,7 +1,8 @@
 /** Answers that are too large to be held at once: what handlers return instead of the object itself. */
+
+import { hasSteps, type InSteps, jsonInSteps } from '../flow/steps'
+import { streamOf } from '../flow/stream'
 import { log, safeError } from '../log'
-import { hasSteps, type InSteps, jsonInSteps } from '../steps'
-import { streamOf } from '../stream'
 import { stateOf } from './request'
 
 /** Nothing is read before the answer goes out: for a HEAD, a 304 or a comparison of tags it never is. */

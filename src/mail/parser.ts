@@ -7,7 +7,7 @@
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
-import { turns } from '../turns'
+import { turns } from '../flow/turns'
 import { type ParsedMail, UnparsableMail } from './parse'
 import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './parse-process'
 

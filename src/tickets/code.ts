@@ -5,7 +5,7 @@
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
 import { shortConnection } from '../db/client'
-import { gathered } from '../gather'
+import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 
 /** The next number of the organization. It is used up even when the ticket is not made after all. */

@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
+import type { InSteps } from '../flow/steps'
 import {
   type MessageRow,
   messageFields,
@@ -12,7 +13,6 @@ import {
 import type { PageMeta } from '../model'
 import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
-import type { InSteps } from '../steps'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import { countOf, isCounted } from './counts'
 import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'

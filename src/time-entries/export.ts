@@ -3,9 +3,9 @@
  * its own for as long as it takes, so that only some run at a time and a reader who stops reading is cut off.
  */
 import type { Sql } from '../db/client'
+import { streamOf } from '../flow/stream'
+import { turns } from '../flow/turns'
 import { inTransaction, type Scope } from '../scope'
-import { streamOf } from '../stream'
-import { turns } from '../turns'
 import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
