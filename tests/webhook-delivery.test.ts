@@ -218,10 +218,19 @@ test('an attempt that is under way when its webhook is switched off is the last 
   webhook_id = (await createWebhook(admin, { url: receiver.url })).id
   await emit(scope)
   await deliverDue()
-  expect((await deliveriesOf(admin, webhook_id))[0]).toMatchObject({ status: 'retrying', attempts: 1 })
-  await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
-  expect((await deliveriesOf(admin, webhook_id))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
+  const cancelled = { status: 'cancelled', attempts: 1, response_code: 500, next_attempt_at: null }
+  expect((await deliveriesOf(admin, webhook_id))[0]).toMatchObject(cancelled)
   expect(await queueOf(scope, webhook_id)).toEqual([])
+})
+
+test('what is queued although its webhook is off is cancelled by the sweep', async () => {
+  const { admin, scope } = await createOrganization()
+  const webhook = await createWebhook(admin)
+  await emit(scope)
+  await scope.sql`update webhooks set active = false where id = ${webhook.id}`
+  await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
+  expect((await deliveriesOf(admin, webhook.id))[0]).toMatchObject({ status: 'cancelled', next_attempt_at: null })
+  expect(await queueOf(scope, webhook.id)).toEqual([])
 })
 
 test('a changed URL and secret hold from the next attempt on', async () => {

@@ -87,6 +87,23 @@ describe('a request', () => {
     expect((await post(receiver)).ok).toBeTrue()
     expect(receiver.sockets).toHaveLength(3)
   })
+
+  test('goes once to a receiver that breaks off each time, but for the first time after an answer', async () => {
+    let requests = 0
+    using receiver = await startRawReceiver((socket) => {
+      socket.on('data', () => {
+        requests++
+        if (requests === 2) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        else socket.destroy()
+      })
+    })
+    const counts: number[] = []
+    for (let attempt = 0; attempt < 4; attempt++) {
+      await post(receiver)
+      counts.push(requests)
+    }
+    expect(counts).toEqual([1, 2, 4, 5])
+  })
 })
 
 describe('a redirect', () => {

@@ -1,6 +1,6 @@
 /** What becomes of deliveries, written in the transaction that ends or reschedules their outbox rows; many at a time. */
 import type { Connection, Sql } from '../db/client'
-import { parkQueued } from './queue'
+import { cancelQueued, parkQueued } from './queue'
 
 export type DeliveryKey = { organization_id: string; id: string }
 
@@ -44,6 +44,23 @@ export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[])
     from updated join given using (organization_id, id)`
   const telling = rows.filter((row) => row.heals || row.exhausts)
   if (telling.length > 0) await updateWebhooks(sql, telling)
+  const retrying = rows.filter((row) => row.status === 'retrying')
+  if (retrying.length > 0) await cancelOff(sql, retrying)
+}
+
+/** Webhooks that were switched off or deleted during the attempt get no other. */
+async function cancelOff(sql: Sql, rows: DeliveryKey[]): Promise<void> {
+  await cancelQueued(
+    sql,
+    sql`
+      select o.organization_id, o.id
+      from json_to_recordset(${JSON.stringify(rows.map(({ organization_id, id }) => ({ organization_id, id })))}::text::json)
+        as x (organization_id uuid, id uuid)
+      join outbox o on o.organization_id = x.organization_id and o.id = x.id
+      join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
+      where not w.active or w.deleted_at is not null
+      for update of o skip locked`,
+  )
 }
 
 /** Locked in the order of their ids, so that settles of several processes wait for each other in one direction only. */

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
+import { LRUCache } from 'lru-cache'
 import type { Network } from '../config'
 import { bareHost, checkUrl, DestinationError, type Lookup, resolveDestination } from './destination'
 
@@ -125,7 +126,7 @@ async function dial(addresses: string[], target: URL, init: BunFetchRequestInit)
     const url = new URL(target)
     url.hostname = isIP(address) === 6 ? `[${address}]` : address
     try {
-      return await post(url, init)
+      return await post(url, target.host, init)
     } catch (error) {
       if (init.signal?.aborted || !isNotConnected(codeOf(error))) throw error
       failures.push(error)
@@ -134,16 +135,30 @@ async function dial(addresses: string[], target: URL, init: BunFetchRequestInit)
   throw failures.find((error) => failureOf(error).blame === 'receiver') ?? failures[0]
 }
 
+/** Receivers that answered last time: connections to them may be kept, by Bun for up to five minutes. */
+const answering = new LRUCache<string, true>({ max: 10_000, ttl: 300_000 })
+
 /**
- * A receiver may close a kept connection just when it is used again, which is nobody's fault, so what was reset goes
- * once more on a connection of its own. Receivers know repeated deliveries by their id.
+ * A receiver may close a kept connection just when it is used again, which is nobody's fault, so what was reset there
+ * goes once more on a connection of its own. Receivers know repeated deliveries by their id.
  */
-async function post(url: URL, init: BunFetchRequestInit): Promise<Response> {
+async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<Response> {
+  const receiver = `${url.host} ${host}`
+  const send = async (init: BunFetchRequestInit) => {
+    const response = await fetch(url, init)
+    answering.set(receiver, true)
+    return response
+  }
   try {
-    return await fetch(url, init)
+    return await send(init)
   } catch (error) {
-    if (init.signal?.aborted || !RESET.includes(codeOf(error))) throw error
-    return fetch(url, { ...init, keepalive: false })
+    if (init.signal?.aborted || !RESET.includes(codeOf(error)) || !answering.has(receiver)) throw error
+  }
+  try {
+    return await send({ ...init, keepalive: false })
+  } catch (error) {
+    answering.delete(receiver)
+    throw error
   }
 }
 
