@@ -19,7 +19,7 @@ export type Kept = {
 }
 
 /** A runner that does not renew its lease for this long is taken for dead. */
-const LEASE = '30 seconds'
+const LEASE = '10 seconds'
 
 export function keyDigest(pathname: string, key: string): Buffer {
   return createHash('sha256').update(`${pathname}\n${key}`).digest()

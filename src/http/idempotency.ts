@@ -27,7 +27,7 @@ const KEY = /^[\x20-\x7e]{1,255}$/
 const WAIT_MS = 100_000
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
-const RENEW_MS = 10_000
+const RENEW_MS = 3000
 
 /** Routes that do more than a transaction: they send, or store bytes. When one dies half-way it runs again. */
 const OUTSIDE = new Set([
