@@ -123,6 +123,9 @@ test('each figure has a description and a type, and a delivery shows in them', a
   }
   const webhooks = { kind: 'webhook' }
   expect(after.figure('deskwire_outbox_attempts_total', { kind: 'webhook', outcome: 'retry' })).toBe(1)
+  await until('the mail is in the figures', async () => {
+    return (await scrape()).figure('deskwire_inbound_messages_total', { outcome: 'ticket' }) === 1
+  })
   expect(after.figure('deskwire_outbox_due_to_start_seconds_count', webhooks)).toBe(2)
   expect(after.figure('deskwire_outbox_due_to_done_seconds_count', webhooks)).toBe(1)
   expect(after.figure('deskwire_outbox_claim_duration_seconds_count', webhooks)).toBeGreaterThanOrEqual(2)

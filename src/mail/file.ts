@@ -8,11 +8,12 @@ import { addMessage } from '../messages/commands'
 import { type Conversation, lockConversation } from '../messages/conversation'
 import type { MessageDraft } from '../messages/draft'
 import { addToConversation } from '../participants/commands'
-import { type Actor, type Scope, together } from '../scope'
+import { type Actor, afterCommit, type Scope, together } from '../scope'
 import { createTicket, updateTicket } from '../tickets/commands'
 import { type Decision, decide } from './decide'
 import type { Inbound } from './inbound'
 import { readMessageId } from './message-id'
+import { noteFiled } from './metrics'
 import { recordBounce } from './record-bounce'
 
 /** An attachment of the message, stored and waiting for it. */
@@ -70,20 +71,25 @@ async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arriva
 /** What became of the message, and what tells another delivery of it. */
 async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, filed?: Filed): Promise<void> {
   const { sql, organization_id } = scope
-  const { headers, sender, fingerprint } = arrival
+  const { headers, sender, fingerprint, ledger_id } = arrival
+  const { outcome } = decision
+  const rule = 'rule' in decision ? decision.rule : null
+  const { ticket_id = null, message_id = null } = filed ?? {}
   await sql`
     with fingerprint as (
       insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
-      values (${organization_id}, ${fingerprint.text}, ${arrival.ledger_id})
+      values (${organization_id}, ${fingerprint.text}, ${ledger_id})
       on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
-        where ${decision.outcome !== 'duplicate'}
+        where ${outcome !== 'duplicate'}
     )
     update inbound_messages
-    set outcome = ${decision.outcome}, rule = ${'rule' in decision ? decision.rule : null},
+    set outcome = ${outcome}, rule = ${rule},
       email_message_id = ${headers.message_id}, from_name = ${sender?.name || null},
       from_email = ${sender?.email ?? null}, subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null},
-      ticket_id = ${filed?.ticket_id ?? null}, message_id = ${filed?.message_id ?? null}
-    where organization_id = ${organization_id} and id = ${arrival.ledger_id}`
+      ticket_id = ${ticket_id}, message_id = ${message_id}
+    where organization_id = ${organization_id} and id = ${ledger_id}`
+  const row = { organization_id, inbound_message_id: ledger_id, outcome, rule, ticket_id, message_id }
+  afterCommit(scope, () => noteFiled(row))
 }
 
 /** A new conversation. */
