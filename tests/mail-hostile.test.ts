@@ -226,6 +226,21 @@ describe('the parser', () => {
     await parser.close()
   })
 
+  test('that is closed says nothing about the messages in work, and reads the next one', async () => {
+    const parser = createParser(BROKEN)
+    await parser.parse(Buffer.from('first'))
+    const open = [
+      parser.parse(Buffer.from('hang')),
+      parser.parse(Buffer.from('waits for it')),
+      parser.parse(Buffer.from('hang'), { is_slow: true }),
+    ]
+    const settled = Promise.all(open.map((mail) => mail.catch(({ name, message }) => ({ name, message }))))
+    await parser.close()
+    expect(await settled).toEqual(Array(3).fill({ name: 'Error', message: 'The parser is closed' }))
+    expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
+    await parser.close()
+  })
+
   test('that does not start says nothing about the message, and is started again for the next one', async () => {
     const script = pathToFileURL(path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'parser.ts'))
     const parser = createParser(script)

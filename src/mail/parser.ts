@@ -41,10 +41,10 @@ export type Parser = {
    * Parses a message. Messages wait for their turn; limits count from its start.
    * @throws UnparsableMail when the parser refuses it, or it runs out of time or memory, or the process dies, in both
    *   lanes; ParserBusy when it should be tried again later with `is_slow`; another error when no process could be
-   *   started, which says nothing about the message either
+   *   started, or the parser is closed, which says nothing about the message either
    */
   parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
-  /** Ends the processes once the messages in work are done. */
+  /** Ends the processes, and with them what they do: for the time when nobody waits for it any more. */
   close(): Promise<void>
 }
 
@@ -65,7 +65,7 @@ export function createParser(script = SCRIPT): Parser {
       throw error instanceof Ended ? new UnparsableMail(error.message, { cause: error.cause }) : error
     } finally {
       slow_count -= 1
-      if (slow_count === 0) await slow.close()
+      if (slow_count === 0) await slow.rest()
     }
   }
 
@@ -90,26 +90,37 @@ export function createParser(script = SCRIPT): Parser {
 export function createLane(script = SCRIPT, priority = 0) {
   const inTurn = turns(1)
   let worker: ChildProcess | undefined
+  let is_closing = false
   const running = async () => {
     if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
+    if (is_closing) throw new Error('The parser is closed')
     return worker
   }
+  /** Ends the process after the messages that wait. */
+  const rest = () =>
+    inTurn(async () => {
+      if (worker) await end(worker)
+    })
   return {
-    /** @throws Ended */
+    rest,
+    /** @throws Ended; another error when no process could be started, or the lane is closed */
     parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
       return inTurn(async () => {
         try {
           return await parseIn(await running(), raw, limits)
+        } catch (error) {
+          throw is_closing ? new Error('The parser is closed', { cause: error }) : error
         } finally {
           if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
         }
       })
     },
-    /** After the messages that wait. */
-    close(): Promise<void> {
-      return inTurn(async () => {
-        if (worker) await end(worker)
-      })
+    /** Messages in work or waiting are not parsed. */
+    async close(): Promise<void> {
+      is_closing = true
+      if (worker) await end(worker)
+      await rest()
+      is_closing = false
     },
   }
 }
