@@ -27,6 +27,9 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
     ...late.map(
       ({ kind, oldest_due_s }) => `Work of kind ${kind} has been due for ${oldest_due_s} s: is the service running?`,
     ),
+    ...(counts!.failed_webhooks
+      ? [`${counts!.failed_webhooks} webhooks have failed and hold what is meant for them`]
+      : []),
     ...(data_dir.writable ? [] : [`DATA_DIR ${config.DATA_DIR} cannot be written`]),
     ...(data_dir.free_mib < 1024 ? [`Only ${data_dir.free_mib} MiB are free under DATA_DIR`] : []),
     ...((server!.oldest_snapshot_s ?? 0) > 600 ? ['A transaction has been open for more than 10 minutes'] : []),

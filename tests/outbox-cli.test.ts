@@ -160,3 +160,13 @@ test('wrong calls are refused with one line that says why', async () => {
     expect(stderr.split('\n')[0]).toStartWith(`deskwire: ${why}`)
   }
 })
+
+test('doctor warns of webhooks that have failed, and of nothing else here', async () => {
+  await connection().sql`update webhooks set status = 'active'`
+  const { admin, scope } = organization
+  const webhook = await createWebhook(admin)
+  const warnings = async () => (await cli('doctor')).lines[0].warnings
+  expect(await warnings()).toEqual([])
+  await scope.sql`update webhooks set status = 'failed' where id = ${webhook.id}`
+  expect(await warnings()).toEqual(['1 webhooks have failed and hold what is meant for them'])
+})
