@@ -37,7 +37,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 const PURE = new Set([
   ...['errors', 'text', 'secrets', 'companies/domains', 'mail/reply-text', 'messages/body', 'messages/html-text'],
   ...['messages/html-view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
-  ...['webhooks/signature', 'time'],
+  ...['webhooks/signature', 'time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns'],
 ])
 
 describe('direction:', () => {

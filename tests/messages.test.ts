@@ -7,7 +7,6 @@ import { addMessage } from '../src/messages/commands'
 import type { MessageDraft } from '../src/messages/draft'
 import { getMessage } from '../src/messages/queries'
 import { announceOutcome } from '../src/outbox/outcome'
-import { addParticipants } from '../src/participants/commands'
 import { inTransaction, type Scope } from '../src/scope'
 import { type Client, createOrganization, startApi, stopApi, stranger } from './support/api'
 import {
@@ -16,6 +15,7 @@ import {
   hearEvents,
   insertMailbox,
   insertTicket,
+  joinTicket,
   uploadFile,
   writtenEvents,
 } from './support/factories'
@@ -435,8 +435,8 @@ test('the confirmed participants get a copy, but neither the contact nor own mai
   const { agent, scope } = await createOrganization()
   const mailbox = await insertMailbox(scope)
   const ticket = await insertTicket(scope)
-  await addParticipants(scope, ticket.id, [{ name: 'Bob Boss', email: 'Bob@customer.example' }], true)
-  await addParticipants(scope, ticket.id, [{ name: null, email: 'forwarded@elsewhere.example' }], false)
+  await joinTicket(scope, ticket.id, [{ name: 'Bob Boss', email: 'Bob@customer.example' }], true)
+  await joinTicket(scope, ticket.id, [{ name: null, email: 'forwarded@elsewhere.example' }], false)
   await scope.sql`
     insert into participants (organization_id, id, ticket_id, email)
     values (${scope.organization_id}, ${newId()}, ${ticket.id}, ${ticket.contact.email.toUpperCase()}),
@@ -454,7 +454,7 @@ test('a given cc takes the place of the participants; an empty one too', async (
   const { agent, scope } = await createOrganization()
   await insertMailbox(scope)
   const ticket = await insertTicket(scope)
-  await addParticipants(scope, ticket.id, [{ name: null, email: 'bob@customer.example' }], true)
+  await joinTicket(scope, ticket.id, [{ name: null, email: 'bob@customer.example' }], true)
   const cc = [' eve@customer.example', 'Eve@Customer.example', ticket.contact.email]
   const message = await createMessage(agent, ticket.id, { cc })
   expect(message.cc).toEqual(['eve@customer.example'])

@@ -7,7 +7,7 @@ import { embedImages, textToHtml } from '../messages/body'
 import { addMessage } from '../messages/commands'
 import { type Conversation, lockConversation } from '../messages/conversation'
 import type { MessageDraft } from '../messages/draft'
-import { addToConversation } from '../participants/commands'
+import { addParticipants } from '../participants/commands'
 import { type Actor, afterCommit, type Scope, together } from '../scope'
 import { createTicket, updateTicket } from '../tickets/commands'
 import { type Decision, decide } from './decide'
@@ -107,7 +107,7 @@ async function openTicket(scope: Scope, arrival: Arrival, decision: Decision, co
     createTicket(inName, input, draft),
     writeLedger(scope, arrival, decision, { ticket_id: ticket.id, message_id: draft.id }),
   ])
-  await addToConversation(inName, ticket, othersOf(arrival), true)
+  await addParticipants(inName, ticket, othersOf(arrival), true)
 }
 
 /** A message in a conversation that is there. */
@@ -145,9 +145,9 @@ async function addPeople(
   const { sender } = arrival
   const { contact_email } = conversation
   if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
-    await addToConversation(scope, conversation, othersOf(arrival), rule !== 'subject_code')
+    await addParticipants(scope, conversation, othersOf(arrival), rule !== 'subject_code')
   } else if (sender && !is_known) {
-    await addToConversation(scope, conversation, [sender], false)
+    await addParticipants(scope, conversation, [sender], false)
   }
 }
 

@@ -38,7 +38,7 @@ const LAST_TRANSPORT = 2
  * The header that these bytes begin with; undefined while more of it has to come.
  * @throws ProxyHeaderError as soon as they cannot be the beginning of one
  */
-export function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
+function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
   if (beginsLike(V1_PREFIX, bytes)) return parseVersion1(bytes)
   if (beginsLike(V2_SIGNATURE, bytes)) return parseVersion2(bytes)
   throw new ProxyHeaderError('no PROXY header')

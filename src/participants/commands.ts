@@ -20,7 +20,8 @@ const MAX_CANDIDATES = 100
  */
 export async function createParticipant(scope: Scope, ticket_id: string, input: NewParticipant): Promise<Participant> {
   return inTransaction(scope, async (scope) => {
-    await addParticipants(scope, ticket_id, [{ name: input.name ?? null, email: input.email }], true)
+    const conversation = await lockConversation(scope, ticket_id)
+    await addParticipants(scope, conversation, [{ name: input.name ?? null, email: input.email }], true)
     const participant = await findParticipant(scope, ticket_id, input.email)
     if (!participant) throw fieldError('VALIDATION_ERROR', '/email', "is the contact's or one of your own mailboxes")
     return participant
@@ -28,23 +29,10 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
 }
 
 /**
- * Adds participants to a ticket; its contact and mailboxes of the organization are left out. Those who take part
- * already stay as they are, but for becoming confirmed.
- * @throws TICKET_NOT_FOUND
+ * Adds participants to a ticket that the caller's transaction has locked, or made; its contact and mailboxes of the
+ * organization are left out. Those who take part already stay as they are, but for becoming confirmed.
  */
-export function addParticipants(
-  scope: Scope,
-  ticket_id: string,
-  candidates: Candidate[],
-  confirmed: boolean,
-): Promise<void> {
-  return inTransaction(scope, async (scope) => {
-    await addToConversation(scope, await lockConversation(scope, ticket_id), candidates, confirmed)
-  })
-}
-
-/** The same for a ticket that the caller's transaction has locked, or made. */
-export async function addToConversation(
+export async function addParticipants(
   scope: Scope,
   ticket: TicketOfParticipants,
   candidates: Candidate[],

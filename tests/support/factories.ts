@@ -1,7 +1,9 @@
 /** What tests need before they begin: small functions that return what they made. */
 import { newId } from '../../src/db/columns'
 import { EVENTS } from '../../src/db/schema'
-import type { Scope } from '../../src/scope'
+import { lockConversation } from '../../src/messages/conversation'
+import { addParticipants, type Candidate } from '../../src/participants/commands'
+import { inTransaction, type Scope } from '../../src/scope'
 import { rebuildSearch } from '../../src/tickets/search'
 import type { Client } from './api'
 
@@ -48,6 +50,13 @@ export async function insertMailbox({ sql, organization_id }: Scope, fields: Par
 }
 
 export type MailboxFields = { address: string; active: boolean; is_default: boolean; smtp: boolean }
+
+/** Adds participants as an email does. */
+export function joinTicket(scope: Scope, ticket_id: string, people: Candidate[], confirmed: boolean): Promise<void> {
+  return inTransaction(scope, async (scope) => {
+    await addParticipants(scope, await lockConversation(scope, ticket_id), people, confirmed)
+  })
+}
 
 /** Posts a message; the fields of the body may be overridden. */
 export async function createMessage(client: Client, ticket_id: string, fields: Record<string, unknown> = {}) {
