@@ -38,7 +38,19 @@ test('a run takes no more than it may, and no more run at a time than may', asyn
   expect(runs.map(({ items }) => items.length)).toEqual([1, 100, 100, 1])
 })
 
-test('when a run fails its items are tried alone: only the one at fault fails, and later ones are served', async () => {
+test('when a run fails its items are tried alone, at the same time: none waits for another', async () => {
+  const { ask, runs } = startGathered(1)
+  const settled = Promise.allSettled([1, 3, 13, 5].map((item) => ask(item)))
+  runs[0]!.end()
+  await Bun.sleep(0)
+  runs[1]!.end()
+  await Bun.sleep(0)
+  expect(runs.map(({ items }) => items)).toEqual([[1], [3, 13, 5], [3], [13], [5]])
+  for (const { end } of runs) end()
+  expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('when a run fails only the item at fault fails, and later ones are served', async () => {
   const { ask, runs } = startGathered()
   const answers = [1, 2, 3, 13, 5].map((item) => ask(item))
   const settled = Promise.allSettled(answers)
