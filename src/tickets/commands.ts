@@ -38,7 +38,8 @@ export async function createTicket(
     if (known.has_webhooks) await announceNew(scope, ticket, message)
     return ticket
   }
-  // One statement alone is a transaction: to begin and to commit one would take two more round trips.
+  // One statement alone is a transaction, also with a description, on which nothing hangs: to begin and to commit one
+  // would take two more round trips.
   const is_alone = !first && !known.has_webhooks && !scope.before_commit
   return is_alone ? write(scope) : inTransaction(scope, write)
 }
@@ -97,8 +98,8 @@ async function announceNew(scope: Scope, ticket: Ticket, message: KnownDraft | u
 }
 
 /**
- * Ticket, labels, first message, search document and timeline in one statement. The contact's row is locked, so that a company that
- * it gets meanwhile reaches this ticket too.
+ * Ticket, labels, first message, search document and timeline in one statement. The contact's row is locked, so that a
+ * company that it gets meanwhile reaches this ticket too.
  */
 async function insertTicket(
   scope: Scope,
