@@ -1,6 +1,5 @@
 /** The outbox handler of kind email: composes a message, hands it to its mailbox's server, records what came of it. */
 import { config } from '../config'
-import { asciiAddress } from '../contacts/email'
 import type { Connection } from '../db/client'
 import { log } from '../log'
 import { smtpOptions } from '../mailboxes/commands'
@@ -105,16 +104,11 @@ function partition<T>(items: T[], test: (item: T) => boolean): [T[], T[]] {
   return [items.filter(test), items.filter((item) => !test(item))]
 }
 
-/** The library gives international domains as punycode. */
-function keyOf(address: string): string {
-  return asciiAddress(address).toLowerCase()
-}
-
-function resultOf({ position, email }: Recipient, { accepted, rejected }: SendResult): Result {
-  const refusal = rejected.find(({ address }) => keyOf(address) === keyOf(email))
-  if (refusal) return { position, status: refusal.permanent ? 'failed' : 'queued', error: refusal.response }
-  const is_accepted = accepted.some((address) => keyOf(address) === keyOf(email))
-  return is_accepted ? { position, status: 'sent', error: null } : { position, status: 'queued', error: 'no answer' }
+/** The server has the message for whom it did not refuse. */
+function resultOf({ position, email }: Recipient, { rejected }: SendResult): Result {
+  const refusal = rejected.find(({ address }) => address === email)
+  if (!refusal) return { position, status: 'sent', error: null }
+  return { position, status: refusal.permanent ? 'failed' : 'queued', error: refusal.response }
 }
 
 function failed(position: number, error: string): Result {

@@ -7,6 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import { createTransport } from 'nodemailer'
+import MimeNode from 'nodemailer/lib/mime-node'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import type { Network } from '../config'
 import { resolveDestination } from '../webhooks/destination'
@@ -40,6 +41,7 @@ export type SmtpTimeouts = {
   silence_ms: number
 }
 
+/** Each recipient of the message is in one of the two lists, spelled as it was given. */
 export type SendResult = {
   accepted: string[]
   rejected: Refusal[]
@@ -80,16 +82,18 @@ export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: S
   try {
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
     const info = await transportFor(smtp, options).sendMail(mail.message)
-    const { accepted, response, serverMessageId } = info
+    const { response, serverMessageId } = info
+    const rejected = refusedOf(info, mail, smtp)
     return {
-      accepted,
-      rejected: [...invalid, ...refusalsOf(info, smtp)],
+      // The server has the message for everybody whom it did not refuse: a second one must not go to them.
+      accepted: mail.recipients.filter((one) => !rejected.some(({ address }) => address === one)),
+      rejected: [...invalid, ...rejected],
       response,
       server_message_id: messageIdOf(serverMessageId),
     }
   } catch (error) {
-    const rejected = error instanceof Error ? refusalsOf(error, smtp) : []
-    if (rejected.length === 0) throw sendError(error, smtp)
+    const rejected = error instanceof Error ? refusedOf(error, mail, smtp) : []
+    if (rejected.length < mail.recipients.length) throw sendError(error, smtp)
     return { accepted: [], rejected: [...invalid, ...rejected], response: rejected.at(-1)?.response ?? '' }
   }
 }
@@ -110,6 +114,22 @@ export async function testMailbox(
   )
   transport.close()
   return { ok: error === null, error, response_time_ms: Math.round(performance.now() - started) }
+}
+
+/** The recipients that the server refused. @param outcome what the library answers, or its error */
+function refusedOf(outcome: object, { recipients }: OutgoingMail, smtp: MailboxSmtp): Refusal[] {
+  const refusals = new Map(refusalsOf(outcome, smtp).map((one) => [one.address, one]))
+  if (refusals.size === 0) return []
+  return recipients.flatMap((address) => {
+    const refused = refusals.get(envelopeAddress(address))
+    return refused ? [{ ...refused, address }] : []
+  })
+}
+
+/** An address as the library writes it into RCPT: a local part in quotes that needs them, the domain as Punycode. */
+function envelopeAddress(address: string): string {
+  const { to } = new MimeNode(false).setEnvelope({ to: [{ name: '', address }] }).getEnvelope()
+  return to[0] ?? address
 }
 
 /** What a server says in its reply may be anything. */
