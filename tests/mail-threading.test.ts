@@ -5,7 +5,18 @@ import { replyAddress } from '../src/mail/message-id'
 import type { SmtpListener } from '../src/mail/server'
 import { createOrganization, type Organization } from './support/api'
 import { activityOf, createCompany, createContact, createMessage, hearEvents, writtenEvents } from './support/factories'
-import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from './support/mail'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  rawMail,
+  readTicket,
+  startMail,
+  stopMail,
+} from './support/mail'
+import { buildMail, sendMail } from './support/smtp'
 
 let listener: SmtpListener
 let desk: Organization
@@ -336,4 +347,69 @@ test('an automatic answer, and a reply while the setting is off, leave the ticke
   await desk.admin.patch('/organization', { reopen_on_reply: true })
   await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>` })
   expect(await status()).toBe('open')
+})
+
+/** Takes a message without filing it; gives the id of its ledger row. */
+async function accept(from: string, raw: Uint8Array): Promise<string> {
+  const { code } = await sendMail({ port: listener.port, from, to: mailbox.address, raw })
+  expect(code).toBe(250)
+  return (await ledgerOf(desk))[0].id
+}
+
+/** An original that is held back, and a reply with a file that came after it and was looked at. */
+async function acceptPair() {
+  const [contact, root] = [address(), `${newId()}@mail.example`]
+  const original = await accept(contact, rawMail({ From: contact, Subject: 'Printer', Message_ID: `<${root}>` }))
+  await desk.scope.sql`update outbox set run_at = now() + interval '1 day' where id = ${original}`
+  const attachments = [{ filename: 'a.txt', content: newId() }]
+  const reply = await accept(contact, await buildMail({ from: contact, inReplyTo: root, text: 'More', attachments }))
+  const before = await countUploads()
+  await drain()
+  return { contact, original, reply, uploads: (await countUploads()) - before }
+}
+
+async function countUploads(): Promise<number> {
+  const [row] = await desk.scope.sql<{ count: number }[]>`
+    select count(*)::int from attachments where organization_id = ${desk.id}`
+  return row!.count
+}
+
+/** Sets a message free that is held back, or put off, and files it. */
+async function release(id: string) {
+  await desk.scope.sql`update outbox set run_at = now() where id = ${id}`
+  await drain()
+  return (await ledgerOf(desk)).find((row: { id: string }) => row.id === id)
+}
+
+/** Makes a message one that came an hour ago; gives its new id. */
+async function age(id: string): Promise<string> {
+  const { sql } = desk.scope
+  const time = (Number.parseInt(id.replace('-', '').slice(0, 12), 16) - 3_600_000).toString(16).padStart(12, '0')
+  const old = `${time.slice(0, 8)}-${time.slice(8)}${id.slice(13)}`
+  await sql`update inbound_messages set id = ${old} where id = ${id}`
+  await sql`update outbox set id = ${old} where id = ${id}`
+  return old
+}
+
+test('a reply does not overtake the original that was taken before it, and other mail does', async () => {
+  const { contact, original, reply, uploads } = await acceptPair()
+  const [row] = await desk.scope.sql`
+    select attempts, claims, run_at > now() as is_put_off from outbox where id = ${reply}`
+  expect(row).toEqual({ attempts: 0, claims: 0, is_put_off: true })
+  expect(uploads).toBe(0)
+  expect(await fileAt(mailbox.address, contact, { References: `<${newId()}@unseen.example>` })).toMatchObject({
+    outcome: 'ticket',
+  })
+  expect(await release(reply)).toMatchObject({ outcome: 'pending' })
+  const { ticket_id } = await release(original)
+  expect(await release(reply)).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id })
+})
+
+test('a reply waits two minutes for an original that fails, and for one whose turn has not come as long as it takes', async () => {
+  const { original, reply } = await acceptPair()
+  const [old_original, old_reply] = [await age(original), await age(reply)]
+  expect(await release(old_reply)).toMatchObject({ outcome: 'pending' })
+  await desk.scope.sql`update outbox set attempts = 1 where id = ${old_original}`
+  expect(await release(old_reply)).toMatchObject({ outcome: 'ticket' })
+  await release(old_original)
 })

@@ -11,8 +11,12 @@ import { type Scope, SYSTEM } from '../scope'
 import { decide } from './decide'
 import { type Arrival, fileMessage, type StoredPart } from './file'
 import { type Arrived, type Inbound, inboundOf } from './inbound'
+import { overtakesOriginal } from './original'
 import { type ParsedAttachment, type ParsedMail, UnparsableMail } from './parse'
 import { ParserBusy, type ParserOptions, parseInWorker } from './parser'
+
+/** What follows when a message would overtake its original: no fault of anybody. */
+const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
 
 /** Messages that were put off because they take long to parse: a process that starts anew learns it again. */
 const slow_ones = new LRUCache<string, true>({ max: 10_000 })
@@ -34,7 +38,9 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
     slow_ones.set(job.id, true)
     return { ...KINDS.inbound.afterFault(job), healthy: true }
   }
-  const arrival = await arrivalOf(scope, job.id, pending, mail)
+  const inbound = inboundOf(pending, mail)
+  if (await overtakesOriginal(scope, job.id, inbound)) return NOT_YET
+  const arrival = await arrivalOf(scope, job.id, pending, inbound)
   // In the transaction that ends the lease: of two workers one files it, and one commit does all of it.
   return {
     type: 'done',
@@ -54,15 +60,14 @@ export const inboundHandler: Handler = {
 async function fileUnread({ organization_id, id }: Job, settlement: Settlement): Promise<void> {
   const scope: Scope = { ...settlement, organization_id, actor: SYSTEM }
   const pending = await readPending(scope, id)
-  if (pending) await fileMessage(scope, await arrivalOf(scope, id, pending, null))
+  if (pending) await fileMessage(scope, await arrivalOf(scope, id, pending, inboundOf(pending, null)))
 }
 
 type Pending = Arrived & { mailbox_id: string | null }
 
 /** With its attachments stored. */
-async function arrivalOf(scope: Scope, id: string, pending: Pending, mail: ParsedMail | null): Promise<Arrival> {
-  const inbound = inboundOf(pending, mail)
-  return { ...inbound, ledger_id: id, mailbox_id: pending.mailbox_id, parts: await storeParts(scope, inbound) }
+async function arrivalOf(scope: Scope, id: string, { mailbox_id }: Pending, inbound: Inbound): Promise<Arrival> {
+  return { ...inbound, ledger_id: id, mailbox_id, parts: await storeParts(scope, inbound) }
 }
 
 /**
