@@ -93,8 +93,8 @@ type Outcome = { address: string; action?: string; diagnostic?: string }
 
 const NO_USER = '550 5.1.1 No such user'
 
-/** A delivery report (RFC 3464). @param quoted header lines of the message that it returns */
-function report(outcomes: Outcome[], quoted = '', fields: Fields = {}): Buffer {
+/** A delivery report (RFC 3464). @param quoted the message that it returns, or its header @param type of that part */
+function report(outcomes: Outcome[], quoted = '', fields: Fields = {}, type = 'text/rfc822-headers'): Buffer {
   const recipients = outcomes.map(({ address, action = 'failed', diagnostic = NO_USER }) => {
     const status = { failed: '5.1.1', delayed: '4.4.1' }[action] ?? '2.0.0'
     return `Final-Recipient: rfc822; ${address}\nAction: ${action}\nStatus: ${status}\nDiagnostic-Code: smtp; ${diagnostic}\n`
@@ -110,7 +110,7 @@ function report(outcomes: Outcome[], quoted = '', fields: Fields = {}): Buffer {
   }
   const parts = [
     `Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx.example\n\n${recipients.join('\n')}`,
-    ...(quoted ? [`Content-Type: text/rfc822-headers\n\n${quoted}\n`] : []),
+    ...(quoted ? [`Content-Type: ${type}\n\n${quoted}\n`] : []),
   ]
   return rawMail(header, `${parts.map((part) => `--b\n${part}`).join('\n')}\n--b--`)
 }
@@ -295,6 +295,83 @@ test('a report to a reply address is no report about our mail when somebody is t
   expect((await readMessage(sent)).email_status).toBe('sent')
 })
 
+/** Our email as a relay passed it on that gives every mail an id of its own. */
+function relayed({ email_message_id }: { email_message_id: string }): string {
+  const isIt = ({ raw }: ReceivedMail) =>
+    /^Message-ID:\s+<(.+)>/im.exec(raw.toString('latin1'))?.[1] === email_message_id
+  const mail = sink.messages.find(isIt)
+  return mail!.raw.toString('latin1').replace(email_message_id, `${newId()}@relay.example`).replaceAll('\r\n', '\n')
+}
+
+function headerOf(mail: string): string {
+  return mail.slice(0, mail.indexOf('\n\n'))
+}
+
+const RETURNED: [string, (contact: string, mail: string) => Buffer][] = [
+  ['whole', (contact, mail) => report([{ address: contact }], mail, {}, 'message/rfc822')],
+  ['by its header', (contact, mail) => report([{ address: contact }], headerOf(mail))],
+  [
+    'in the text',
+    (contact, mail) =>
+      plain(
+        { From: 'MAILER-DAEMON@mx.example', Subject: 'failure notice' },
+        `Hi. This is the qmail-send program at mx.example.\nI'm afraid I wasn't able to deliver your message.\n\n<${contact}>:\n${NO_USER}\n\n--- Below this line is a copy of the message.\n\nReturn-Path: <${desk.address}>\n${mail}`,
+      ),
+  ],
+]
+
+test.each(RETURNED)(
+  'our message is known by its reply address when a report returns it %s with another id',
+  async (_, returned) => {
+    const bob = person()
+    const first = await converse([bob])
+    const second = { ...first, ...(await answer(first.ticket_id)) }
+    await answer((await converse()).ticket_id, [bob])
+    expect(await receive(returned(bob, relayed(first)))).toMatchObject({ outcome: 'bounce', message_id: first.id })
+    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
+    expect((await readMessage(second)).email_status).toBe('sent')
+    const row = await receive(returned(first.contact, relayed(second)), desk.address, 'reports@relay.example')
+    expect(row).toMatchObject({ outcome: 'bounce', message_id: second.id })
+    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
+    expect(await statusesOf(second)).toEqual({ [first.contact]: 'bounced' })
+    expect((await notesOf(first.ticket_id)).filter((note) => note.includes('+'))).toEqual([])
+  },
+)
+
+test('our message is known by the bounce address that a report returns with another id', async () => {
+  const first = await converse()
+  await answer(first.ticket_id)
+  const returned = `Return-Path: <${bounceAddress(desk.address, first.id)}>\n${headerOf(relayed(first))}`
+  const row = await receive(report([{ address: first.contact }], returned))
+  expect(row).toMatchObject({ outcome: 'bounce', message_id: first.id })
+})
+
+test('a reply address that a report returns tells of nobody but those who failed and got mail', async () => {
+  const [bob, late, refused] = [person(), person(), person()]
+  sink.answer(({ stage, address }) => {
+    if (stage !== 'rcpt') return undefined
+    return { [late]: '450 4.2.1 Later', [refused]: '550 5.1.1 Refused' }[address ?? '']
+  })
+  const sent = await converse([bob, late, refused])
+  sink.answer()
+  const second = { ...sent, ...(await answer(sent.ticket_id)) }
+  const returned = headerOf(relayed(second))
+  for (const outcomes of [
+    [{ address: person() }],
+    [{ address: late }],
+    [{ address: refused }],
+    [{ address: 'x@x.example' }, { address: sent.contact, action: 'delivered' }],
+    [],
+  ]) {
+    expect(await receive(report(outcomes, returned))).toMatchObject({ outcome: 'unmatched_bounce', message_id: null })
+  }
+  const mixed = report([{ address: bob }, { address: sent.contact, action: 'delivered' }], returned)
+  expect(await receive(mixed)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+  expect((await statusesOf(sent))[bob]).toBe('bounced')
+  expect((await statusesOf(sent))[sent.contact]).toBe('sent')
+  expect((await readMessage(second)).email_status).toBe('sent')
+})
+
 /** What a stranger may know or guess; the first argument is the message to hit. */
 const FORGERIES: [string, (sent: Sent) => { to?: string; quoted?: string; fields?: Fields }][] = [
   ['nothing', () => ({})],
@@ -311,6 +388,15 @@ const FORGERIES: [string, (sent: Sent) => { to?: string; quoted?: string; fields
   ['a bounce address of the ticket', ({ ticket_id }) => ({ to: bounceAddress(desk.address, ticket_id) })],
   ['a reply address of the message', ({ id }) => ({ to: replyAddress(desk.address, id) })],
   ['a reply address with another tag', ({ ticket_id }) => ({ to: damaged(replyAddress(desk.address, ticket_id)) })],
+  [
+    'to return a reply address with another tag',
+    ({ ticket_id }) => ({ quoted: `Reply-To: ${damaged(replyAddress(desk.address, ticket_id))}` }),
+  ],
+  ['to return a reply address of the message', ({ id }) => ({ quoted: `Reply-To: ${replyAddress(desk.address, id)}` })],
+  [
+    'to return a bounce address with another tag',
+    ({ id }) => ({ quoted: `Return-Path: <${damaged(bounceAddress(desk.address, id))}>` }),
+  ],
 ]
 
 function damaged(address: string): string {
@@ -337,6 +423,12 @@ test('the anchors of one organization mark nothing in it when they come to anoth
   for (const to of [elsewhere.address, ...tags]) {
     expect(await receive(raw(), to, '', elsewhere)).toMatchObject({ outcome: 'unmatched_bounce' })
   }
+  // The same person may write to both.
+  const both = await converse([], elsewhere, sent.contact)
+  const returned = `Return-Path: <${tags[0]}>\nReply-To: ${tags[1]}`
+  const row = await receive(report([{ address: sent.contact }], returned), elsewhere.address, '', elsewhere)
+  expect(row).toMatchObject({ outcome: 'unmatched_bounce' })
+  expect((await readMessage(both, elsewhere)).email_status).toBe('sent')
   expect((await readMessage(sent)).email_status).toBe('sent')
   expect((await readMessage(foreign, elsewhere)).email_status).toBe('sent')
 })

@@ -19,8 +19,11 @@ export type Bounce = {
   /** The worst that the report says of any recipient. Only `failed` is a bounce. */
   kind: BounceKind
   recipients: BounceRecipient[]
-  /** The message that was not delivered, as far as the report quotes it. Ids without brackets. */
-  about: { message_ids: string[]; subject: string | null }
+  /**
+   * The message that was not delivered, as far as the report quotes it. Ids without brackets; addresses are where
+   * answers to it and reports about it were to go, which stay when a relay gives it another id.
+   */
+  about: { message_ids: string[]; return_addresses: string[]; subject: string | null }
   /** One line for people. */
   diagnostic: string
 }
@@ -34,13 +37,21 @@ type Report = { root: Part; original: Original; author: Author; subject: string 
 type Author = 'daemon' | 'postmaster' | 'robot' | 'other'
 
 /** The returned message or its header, in a part of its own or quoted in the text. */
-type Original = { message_ids: string[]; subject: string | null; isReturned: boolean; notice: string }
+type Original = {
+  message_ids: string[]
+  return_addresses: string[]
+  subject: string | null
+  isReturned: boolean
+  notice: string
+}
 
 const MAX_RECIPIENTS = 100
 /** Of the part that machines read: thousands of recipients are no report. */
 const MAX_STATUS_BYTES = 200_000
 /** A report returns one message, in one or two forms. */
 const MAX_RETURNED = 10
+/** Two in each form. */
+const MAX_RETURN_FIELDS = MAX_RETURNED * 2
 const MAX_DIAGNOSTIC = 1000
 /** Reports say what happened at the start; the rest is the returned message. */
 const MAX_TEXT = 200_000
@@ -111,7 +122,11 @@ function describe(report: Report, recipients: BounceRecipient[]): Bounce {
   return {
     kind,
     recipients,
-    about: { message_ids: [...new Set([...original.message_ids, ...replied])], subject: original.subject },
+    about: {
+      message_ids: [...new Set([...original.message_ids, ...replied])],
+      return_addresses: original.return_addresses,
+      subject: original.subject,
+    },
     diagnostic: storable(oneLine(told ?? errorLine(original.notice) ?? subject), MAX_DIAGNOSTIC),
   }
 }
@@ -203,6 +218,7 @@ function guessRecipients(report: Report): BounceRecipient[] {
   const own = new Set([
     ...['from', 'to', 'reply-to'].flatMap((key) => addressesIn(headerText(root.fields, key) ?? '')),
     ...original.message_ids.map((id) => id.toLowerCase()),
+    ...original.return_addresses,
   ])
   const named = addressesIn(headerText(root.fields, 'x-failed-recipients') ?? '')
   const quoted = addressesIn(original.notice).filter((address) => !own.has(address))
@@ -235,12 +251,20 @@ function readOriginal(root: Part, text: string): Original {
       (match) => match[1]?.slice(1, -1) ?? '',
     ),
   ]
+  const return_fields = [
+    ...returned.flatMap((fields) => ['reply-to', 'return-path'].map((key) => rawHeader(fields, key) ?? '')),
+    ...Array.from(
+      quoted.matchAll(/^[ \t>]{0,20}(?:reply-to|return-path)[ \t]{0,5}:\s{0,5}(\S.{0,500})$/gim),
+      (match) => match[1] ?? '',
+    ),
+  ]
   const header = returned.find((fields) => headerText(fields, 'subject'))
   const subject = header
     ? headerText(header, 'subject')
     : (/^[ \t>]{0,20}subject[ \t]{0,5}:[ \t]{0,20}(\S.{0,500})$/im.exec(quoted)?.[1] ?? null)
   return {
     message_ids: ids,
+    return_addresses: [...new Set(return_fields.slice(0, MAX_RETURN_FIELDS).flatMap(addressesIn))],
     subject,
     isReturned: returned.length > 0 || ids.length > 0 || marker !== null,
     notice: marker ? text.slice(0, marker.index) : text,
