@@ -3,7 +3,8 @@
  * its original, and the next message is filed as if nothing had happened.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { copyFileSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,6 +19,7 @@ import {
 } from '../src/mail/parser'
 import { createOrganization, type Organization, startApi, stopApi } from './support/api'
 import { createMailbox, importMail } from './support/mail'
+import { until } from './support/service'
 
 afterAll(closeParser)
 
@@ -33,6 +35,21 @@ const BROKEN = new URL('./support/broken-parser.ts', import.meta.url)
 /** Lines to the bytes of a message; characters up to U+00FF are bytes. */
 function mail(...lines: string[]): Buffer {
   return Buffer.from(lines.join('\r\n'), 'latin1')
+}
+
+/** Not for one that has ended and only waits to be collected. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** Processor time in hundredths of a second. */
+function ticksOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return Number(fields[11]) + Number(fields[12])
 }
 
 function html(body: string): Buffer {
@@ -250,6 +267,20 @@ describe('the parser', () => {
     copyFileSync(BROKEN, script)
     expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
     await parser.close()
+  })
+
+  test('ends with the service that was killed, even in the middle of a message', async () => {
+    const program = `
+      import { parseIn, startWorker } from '${new URL('../src/mail/parse-process.ts', import.meta.url).pathname}'
+      const worker = await startWorker(new URL('${BROKEN}'), 0)
+      void parseIn(worker, Buffer.from('hang'), {}).catch(() => {})
+      console.log(worker.pid)`
+    const service = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const pid = Number(await new Promise((resolve) => service.stdout.once('data', resolve)))
+    const idle_ticks = ticksOf(pid)
+    await until('it is in the middle of the message', () => ticksOf(pid) > idle_ticks + 20)
+    service.kill('SIGKILL')
+    await until('the parser has ended', () => !isRunning(pid))
   })
 
   test('that the system refuses a process is started for the next message', async () => {

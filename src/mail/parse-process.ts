@@ -70,7 +70,7 @@ export function parseIn(
  * @param priority for the system, as in `setPriority`
  */
 export async function startWorker(script: URL, priority: number): Promise<ChildProcess> {
-  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: [] })
+  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: ['--no-orphans'] })
   // An idle parser does not keep this process alive, and ends with it.
   worker.unref()
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
