@@ -9,7 +9,7 @@ import { enqueueEvents, isHeard } from '../outbox/enqueue'
 import { inTransaction, type Scope } from '../scope'
 import { fold } from '../text'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
-import { findContact, getContact, getContacts, type KnownContact } from './queries'
+import { findContact, getContact, getContacts, type KnownContact, spellings } from './queries'
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
 
 /** Linked to a company by its email's domain unless `company_id` says otherwise. @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
@@ -23,7 +23,7 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
 
 /**
  * The contact of a sender, made when there is none; two at once get the same one.
- * @param sender `email` is compared without regard to case; a long name is cut, an empty one is the local part
+ * @param sender `email` is compared without regard to case and spelling; a long name is cut, an empty one is the local part
  */
 export function findOrCreateContact(
   scope: Scope,
@@ -54,6 +54,7 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
     }
     const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
     if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
+    if (after.email !== before.email) await refuseTaken(scope, id, after.email)
     await scope.db
       .update(contacts)
       .set({ ...after, search: searchText(after), updated_at: sql`now()` })
@@ -105,7 +106,10 @@ async function insertContact(scope: Scope, contact: NewContact): Promise<KnownCo
     contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asKnownId(contact.company_id)
   const [created] = await sql<KnownContact[]>`
     insert into contacts (organization_id, id, name, email, phone, company_id, notes, search)
-    values (${organization_id}, ${newId()}, ${name}, ${email}, ${phone}, ${company_id}, ${notes}, ${searchText(contact)})
+    select ${organization_id}, ${newId()}, ${name}, ${email}, ${phone}, ${company_id}, ${notes}, ${searchText(contact)}
+    where not exists (
+      select from contacts where organization_id = ${organization_id} and lower(email) in ${spellings(sql, email)}
+    )
     on conflict do nothing
     returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
   return created
@@ -121,6 +125,14 @@ async function lockContact({ sql, organization_id }: Scope, id: string): Promise
     for no key update`
   if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
   return contact
+}
+
+/** The index knows no spellings. @throws EMAIL_ALREADY_EXISTS when another contact has the address in one of them */
+async function refuseTaken({ sql, organization_id }: Scope, id: string, email: string): Promise<void> {
+  const others = await sql`
+    select from contacts
+    where organization_id = ${organization_id} and id <> ${id} and lower(email) in ${spellings(sql, email)}`
+  if (others.length > 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
 }
 
 /** What is no UUID becomes an id that nothing has, so that the foreign key refuses it like an unknown one. */

@@ -1,4 +1,4 @@
-/** What counts as an email address, and the two ways to write its domain. Pure. */
+/** What counts as an email address, and the two ways to write an international domain. Pure. */
 import { domainToUnicode } from 'node:url'
 import { toDomain } from '../companies/domains'
 import { codePoints } from '../model'
@@ -32,6 +32,11 @@ export function asciiAddress(address: string): string {
 /** The address with an international domain as people write it. */
 export function unicodeAddress(address: string): string {
   return withDomain(address, domainToUnicode)
+}
+
+/** What is equal for two addresses that are one: the case does not count, nor how an international domain is written. */
+export function addressKey(address: string): string {
+  return asciiAddress(address).toLowerCase()
 }
 
 /** @param write the domain, of which it gets Punycode; what is no domain stays as it is */

@@ -4,6 +4,7 @@ import type { PageMeta } from '../model'
 import { pageOf } from '../query'
 import type { Scope } from '../scope'
 import { fold } from '../text'
+import { asciiAddress, unicodeAddress } from './email'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 
 /** Newest first. */
@@ -52,12 +53,20 @@ export function getContacts({ sql, organization_id }: Scope, ids: string[]): Pro
 
 export type KnownContact = { id: string; name: string; email: string; company_id: string | null }
 
-/** The contact with an address, found without regard to case. */
+/** The contact with an address, in whatever case and spelling; of two that are there, the one of this spelling. */
 export async function findContact({ sql, organization_id }: Scope, email: string): Promise<KnownContact | undefined> {
   const [contact] = await sql<KnownContact[]>`
     select id, name, email, company_id from contacts
-    where organization_id = ${organization_id} and lower(email) = lower(${email})`
+    where organization_id = ${organization_id} and lower(email) in ${spellings(sql, email)}
+    order by lower(email) = lower(${email}) desc
+    limit 1`
   return contact
+}
+
+/** What the lower case of a stored email may be when it is this address: the domain may be Punycode, there or here. */
+export function spellings(sql: Sql, email: string | null) {
+  const [ascii, unicode] = email === null ? [null, null] : [asciiAddress(email), unicodeAddress(email)]
+  return sql`(lower(${email}), lower(${ascii}), lower(${unicode}))`
 }
 
 /** The select list is the response: its columns are the fields of `Contact`. */
@@ -82,7 +91,7 @@ function matches({ sql, organization_id }: Scope, { search, company_id, email }:
   return sql`c.organization_id = ${organization_id}
     ${search ? sql`and c.search like ${`%${escapeLike(fold(search))}%`}` : sql``}
     ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
-    ${email === undefined ? sql`` : sql`and lower(c.email) = lower(${email})`}`
+    ${email === undefined ? sql`` : sql`and lower(c.email) in ${spellings(sql, email)}`}`
 }
 
 function escapeLike(text: string): string {

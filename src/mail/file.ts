@@ -1,6 +1,7 @@
 /** Files a message: the decision carried out, in one transaction with its ledger row. */
 import { unsignedUrl } from '../attachments/url'
 import { findOrCreateContact } from '../contacts/commands'
+import { addressKey } from '../contacts/email'
 import { findContact, type KnownContact } from '../contacts/queries'
 import { newId } from '../db/columns'
 import { embedImages, textToHtml } from '../messages/body'
@@ -144,7 +145,7 @@ async function addPeople(
 ): Promise<void> {
   const { sender } = arrival
   const { contact_email } = conversation
-  if (contact_email && contact_email.toLowerCase() === sender?.email.toLowerCase()) {
+  if (contact_email && sender && addressKey(contact_email) === addressKey(sender.email)) {
     await addParticipants(scope, conversation, othersOf(arrival), rule !== 'subject_code')
   } else if (sender && !is_known) {
     await addParticipants(scope, conversation, [sender], false)

@@ -1,5 +1,6 @@
 /** Which ticket a message belongs to (decisions.md section 7, Threading): the first rule that hits wins. */
 import { domainsOf } from '../companies/domains'
+import { spellings } from '../contacts/queries'
 import type { THREADING_RULES } from '../db/schema'
 import type { Scope } from '../scope'
 import { readBounceTag, readMessageId, readReplyTag } from './message-id'
@@ -54,18 +55,18 @@ function relation({ sql }: Scope, email: string | null) {
     cross join lateral (
       select
         coalesce(
-          lower(c.email) = lower(${email})
+          lower(c.email) in ${spellings(sql, email)}
           or co.domains && ${email === null ? [] : domainsOf(email)}::text[]
           or exists (
             select from contacts x
-            where x.organization_id = t.organization_id and lower(x.email) = lower(${email})
+            where x.organization_id = t.organization_id and lower(x.email) in ${spellings(sql, email)}
               and x.company_id = t.company_id
           ), false
         ) as is_customer,
         exists (
           select from participants p
           where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
-            and lower(p.email) = lower(${email})
+            and lower(p.email) in ${spellings(sql, email)}
         ) as is_participant
     ) related`
 }

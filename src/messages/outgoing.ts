@@ -1,5 +1,6 @@
 /** From which mailbox and to whom a public message goes (decisions.md sections 5 and 7). */
 import { domainsOf } from '../companies/domains'
+import { addressKey } from '../contacts/email'
 import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { OutgoingEmail, Recipient } from './draft'
@@ -21,15 +22,16 @@ export async function planEmail(
   const mailbox = await findMailbox(scope, conversation.mailbox_id)
   if (!mailbox) return undefined
   const others = cc?.map((email) => ({ name: null, email })) ?? (await confirmedParticipants(scope, conversation.id))
-  const excluded = await ownAddresses(
+  const own = await ownAddresses(
     scope,
     others.map(({ email }) => email),
   )
   const recipients: Recipient[] = [{ kind: 'to', name: contact_name, email: contact_email }]
-  excluded.add(contact_email.toLowerCase())
+  const seen = new Set([addressKey(contact_email)])
   for (const { name, email } of others) {
-    if (excluded.has(email.toLowerCase())) continue
-    excluded.add(email.toLowerCase())
+    const key = addressKey(email)
+    if (own.has(email.toLowerCase()) || seen.has(key)) continue
+    seen.add(key)
     recipients.push({ kind: 'cc', name, email })
   }
   const [domain = ''] = domainsOf(mailbox.address)

@@ -1,3 +1,4 @@
+import { addressKey, asciiAddress, unicodeAddress } from '../contacts/email'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
@@ -42,11 +43,23 @@ export async function addParticipants(
   const rows = await rowsOf(scope, ticket, candidates)
   if (rows.length === 0) return
   const { sql, organization_id } = scope
+  // Who is there under another spelling of the address stays under that one.
   const changed = await sql<{ id: string; email: string }[]>`
     insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
-    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), r.email, c.id, ${confirmed}
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text)
-    left join contacts c on c.organization_id = ${organization_id} and lower(c.email) = lower(r.email)
+    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), coalesce(x.email, r.email), c.id,
+      ${confirmed}
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text, ascii text, unicode text)
+    left join lateral (
+      select email from participants
+      where organization_id = ${organization_id} and ticket_id = ${ticket.id}
+        and lower(email) in (lower(r.email), lower(r.ascii), lower(r.unicode))
+      order by lower(email) = lower(r.email) desc limit 1
+    ) x on true
+    left join lateral (
+      select id, name from contacts
+      where organization_id = ${organization_id} and lower(email) in (lower(r.email), lower(r.ascii), lower(r.unicode))
+      order by lower(email) = lower(r.email) desc limit 1
+    ) c on true
     on conflict (organization_id, ticket_id, lower(email)) do update
       set confirmed = true, name = coalesce(p.name, excluded.name)
       where excluded.confirmed and not p.confirmed
@@ -77,16 +90,17 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
 /** Each address once, with what it takes to insert it. */
 async function rowsOf(scope: Scope, { contact_email }: TicketOfParticipants, candidates: Candidate[]) {
   const given = candidates.slice(0, MAX_CANDIDATES)
-  const seen = await ownAddresses(
+  const own = await ownAddresses(
     scope,
     given.map(({ email }) => email),
   )
-  if (contact_email) seen.add(contact_email.toLowerCase())
-  const rows: { id: string; name: string | null; email: string }[] = []
+  const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
+  const rows = []
   for (const { name, email } of given) {
-    if (seen.has(email.toLowerCase())) continue
-    seen.add(email.toLowerCase())
-    rows.push({ id: newId(), name: name || null, email })
+    const key = addressKey(email)
+    if (own.has(email.toLowerCase()) || seen.has(key)) continue
+    seen.add(key)
+    rows.push({ id: newId(), name: name || null, email, ascii: asciiAddress(email), unicode: unicodeAddress(email) })
   }
   return rows
 }

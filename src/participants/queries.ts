@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres'
+import { spellings } from '../contacts/queries'
 import { ApiError } from '../errors'
 import type { PageMeta } from '../model'
 import { type Paging, pageOf } from '../query'
@@ -25,13 +26,15 @@ export async function listParticipants(
   return { data, meta: { total: ticket.total, page, per_page } }
 }
 
-/** The participant with an address, without regard to case. */
+/** The participant with an address, in whatever case and spelling. */
 export async function findParticipant(
   scope: Scope,
   ticket_id: string,
   email: string,
 ): Promise<Participant | undefined> {
-  const [participant] = await selectParticipants(scope, ticket_id, scope.sql`and lower(email) = lower(${email})`)
+  const { sql } = scope
+  const has_address = sql`and lower(email) in ${spellings(sql, email)} order by lower(email) = lower(${email}) desc limit 1`
+  const [participant] = await selectParticipants(scope, ticket_id, has_address)
   return participant
 }
 
