@@ -31,6 +31,20 @@ describe('headers', () => {
     expect(parsed.references).toEqual(['a@x', 'b@x'])
   })
 
+  test.each([
+    ['abc@x', ['abc@x']],
+    ['a@x b@x, a@x', ['a@x', 'b@x']],
+    ['a@x <b@x>', ['b@x']],
+    ['your mail of Monday to ann@example.com', []],
+    ['a@b@x', []],
+    ['<a@x', []],
+    ['a', []],
+    ['', []],
+  ])('ids may lack brackets when there is nothing else: %s', async (value, ids) => {
+    const parsed = await parseMail(mail(FROM, `In-Reply-To: ${value}`, `References: ${value}`, '', ''))
+    expect([parsed.in_reply_to, parsed.references]).toEqual([ids, ids])
+  })
+
   test('the first of a repeated field counts', async () => {
     const parsed = await parseMail(mail(FROM, 'From: Eve <eve@example.net>', 'Subject: one', 'Subject: two', '', 'x'))
     expect(parsed.from?.address).toBe('ann@example.com')

@@ -92,6 +92,20 @@ test('References are tried from the last to the first', async () => {
   expect(row).toMatchObject({ rule: 'references', ticket_id: last.ticket_id })
 })
 
+test('where a long conversation began is tried and remembered, and what is near', async () => {
+  const contact = address()
+  const unseen = (length: number) => Array.from({ length }, () => `<${newId()}@unseen.example>`)
+  const fileAfter = (...ids: string[]) => file(contact, { References: ids.join('\r\n ') })
+  const ids = unseen(300)
+  const [first, last] = [ids[0]!, ids.at(-1)!]
+  const { ticket_id } = await fileAfter(...ids)
+  const found = { rule: 'references', ticket_id }
+  expect(await fileAfter(first)).toMatchObject(found)
+  expect(await fileAfter(last)).toMatchObject(found)
+  expect(await fileAfter(first, ...unseen(300))).toMatchObject(found)
+  expect(await fileAfter(...unseen(150), first, ...unseen(85))).toMatchObject(found)
+})
+
 test('messages that share an ancestor which was never seen are threaded', async () => {
   const contact = address()
   const ancestor = `<${newId()}@never.example>`

@@ -15,6 +15,7 @@ import { type Decision, decide } from './decide'
 import type { Inbound } from './inbound'
 import { readMessageId } from './message-id'
 import { noteFiled } from './metrics'
+import { endsOf } from './parse'
 import { recordBounce } from './record-bounce'
 
 /** An attachment of the message, stored and waiting for it. */
@@ -61,7 +62,7 @@ type Filed = { ticket_id: string; message_id: string }
  */
 async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
   const { message_id, in_reply_to, references } = arrival.headers
-  const ids = [message_id ?? arrival.fingerprint.text, ...[...in_reply_to, ...references].slice(-MAX_ANCESTORS)]
+  const ids = [message_id ?? arrival.fingerprint.text, ...endsOf([...in_reply_to, ...references], MAX_ANCESTORS)]
   const keys = ids.map((id) => `${organization_id} ${id}`)
   await sql`
     select pg_advisory_xact_lock(key) from (
@@ -208,7 +209,7 @@ function othersOf({ mail, headers, recipient }: Arrival) {
 /** Siblings of the message may refer to them alone. */
 function ancestorsOf({ headers }: Arrival): string[] {
   const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
-  return ids.slice(-MAX_ANCESTORS)
+  return endsOf(ids, MAX_ANCESTORS)
 }
 
 function actorOf({ id, name, email }: { id: string; name: string; email: string }): Actor {

@@ -24,6 +24,8 @@ export type MailHeaders = {
 /** A header longer than this is attack or accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_IDS = 200
+/** Kept of a conversation's beginning, when not all ids are. */
+const FIRST_IDS = 10
 /** Of the charset of a subject, which may change from word to word. */
 const MAX_DETECTIONS = 5
 
@@ -125,10 +127,23 @@ function separateParams(value: string): string {
     .replace(/^([\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127})\s{0,9}\([^()]{0,999}\)/, '$1')
 }
 
-/** Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads. */
+/**
+ * Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads,
+ * unless there is nothing but ids that lack them.
+ */
 export function messageIds(value: string): string[] {
   const ids = (value.match(/<[^<>\s\p{Cc}]{1,996}>/gu) ?? []).map((id) => id.slice(1, -1))
-  return [...new Set(ids)].slice(-MAX_IDS)
+  return endsOf([...new Set(ids.length > 0 ? ids : bareIds(value))], MAX_IDS)
+}
+
+function bareIds(value: string): string[] {
+  const words = value.split(/[\s,]+/).filter((word) => word !== '')
+  return words.every((word) => word.length <= 996 && /^[^<>()"@\p{Cc}]+@[^<>()"@\p{Cc}]+$/u.test(word)) ? words : []
+}
+
+/** Of the ids of a conversation the first ones, where it began (RFC 5322, 3.6.4), and the last ones, the nearest. */
+export function endsOf(ids: string[], most: number): string[] {
+  return ids.length <= most ? ids : [...ids.slice(0, FIRST_IDS), ...ids.slice(FIRST_IDS - most)]
 }
 
 /** Control characters and line breaks become spaces, runs of white space one. */

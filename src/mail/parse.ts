@@ -10,7 +10,7 @@ import { replyText } from './reply-text'
 export type { Address } from './addresses'
 export type { Bounce } from './bounce'
 export type { ParsedAttachment } from './parse-body'
-export { type MailHeaders, readHeaders } from './parse-headers'
+export { endsOf, type MailHeaders, readHeaders } from './parse-headers'
 export { UnparsableMail } from './parse-parts'
 
 export type ParsedMail = MailHeaders & {

@@ -4,7 +4,7 @@ import { spellings } from '../contacts/queries'
 import type { THREADING_RULES } from '../db/schema'
 import type { Scope } from '../scope'
 import { readBounceTag, readMessageId, readReplyTag } from './message-id'
-import type { MailHeaders } from './parse'
+import { endsOf, type MailHeaders } from './parse'
 
 export type Rule = (typeof THREADING_RULES)[number]
 
@@ -15,8 +15,9 @@ export type Thread = {
   is_known: boolean
 }
 
-/** Ids and addresses of one message that are looked up; a thread that needs more is an attack. */
-const MAX_IDS = 50
+/** Addresses of one message, and ids of each of its fields, that are looked up; one that needs more is an attack. */
+const MAX_ADDRESSES = 50
+const MAX_IDS = 100
 
 /**
  * The ticket of a message, undefined when it starts a new one. Anchors that the service issued (signed) lead there for
@@ -39,7 +40,7 @@ export async function findThread(
 
 /** Where a message came to: relays that do not keep the `+tag` in the envelope leave it in the header. */
 export function destinationsOf({ to, cc }: MailHeaders, recipient: string): string[] {
-  return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_IDS)
+  return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_ADDRESSES)
 }
 
 type Found = Omit<Thread, 'rule'>
@@ -83,10 +84,11 @@ async function byAnchor(
   sender_email: string | null,
 ): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
-  const named = (rule: Rule, ids: string[]) => ids.slice(0, MAX_IDS).map((id) => ({ rule, email_message_id: id }))
-  const wanted = [...named('in_reply_to', in_reply_to), ...named('references', references.toReversed())].map(
-    (one, position) => ({ ...one, position, message_id: readMessageId(one.email_message_id) }),
-  )
+  const named = (rule: Rule, ids: string[]) => ids.map((id) => ({ rule, email_message_id: id }))
+  const wanted = [
+    ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
+    ...named('references', endsOf(references, MAX_IDS).toReversed()),
+  ].map((one, position) => ({ ...one, position, message_id: readMessageId(one.email_message_id) }))
   if (wanted.length === 0) return undefined
   // Our own ids are found by the message that they name: relays change their case, and their domain.
   const [found] = await sql<Thread[]>`
