@@ -2,8 +2,8 @@
 import { type Scope, together } from '../scope'
 import { isFiled } from './fingerprint'
 import type { Inbound } from './inbound'
-import { readMessageId } from './message-id'
-import type { Bounce } from './parse'
+import { readMessageId, readReplyTag } from './message-id'
+import type { Bounce, MailHeaders } from './parse'
 import { findReported, type Reported } from './reported'
 import { findThread, type Rule } from './thread'
 
@@ -18,7 +18,7 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
   const { headers, mail, bounce, sender, recipient, fingerprint } = inbound
   const [is_filed, is_own, thread] = await together([
     isFiled(scope, fingerprint),
-    isOwn(scope, headers.message_id),
+    isOwn(scope, headers, mail?.bounce ?? null),
     mail && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
   ])
   if (is_filed) return { outcome: 'duplicate' }
@@ -34,21 +34,32 @@ export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> 
   return { outcome: 'ticket', rule: 'new' }
 }
 
+/** Addresses of Reply-To whose tags are read; our own mail has one. */
+const MAX_REPLY_TO = 50
+
 /**
- * Sent by this organization, under our Message-ID or that of its relay; another organization of the service may write
- * to us like anybody else.
+ * Sent by this organization, under our Message-ID or that of its relay, or under any other with our reply address as
+ * where answers are wanted, which nobody else asks for: so it comes back from mailing lists and forwarders. Another
+ * organization of the service may write to us like anybody else. A report may have copied it.
  */
-async function isOwn({ sql, organization_id }: Scope, email_message_id: string | null): Promise<boolean> {
-  if (!email_message_id) return false
-  const ours = readMessageId(email_message_id)
+async function isOwn(
+  { sql, organization_id }: Scope,
+  { message_id, reply_to }: MailHeaders,
+  bounce: Bounce | null,
+): Promise<boolean> {
+  const tagged = (bounce ? [] : reply_to).slice(0, MAX_REPLY_TO).flatMap(({ address }) => readReplyTag(address) ?? [])
+  if (!message_id && tagged.length === 0) return false
+  const ours = message_id && readMessageId(message_id)
   const found = await sql`
     select from messages
     where organization_id = ${organization_id} and id = ${ours} and direction = 'outbound'
     union all
     select from email_anchors a
     left join messages m on m.organization_id = a.organization_id and m.id = a.message_id
-    where a.organization_id = ${organization_id} and a.email_message_id = ${email_message_id}
+    where a.organization_id = ${organization_id} and a.email_message_id = ${message_id}
       and (m.direction = 'outbound' or m.id is null and ${ours !== null})
+    union all
+    select from tickets where organization_id = ${organization_id} and id = any(${tagged}::uuid[])
     limit 1`
   return found.length > 0
 }

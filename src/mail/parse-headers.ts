@@ -14,7 +14,8 @@ export type MailHeaders = {
   references: string[]
   from: Address | null
   sender: Address | null
-  reply_to: Address | null
+  /** Of every field of that name: mailing lists add their own. */
+  reply_to: Address[]
   to: Address[]
   cc: Address[]
   subject: string | null
@@ -40,11 +41,10 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
 /** What the fields of a message say. The first of a repeated field counts, as it does for DMARC. */
 export function readFields(fields: HeaderField[], charset?: string | null): MailHeaders {
   const addresses = (key: string) => parseAddresses(rawHeader(fields, key, charset) ?? '')
+  const all = (key: string) =>
+    fields.filter((field) => field.key === key).flatMap((field) => parseAddresses(decodeEightBit(field.value, charset)))
   // The first field that holds an address: junk in front of the real one is seen.
-  const usable = (key: string) =>
-    fields
-      .filter((field) => field.key === key)
-      .flatMap((field) => parseAddresses(decodeEightBit(field.value, charset)))[0] ?? null
+  const usable = (key: string) => all(key)[0] ?? null
   const ids = (key: string) => messageIds(rawHeader(fields, key, charset) ?? '')
   return {
     message_id: messageId(rawHeader(fields, 'message-id', charset)),
@@ -52,7 +52,7 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     references: ids('references'),
     from: usable('from'),
     sender: usable('sender'),
-    reply_to: usable('reply-to'),
+    reply_to: all('reply-to'),
     to: addresses('to'),
     cc: addresses('cc'),
     subject: headerText(fields, 'subject', charset, MAX_DETECTIONS),
