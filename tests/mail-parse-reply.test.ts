@@ -31,6 +31,10 @@ describe('the new part of a reply', () => {
     ['Tuta', 'New.\n\nJul 1, 2025, 10:00 by ann@x.org:\n\n> Old.'],
     ['Outlook in Czech', 'New.\n\nOd: Ann <ann@x.org>\nOdesláno: 1. 7. 2025 10:00\nKomu: Bob\nPředmět: Old\n\nOld.'],
     [
+      'Outlook in Korean',
+      'New.\n\n보낸 사람: Ann\n보낸 날짜: 2025년 7월 1일 화요일 오전 10:00\n받는 사람: Bob\n제목: Old\n\nOld.',
+    ],
+    [
       'Outlook in Arabic',
       'New.\n\n*من:* Ann <ann@x.org>\n*تم الإرسال:* 1 2025 10:00\n*إلى:* Bob\n*الموضوع:* Old\n\nOld.',
     ],

@@ -31,9 +31,9 @@ const HISTORY = [
   /^[\s#*=-]*(?:please )?(?:type|write|enter|reply|antworten|bitte).{0,40}\b(?:above|oberhalb|über)\b.{0,20}\b(?:line|linie|zeile)\b.{0,20}$/i,
 ]
 
-const FROM = /^\s*\*?(?:from|von|de|da|van|från|fra|od|lähettäjä|от|发件人|寄件者|差出人|보낸 사람)\s*[:：]\*?\s*\S/i
+const FROM = /^\s*\*?(?:from|von|de|da|van|från|fra|od|lähettäjä|от|发件人|寄件者|差出人|보낸 ?사람)\s*[:：]\*?\s*\S/i
 const SENT_TO =
-  /^\s*\*?(?:sent|date|to|cc|subject|gesendet|datum|an|betreff|envoyé|à|objet|enviad[oa](?: el| em)?|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|ämne|sendt|til|emne|wysłano|do|temat|отправлено|дата|кому|тема|发送时间|收件人|主题|日期|寄件日期|送信日時|宛先|件名)\s*[:：]/i
+  /^\s*\*?(?:sent|date|to|cc|subject|gesendet|datum|an|betreff|envoyé|à|objet|enviad[oa](?: el| em)?|para|asunto|inviato|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|ämne|sendt|til|emne|wysłano|do|temat|отправлено|дата|кому|тема|发送时间|收件人|主题|日期|寄件日期|送信日時|宛先|件名|보낸 ?날짜|날짜|받는 ?사람|참조|제목)\s*[:：]/i
 
 /** The same in any language: who with an address in brackets, when with a year and a time, to whom, about what. */
 const LABEL = '\\s*\\*?\\p{L}[\\p{L}\\p{M} ]{0,25}[:：]\\*?'
