@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../src/db/columns'
 import type { SmtpListener } from '../src/mail/server'
 import { createOrganization, type Organization } from './support/api'
-import { activityOf, createContact, createMessage, createTicket } from './support/factories'
-import { createMailbox, deliver, importMail, ledgerOf, rawMail, startMail, stopMail } from './support/mail'
+import { activityOf, createCompany, createContact, createMessage, createTicket } from './support/factories'
+import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from './support/mail'
 
 const PUNYCODE = 'xn--mnchen-3ya.test'
 let listener: SmtpListener
@@ -142,6 +142,43 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
     const { recipients } = await answer(desk, ticket.id, { cc: [other, 'bob@customer.test', 'BOB@customer.test'] })
     expect(recipients).toEqual([email, 'bob@customer.test'])
   })
+})
+
+test('mail of a colleague, linked to the company by hand, threads by the code', async () => {
+  const desk = await startDesk()
+  const { id: company_id } = await createCompany(desk.agent)
+  const contact = await createContact(desk.agent, { company_id })
+  await createContact(desk.agent, { email: 'kauf@münchen.test', company_id })
+  const ticket = await createTicket(desk.agent, { contact_id: contact.id })
+  const row = await desk.file(`kauf@${PUNYCODE}`, { Subject: `[${ticket.code}]` })
+  expect(row).toMatchObject({ rule: 'subject_code', ticket_id: ticket.id })
+})
+
+test('of two that are there from before, each is known by its own spelling, and stays as it is', async () => {
+  const desk = await startDesk()
+  const { sql, organization_id } = desk.scope
+  const emails = ['kauf@münchen.test', `kauf@${PUNYCODE}`]
+  const { ticket_id } = await desk.file('ann@customer.test')
+  const people = `/tickets/${ticket_id}/participants`
+  for (const [index, email] of emails.entries()) {
+    await createContact(desk.agent, { email: `${index}${email}` })
+    await desk.agent.post(people, { email: `${index}${email}` })
+  }
+  for (const table of ['contacts', 'participants']) {
+    await sql`
+      update ${sql(table)} set email = substr(email, 2) where organization_id = ${organization_id} and email ~ '^[01]kauf'`
+  }
+  for (const email of emails) {
+    const { data } = (await desk.agent.get(`/tickets/${(await desk.file(email)).ticket_id}`)).body
+    expect(data.contact.email).toBe(email)
+    expect((await desk.agent.patch(`/contacts/${data.contact.id}`, { email, name: 'Kauf' })).status).toBe(200)
+    expect((await desk.agent.post(people, { email })).body.data).toMatchObject({ email })
+  }
+  await desk.file('ann@customer.test', {
+    Subject: `[${(await readTicket(desk.agent, ticket_id)).code}]`,
+    Cc: emails[1]!,
+  })
+  expect(await desk.participants(ticket_id)).toEqual(emails.map((email) => [email, true]))
 })
 
 async function answer({ agent }: Organization, ticket_id: string, fields: Record<string, unknown> = {}) {
