@@ -152,7 +152,7 @@ const ATTACKS: [string, () => Attack][] = [
     () => ({ In_Reply_To: `<${foreign.ours.replace(foreign.message_id, known.message_id)}>` }),
   ],
   ['our Message-ID with text before it', () => ({ In_Reply_To: `<x${known.ours}>` })],
-  ['our Message-ID without brackets', () => ({ In_Reply_To: known.ours })],
+  ['our Message-ID without brackets among words', () => ({ In_Reply_To: `Your message ${known.ours}` })],
   ["another organization's Message-ID", () => ({ In_Reply_To: `<${foreign.ours}>` })],
   ["another organization's Message-ID in References", () => ({ References: `<${foreign.ours}>` })],
   ["another organization's contact's Message-ID", () => ({ In_Reply_To: `<${foreign.theirs}>` })],
