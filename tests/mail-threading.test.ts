@@ -86,6 +86,16 @@ test('a reply to a message of the contact is threaded by its own Message-ID', as
   expect(row).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id: ticket.ticket_id })
 })
 
+test('ids that lack their brackets lead to the ticket too', async () => {
+  const ticket = await converse()
+  for (const fields of [
+    { In_Reply_To: ticket.ours },
+    { References: `${newId()}@unseen.example ${ticket.message_id}` },
+  ]) {
+    expect(await file(ticket.contact, fields)).toMatchObject({ outcome: 'message', ticket_id: ticket.ticket_id })
+  }
+})
+
 test('References are tried from the last to the first', async () => {
   const [first, last] = [await converse(), await converse()]
   const row = await file(first.contact, { References: `<${first.ours}> <${last.ours}> <unknown@mail.example>` })
@@ -392,7 +402,8 @@ async function countUploads(): Promise<number> {
 async function release(id: string) {
   await desk.scope.sql`update outbox set run_at = now() where id = ${id}`
   await drain()
-  return (await ledgerOf(desk)).find((row: { id: string }) => row.id === id)
+  const [row] = await desk.scope.sql`select outcome, rule, ticket_id from inbound_messages where id = ${id}`
+  return row!
 }
 
 /** Makes a message one that came an hour ago; gives its new id. */
