@@ -168,11 +168,16 @@ test('of two that are there from before, each is known by its own spelling, and 
     await sql`
       update ${sql(table)} set email = substr(email, 2) where organization_id = ${organization_id} and email ~ '^[01]kauf'`
   }
-  for (const email of emails) {
+  await sql`update participants set confirmed = false where organization_id = ${organization_id}`
+  for (const [index, email] of emails.entries()) {
     const { data } = (await desk.agent.get(`/tickets/${(await desk.file(email)).ticket_id}`)).body
     expect(data.contact.email).toBe(email)
     expect((await desk.agent.patch(`/contacts/${data.contact.id}`, { email, name: 'Kauf' })).status).toBe(200)
     expect((await desk.agent.post(people, { email })).body.data).toMatchObject({ email })
+    expect(await desk.participants(ticket_id)).toEqual(emails.map((one, position) => [one, position <= index]))
+    const other = await desk.file('ann@customer.test')
+    const { body } = await desk.agent.post(`/tickets/${other.ticket_id}/participants`, { email })
+    expect(body.data).toMatchObject({ email, contact_id: data.contact.id })
   }
   await desk.file('ann@customer.test', {
     Subject: `[${(await readTicket(desk.agent, ticket_id)).code}]`,
