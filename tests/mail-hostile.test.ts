@@ -273,9 +273,11 @@ describe('the parser', () => {
     const program = `
       import { parseIn, startWorker } from '${new URL('../src/mail/parse-process.ts', import.meta.url).pathname}'
       const worker = await startWorker(new URL('${BROKEN}'), 0)
-      void parseIn(worker, Buffer.from('hang'), {}).catch(() => {})
+      void parseIn(worker, Buffer.from('wait /nonexistent'), {}).catch(() => {})
       console.log(worker.pid)`
-    const service = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // The runner's own option for this would be passed on.
+    const env = { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: undefined }
+    const service = spawn(process.execPath, ['-e', program], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     const pid = Number(await new Promise((resolve) => service.stdout.once('data', resolve)))
     const idle_ticks = ticksOf(pid)
     await until('it is in the middle of the message', () => ticksOf(pid) > idle_ticks + 20)
