@@ -8,7 +8,7 @@ const email = text({
   max: 254,
   rule: isEmailAddress,
   code: 'INVALID_EMAIL',
-  description: 'Unique without regard to case',
+  description: 'Unique without regard to case, and to whether an international domain is Punycode',
 })
 const phone = text({ max: 64 })
 const notes = text({ max: 10_000, trim: false })
