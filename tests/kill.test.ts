@@ -8,7 +8,7 @@ import { type Receiver, startReceiver } from './support/receiver'
 import { type Service, startService, until } from './support/service'
 import { sendMail } from './support/smtp'
 
-const ROUNDS = 8
+const ROUNDS = 5
 
 /** What the service has said yes to. */
 type Acknowledged = { tickets: Map<string, string>; replies: Map<string, string>; mails: Set<string> }

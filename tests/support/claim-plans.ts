@@ -27,6 +27,8 @@ type Measured = {
 const BY_INDEX = ['Index Scan outbox', 'Index Only Scan outbox', 'ModifyTable outbox']
 const LANES = 50
 const ROWS_OF_LANE = 200
+/** Whatever holds a snapshot while the outbox is vacuumed costs some pages; a history would cost thousands. */
+const MOST_GROWTH = 1.5
 
 /** Measures claims beside no history and beside one of `count` deliveries. Fails when one reads it, or a whole table. */
 export async function checkClaimsBeside(count: number) {
@@ -41,7 +43,7 @@ export async function checkClaimsBeside(count: number) {
       expect([name, scans.filter((scan) => !BY_INDEX.includes(scan))]).toEqual([name, []])
     }
     for (const [n, { name, pages }] of after.entries()) {
-      expect([name, pages <= before[n]!.pages * 1.1]).toEqual([name, true])
+      expect([name, pages <= before[n]!.pages * MOST_GROWTH]).toEqual([name, true])
     }
     return after.map(({ name, pages }, n) => ({ name, pages_without: before[n]!.pages, pages_with: pages }))
   } finally {
@@ -132,6 +134,10 @@ async function fillHistory(sql: Sql, count: number): Promise<void> {
   await sql`
     insert into webhooks (organization_id, id, url, events)
     values (${organization_id}, ${webhook_id}, 'https://receiver.example/', '{ticket.created}')`
+  // In the middle of the measurement the server would take care of so many new rows.
+  for (const table of ['events', 'deliveries', 'delivery_attempts']) {
+    await sql`alter table ${sql(table)} set (autovacuum_enabled = false)`
+  }
   // The keys of so many rows need no check.
   await sql`set session_replication_role = replica`
   await sql`
