@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection } from '../src/db/client'
 import { newId } from '../src/db/columns'
+import { KINDS } from '../src/outbox/kinds'
 import { type Scope, SYSTEM } from '../src/scope'
 import { startApi, stopApi } from './support/api'
 import type { TestDatabase } from './support/database'
@@ -63,7 +64,7 @@ test('killed processes lose nothing, and no job is settled twice', async () => {
   expect(results.map((row) => row.job_id)).toEqual(ids)
   const lost = await scope.sql`select from runs where ended_at is null`
   // A killed process had at most its slots in flight.
-  expect(lost.length).toBeLessThanOrEqual(5 * 2 * 4)
+  expect(lost.length).toBeLessThanOrEqual(5 * 2 * KINDS.inbound.slots)
 })
 
 test('every committed event reaches the receiver although its senders are killed, and is recorded once', async () => {
