@@ -25,6 +25,9 @@ const runtime = path.join(modules, '.bun-runtime')
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const LOCK_STALE_MS = 10_000
 const SAME_SIGNAL_MS = 200
+const LAST_WORD_MS = 1000
+/** Asked at once: it may be killed before the service has begun. */
+const parent = process.ppid
 
 /**
  * Becomes "$@" and leaves a watcher that asks it to end (SIGTERM, so it finishes its work) when the launcher's end of
@@ -216,6 +219,7 @@ function run(bun, args) {
     const [, , , tie] = child.stdio
     tie.on('error', exit)
     tie.end('ended\n', exit)
+    setTimeout(exit, LAST_WORD_MS)
   })
 }
 
@@ -236,7 +240,6 @@ function passSignals(child) {
 /** `npm start` that is killed cannot tell us; one that ends has passed its signal on before. */
 function stopWithParent(stop) {
   if (!process.env.npm_lifecycle_event) return
-  const parent = process.ppid
   const watch = setInterval(() => {
     if (process.ppid === parent) return
     clearInterval(watch)
