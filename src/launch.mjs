@@ -142,8 +142,8 @@ function wantedInstall() {
 /** Runs an installer, whose output is no output of ours, and waits for its exit status. */
 function finish(program, args, cwd) {
   return new Promise((resolve, reject) => {
+    const stop = passSignals(() => child)
     const child = spawn(program, args, { cwd, env: withCaches(), stdio: ['ignore', 2, 2] })
-    const stop = passSignals(child)
     child.on('error', reject)
     child.on('exit', (status, signal) => {
       stop()
@@ -201,6 +201,7 @@ function createNew(file) {
 }
 
 function run(bun, args) {
+  passSignals(() => child)
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', bun, ...args], {
     cwd: root,
     env: { ...BUN_SETTINGS, ...process.env },
@@ -208,7 +209,6 @@ function run(bun, args) {
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
   })
-  passSignals(child)
   stopWithParent(() => child.kill('SIGTERM'))
   child.on('error', (error) => {
     process.stderr.write(`deskwire: ${error.message}\n`)
@@ -223,12 +223,16 @@ function run(bun, args) {
   })
 }
 
-/** Ctrl-C comes from the terminal and once more from `bun run`: what comes twice at once is passed on once. */
-function passSignals(child) {
+/**
+ * Ctrl-C comes from the terminal and once more from `bun run`: what comes twice at once is passed on once. To be called
+ * before the child is started, which may be asked for by a signal as soon as it is there.
+ * @param childOf gives the child
+ */
+function passSignals(childOf) {
   const last = {}
   const pass = (signal) => {
     const now = Date.now()
-    if (now - (last[signal] ?? 0) > SAME_SIGNAL_MS) child.kill(signal)
+    if (now - (last[signal] ?? 0) > SAME_SIGNAL_MS) childOf().kill(signal)
     last[signal] = now
   }
   for (const signal of SIGNALS) process.on(signal, pass)
