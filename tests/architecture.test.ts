@@ -19,25 +19,29 @@ const IMPORTS = new Map([...FILES].map(([file, text]) => [file, importsOf(file, 
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
-  ['what HTTP needs', /^http\//, /^(app|main|jobs|http\/.*|.*\/routes|auth\/commands)$/],
-  ['commands', /\/commands$/, /^(cli|jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
+  ['what HTTP needs', /^http\//, /^(app|main|start\/jobs|http\/.*|metrics\/listener|.*\/routes|auth\/commands)$/],
+  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   [
     'the pool',
     /^db\/client$/,
-    /^(main|cli|database|doctor|scope|http\/(authenticate|metrics)|auth\/(routes|commands))$|^organizations\/(commands|first)$|^outbox\/(settle|wake)$|^tickets\/(code|purge)$|^(attachments\/commands|mail\/retention)$/,
+    /^(main|cli|start\/(database|doctor)|scope|http\/authenticate|metrics\/listener|auth\/(routes|commands))$|^organizations\/(commands|first)$|^outbox\/(settle|wake)$|^tickets\/(code|purge)$|^(attachments\/commands|mail\/inbound\/retention)$/,
   ],
-  ['the database server', /^(database|db\/(embedded.*|migrate))$/, /^(main|cli|doctor|database|db\/.*)$/],
+  [
+    'the database server',
+    /^(start\/database|db\/(embedded\/.*|migrate))$/,
+    /^(main|cli|start\/(doctor|database)|db\/.*)$/,
+  ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
-  ['TypeBox', /^@sinclair\/typebox/, /^(model|query|money|http\/.*|.*\/model)$/],
+  ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],
   ['Drizzle', /^drizzle-orm/, /^(db\/.*|.*\/(queries|commands))$/],
   ['the driver', /^postgres$/, /^db\//],
 ]
 
 /** Files that only compute: they import nothing of ours but each other and the word lists. */
 const PURE = new Set([
-  ...['errors', 'text', 'secrets', 'companies/domains', 'mail/reply-text', 'messages/body', 'messages/html-text'],
-  ...['messages/html-view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
-  ...['webhooks/signature', 'time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns'],
+  ...['errors', 'search/fold', 'secrets', 'address/domains', 'mail/parse/reply-text', 'html/body', 'html/text'],
+  ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
+  ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns'],
 ])
 
 describe('direction:', () => {
@@ -91,8 +95,8 @@ describe('only some files know', () => {
       'Bun',
       /\bBun\.\w|from 'bun[':]/,
       [
-        ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded', 'db/embedded-home'],
-        ...['db/embedded-server', 'db/file-lock', 'db/migrate', 'http/metrics', 'main', 'flow/stream'],
+        ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded/supervise', 'db/embedded/home'],
+        ...['db/embedded/server', 'db/embedded/file-lock', 'db/migrate', 'metrics/listener', 'main', 'flow/stream'],
       ],
     ],
   ])('%s', (_, pattern, allowed) => {

@@ -66,7 +66,7 @@ async function run(args: string[]): Promise<number> {
 async function startServer(dir: string): Promise<{ url: string; stop(): Promise<void> }> {
   const given = process.env.DESKWIRE_TEST_DATABASE_URL
   if (given) return { url: given, stop: () => dropTemplate(given) }
-  const { startEmbedded } = await import('../src/db/embedded')
+  const { startEmbedded } = await import('../src/db/embedded/supervise')
   const port = await freePort()
   const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })

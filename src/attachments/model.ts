@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Uuid } from '../model'
+import { Uuid } from '../shapes/fields'
 
 export const Attachment = Type.Object({
   id: Uuid,

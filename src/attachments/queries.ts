@@ -1,7 +1,7 @@
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { Attachment } from './model'
-import { attachmentUrl } from './url'
+import { attachmentUrl } from './signed-url'
 
 /** An attachment as it is stored, with where its bytes are. */
 export type StoredAttachment = Omit<Attachment, 'url'> & { digest: string; storage_key: string }

@@ -1,12 +1,12 @@
 import Elysia from 'elysia'
 import { byTokenOrLink, inOrganization } from '../http/authenticate'
-import { data } from '../http/envelope'
-import { one, path } from '../model'
+import { data } from '../http/pipeline'
+import { one, path } from '../shapes/fields'
 import { uploadAttachment } from './commands'
 import { contentResponse } from './content'
 import { Attachment } from './model'
 import { getAttachment } from './queries'
-import { organizationOfUrl } from './url'
+import { organizationOfUrl } from './signed-url'
 
 const tags = ['Attachments']
 

@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors'
-import { isUuid } from '../model'
 import { keysOf } from '../secrets'
+import { isUuid } from '../shapes/fields'
 
 export type AccessClaims = { sub: string; email: string; org_id: string; role: string; exp: number }
 

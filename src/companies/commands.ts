@@ -1,11 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { toDomain } from '../address/domains'
 import { announceContacts } from '../contacts/commands'
 import { takeFromTickets } from '../contacts/tickets'
 import { newId } from '../db/columns'
 import { companies, contacts } from '../db/schema'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
-import { toDomain } from './domains'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany } from './queries'
 

@@ -1,8 +1,8 @@
+import { ownersOf } from '../address/domains'
 import { announceContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
-import { ownersOf } from './domains'
 
 /**
  * Links every contact without a company whose address belongs to this one, and gives it to those of their tickets that

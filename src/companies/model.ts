@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
+import { toDomain } from '../address/domains'
 import { RecentTicket } from '../contacts/model'
-import { body, Instant, nullable, optional, orNull, text, Uuid } from '../model'
-import { currencyInput, rateInput, ticketPrefixInput } from '../money'
-import { Paging, query } from '../query'
-import { toDomain } from './domains'
+import { body, Instant, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
+import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
+import { Paging, query } from '../shapes/query'
 
 const name = text({ min: 1, max: 255 })
 const domain = text({

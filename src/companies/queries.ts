@@ -1,9 +1,9 @@
+import { domainsOf, ownersOf } from '../address/domains'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
-import { domainsOf, ownersOf } from './domains'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
 import type { Company, CompanyWithDetails } from './model'
 
 /** Newest first. */

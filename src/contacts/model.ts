@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { body, IdInput, Instant, nullable, optional, orNull, TicketCode, text, Uuid } from '../model'
-import { Paging, query, queryId, queryText } from '../query'
-import { isEmailAddress } from './email'
+import { isEmailAddress } from '../address/email'
+import { body, IdInput, Instant, nullable, optional, orNull, TicketCode, text, Uuid } from '../shapes/fields'
+import { Paging, query, queryId, queryText } from '../shapes/query'
 
 const name = text({ min: 1, max: 255 })
 const email = text({

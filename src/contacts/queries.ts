@@ -1,10 +1,10 @@
+import { asciiAddress, unicodeAddress } from '../address/email'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { pageOf } from '../query'
 import type { Scope } from '../scope'
-import { fold } from '../text'
-import { asciiAddress, unicodeAddress } from './email'
+import { fold } from '../search/fold'
+import type { PageMeta } from '../shapes/fields'
+import { pageOf } from '../shapes/query'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 
 /** Newest first. */

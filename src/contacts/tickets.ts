@@ -4,7 +4,7 @@
  */
 import { activities } from '../db/schema'
 import type { Scope } from '../scope'
-import { type ActivityEntry, activityRows } from '../tickets/activity'
+import { type ActivityEntry, activityRows } from '../timeline/activity'
 
 /** Gives a company to those tickets of its contacts that have none. In the caller's transaction. */
 export async function giveCompanyToTickets(

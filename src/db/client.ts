@@ -1,8 +1,8 @@
 /** The connections to PostgreSQL. Whoever else needs the database receives it in its scope (house rule: direction). */
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
+import { observeTransaction } from '../metrics/transactions'
 import { toInstant } from './columns'
-import { observeTransaction } from './metrics'
 
 /** Drizzle over a connection or an open transaction. */
 export type Db = Pick<PostgresJsDatabase, 'select' | 'selectDistinct' | 'insert' | 'update' | 'delete' | 'execute'>

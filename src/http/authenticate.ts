@@ -3,8 +3,8 @@ import Elysia from 'elysia'
 import { getMembership, type Membership } from '../auth/membership'
 import { connection } from '../db/client'
 import { ApiError, fieldError } from '../errors'
-import { isUuid } from '../model'
 import { type Scope, SYSTEM } from '../scope'
+import { isUuid } from '../shapes/fields'
 import { type Caller, stateOf } from './request'
 
 /** Gives handlers `user`, the caller of a valid access token. @throws INVALID_TOKEN, TOKEN_EXPIRED */

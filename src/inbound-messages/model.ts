@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
-import { Instant, oneOf, orNull, Uuid } from '../model'
-import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../query'
+import { Instant, oneOf, orNull, Uuid } from '../shapes/fields'
+import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../shapes/query'
 
 const OUTCOMES =
   '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: marked the message that it is about; ' +

@@ -1,9 +1,9 @@
 import type { PendingQuery, Row } from 'postgres'
 import { storage } from '../attachments/storage'
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { pageOf } from '../query'
 import type { Scope } from '../scope'
+import type { PageMeta } from '../shapes/fields'
+import { pageOf } from '../shapes/query'
 import type { InboundFilter, InboundMessage } from './model'
 
 /** The mail ledger, newest first. */

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { body, Instant, nullable, optional, orNull, text, Uuid } from '../model'
+import { body, Instant, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
 
 const name = text({ min: 1, max: 64, description: 'Unique without regard to case' })
 const color = Type.String({

@@ -1,7 +1,7 @@
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
 import type { Label, LabelWithUsage } from './model'
 
 /** All labels by name; a page of them, with `meta`, when the query asks for one. */

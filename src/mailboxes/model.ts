@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { toDomain } from '../companies/domains'
-import { isEmailAddress } from '../contacts/email'
+import { toDomain } from '../address/domains'
+import { isEmailAddress } from '../address/email'
 import { SMTP_SECURITIES } from '../db/schema'
-import { readDkimKey } from '../mail/dkim'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { readDkimKey } from './dkim'
 
 const address = text({
   max: 254,

@@ -1,12 +1,12 @@
 import type { PendingQuery, Row } from 'postgres'
 import type { Connection } from '../db/client'
 import { ApiError } from '../errors'
-import { dkimRecord } from '../mail/dkim'
-import type { MailboxSmtp } from '../mail/transport'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
+import type { MailboxSmtp } from '../mail/outbound/transport'
 import type { Scope } from '../scope'
 import { decrypt } from '../secrets'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
+import { dkimRecord } from './dkim'
 import type { Mailbox } from './model'
 
 /** Newest first. */

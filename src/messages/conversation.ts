@@ -1,5 +1,5 @@
 /** A ticket as those who write into its conversation see it. */
-import { asciiAddress, unicodeAddress } from '../contacts/email'
+import { asciiAddress, unicodeAddress } from '../address/email'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { TicketStatus } from '../tickets/status'

@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
+import { isEmailAddress } from '../address/email'
 import { Attachment } from '../attachments/model'
-import { isEmailAddress } from '../contacts/email'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../db/schema'
-import { body, flag, IdsInput, Instant, oneOf, optional, orNull, text, Uuid } from '../model'
-import { Paging, query, queryFlag } from '../query'
-import { isBlank } from './body'
+import { isBlank } from '../html/body'
+import { body, flag, IdsInput, Instant, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Paging, query, queryFlag } from '../shapes/query'
 
 const BODY_HTML =
   'Safe to put in a page as it is: runs nothing, loads nothing from elsewhere and covers nothing around it. Images ' +

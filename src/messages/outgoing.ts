@@ -1,6 +1,6 @@
 /** From which mailbox and to whom a public message goes (decisions.md sections 5 and 7). */
-import { domainsOf } from '../companies/domains'
-import { addressKey } from '../contacts/email'
+import { domainsOf } from '../address/domains'
+import { addressKey } from '../address/email'
 import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { OutgoingEmail, Recipient } from './draft'

@@ -4,10 +4,10 @@ import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import type { InSteps, Steps } from '../flow/steps'
 import { turns } from '../flow/turns'
-import type { PageMeta } from '../model'
-import { pageOf } from '../query'
+import { viewHtml } from '../html/view'
 import type { Scope } from '../scope'
-import { viewHtml } from './html-view'
+import type { PageMeta } from '../shapes/fields'
+import { pageOf } from '../shapes/query'
 import type { Message, MessageFilter } from './model'
 
 /** In bytes of texts. What is read and answered at once ends with the message that reaches it: one alone may be larger. */

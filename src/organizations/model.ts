@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { body, flag, nullable, optional, orNull, text, Uuid } from '../model'
-import { currencyInput, rateInput, ticketPrefixInput } from '../money'
+import { body, flag, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
+import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
 
 export const Organization = Type.Object({
   id: Uuid,

@@ -5,9 +5,9 @@
 
 import type { Sql } from '../db/client'
 import { newId } from '../db/columns'
+import { type Claimed, observeClaim } from '../metrics/outbox-attempts'
 import type { Scope } from '../scope'
 import type { Job } from './job'
-import { type Claimed, observeClaim } from './metrics'
 import type { OutboxKind } from './wake'
 
 /** How long a worker may be silent before others take its rows; renewed while an attempt takes longer. */

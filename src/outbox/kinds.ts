@@ -1,6 +1,7 @@
 /** How the kinds of work differ. Each has slots of its own, so that slow webhooks never delay email. */
+
+import type { LaneLimits } from './fair-lanes'
 import type { Job, Outcome } from './job'
-import type { LaneLimits } from './lanes'
 import type { OutboxKind } from './wake'
 
 type KindRules = LaneLimits & {

@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, type Sql, transact } from '../db/client'
 import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
+import { type EndedLease, observeSettled } from '../metrics/outbox-attempts'
 import type { Job, Outcome } from './job'
-import { type EndedLease, observeSettled } from './metrics'
 
 /** Outcomes that arrive within this time are settled together, when they can be. */
 const GATHER_MS = 20

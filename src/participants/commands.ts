@@ -1,9 +1,9 @@
-import { addressKey, asciiAddress, unicodeAddress } from '../contacts/email'
+import { addressKey, asciiAddress, unicodeAddress } from '../address/email'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
 import { inTransaction, type Scope } from '../scope'
-import { recordActivity } from '../tickets/activity'
+import { recordActivity } from '../timeline/activity'
 import type { NewParticipant, Participant } from './model'
 import { findParticipant } from './queries'
 

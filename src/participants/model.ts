@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { isEmailAddress } from '../contacts/email'
-import { body, optional, orNull, text, Uuid } from '../model'
+import { isEmailAddress } from '../address/email'
+import { body, optional, orNull, text, Uuid } from '../shapes/fields'
 
 export const Participant = Type.Object({
   id: Uuid,

@@ -1,9 +1,9 @@
 import type { PendingQuery, Row } from 'postgres'
 import { spellings } from '../contacts/queries'
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
 import type { Participant } from './model'
 
 /** The participants of a ticket, oldest first. @throws TICKET_NOT_FOUND */

@@ -1,17 +1,17 @@
 import { newId } from '../db/columns'
 import { unknownIds } from '../errors'
-import { isBlank, renderBody } from '../messages/body'
+import { isBlank, renderBody } from '../html/body'
 import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageEntry } from '../messages/commands'
 import type { MessageDraft } from '../messages/draft'
 import { getMessage } from '../messages/queries'
 import { enqueueEvents, type NewEvent } from '../outbox/enqueue'
 import { inTransaction, type Scope, together } from '../scope'
-import { type ActivityEntry, insertActivities, recordActivity } from './activity'
+import { newDocument, rebuildSearch } from '../search/ticket-document'
+import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
 import { fields, lockTicket, present, type TicketRow, withNames } from './queries'
-import { newDocument, rebuildSearch } from './search'
 
 /**
  * @param input.id of the ticket, when the caller has to know it before

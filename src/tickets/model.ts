@@ -1,8 +1,20 @@
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
 import { Message } from '../messages/model'
-import { body, IdInput, IdsInput, Instant, nullable, oneOf, optional, orNull, TicketCode, text, Uuid } from '../model'
-import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../query'
+import {
+  body,
+  IdInput,
+  IdsInput,
+  Instant,
+  nullable,
+  oneOf,
+  optional,
+  orNull,
+  TicketCode,
+  text,
+  Uuid,
+} from '../shapes/fields'
+import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../shapes/query'
 import { TicketTimeEntry } from '../time-entries/model'
 
 /** A column to sort by, `-` for descending; equal ones follow by creation in the same direction. */

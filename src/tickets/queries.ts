@@ -10,15 +10,15 @@ import {
   sizeOfMessages,
   versionedMessages,
 } from '../messages/queries'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
+import { organizationNumber } from '../search/ticket-document'
+import { toTsquery } from '../search/words'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import { countOf, isCounted } from './counts'
 import { directionOf, idOf, matches, orderOf, sortKeyOf, type TicketQuery, tablesOf } from './filter'
 import type { Activity, Ticket, TicketFilter, TicketWithMessages } from './model'
-import { organizationNumber } from './search'
-import { toTsquery } from './words'
 
 /** A page of the tickets that match, newest first unless the filter has a sort, and how many there are in all. */
 export async function listTickets(scope: Scope, filter: TicketFilter): Promise<{ data: Ticket[]; meta: PageMeta }> {

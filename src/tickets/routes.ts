@@ -1,9 +1,9 @@
 import Elysia from 'elysia'
+import { inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/envelope'
-import { inSteps } from '../http/large-answer'
-import { NoContent, one, page, path } from '../model'
+import { data } from '../http/pipeline'
 import type { Scope } from '../scope'
+import { NoContent, one, page, path } from '../shapes/fields'
 import { createTicket, deleteTicket, updateTicket } from './commands'
 import {
   Activity,

@@ -13,9 +13,9 @@ import {
   text,
   Uuid,
   unchecked,
-} from '../model'
-import { rateInput } from '../money'
-import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../query'
+} from '../shapes/fields'
+import { rateInput } from '../shapes/money'
+import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../shapes/query'
 
 const duration_minutes = Type.Integer({
   minimum: 1,

@@ -1,7 +1,7 @@
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
-import { pageOf } from '../query'
 import type { Scope } from '../scope'
+import { pageOf } from '../shapes/query'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
 import type { RateSources } from './rate'
 

@@ -1,9 +1,9 @@
 import Elysia from 'elysia'
+import { headOf } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/envelope'
-import { headOf } from '../http/large-answer'
-import { list, NoContent, one, path } from '../model'
+import { data } from '../http/pipeline'
 import type { Scope } from '../scope'
+import { list, NoContent, one, path } from '../shapes/fields'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
 import { exportName, exportTimeEntries } from './export'
 import {

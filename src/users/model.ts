@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
+import { isEmailAddress } from '../address/email'
 import { Password } from '../auth/model'
-import { isEmailAddress } from '../contacts/email'
 import { ROLES } from '../db/schema'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
-import { currencyInput, rateInput } from '../money'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { currencyInput, rateInput } from '../shapes/money'
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' })
 const name = text({ min: 1, max: 255 })

@@ -1,8 +1,8 @@
 import type { PendingQuery, Row } from 'postgres'
 import { ApiError } from '../errors'
-import type { PageMeta } from '../model'
-import { type Paging, pageOf } from '../query'
 import type { Scope } from '../scope'
+import type { PageMeta } from '../shapes/fields'
+import { type Paging, pageOf } from '../shapes/query'
 import type { User } from './model'
 
 /** The members of the organization by name. */

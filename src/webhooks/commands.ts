@@ -8,7 +8,7 @@ import { encrypt } from '../secrets'
 import type { NewWebhook, Webhook, WebhookChanges } from './model'
 import { getWebhook, lockWebhook } from './queries'
 import { cancelQueued, releaseQueued } from './queue'
-import { replaceSecret } from './secret'
+import { replaceSecret } from './signing-secrets'
 
 /** It gets what happens from now on. */
 export async function createWebhook(scope: Scope, { secret, events, ...fields }: NewWebhook): Promise<Webhook> {

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../db/schema'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../model'
-import { Paging, query, queryWord } from '../query'
-import { checkUrl } from './destination'
+import { checkUrl } from '../net/destination'
+import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Paging, query, queryWord } from '../shapes/query'
 
 const url = text({
   max: 2048,

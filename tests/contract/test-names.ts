@@ -10,11 +10,11 @@ const NAMED =
 
 /** `file: name` and `file: group > name`, as they stand in the source (`%s` for what a table fills in). */
 export async function readTestNames(): Promise<Set<string>> {
-  const files = (await readdir(TESTS)).filter((file) => file.endsWith('.test.ts'))
+  const files = (await readdir(TESTS, { recursive: true })).filter((file) => file.endsWith('.test.ts'))
   const names = await Promise.all(
     files.map(async (file) => namesIn(await readFile(path.join(TESTS, file), 'utf8')).map((name) => ({ file, name }))),
   )
-  return new Set(names.flat().map(({ file, name }) => `${file.replace('.test.ts', '')}: ${name}`))
+  return new Set(names.flat().map(({ file, name }) => `${path.basename(file, '.test.ts')}: ${name}`))
 }
 
 /** Names of the tests of a source, with those of the groups around them. */

@@ -4,7 +4,7 @@ import { EVENTS } from '../../src/db/schema'
 import { lockConversation } from '../../src/messages/conversation'
 import { addParticipants, type Candidate } from '../../src/participants/commands'
 import { inTransaction, type Scope } from '../../src/scope'
-import { rebuildSearch } from '../../src/tickets/search'
+import { rebuildSearch } from '../../src/search/ticket-document'
 import type { Client } from './api'
 
 /** A contact and a ticket of it, straight into the database. `contact: null` makes a ticket without one. */

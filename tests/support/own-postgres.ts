@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'
-import { startEmbedded } from '../../src/db/embedded'
+import { startEmbedded } from '../../src/db/embedded/supervise'
 import { migrateDatabase } from '../../src/db/migrate'
 import { runOnServer, withDatabase } from './database'
 import { freePort } from './ports'

@@ -1,8 +1,8 @@
 /** A reply to send in tests, and to whom. */
 import ipaddr from 'ipaddr.js'
 import type { Network } from '../../src/config'
-import { composeReply, type Reply } from '../../src/mail/compose'
-import { type SendOptions, sendMail } from '../../src/mail/transport'
+import { composeReply, type Reply } from '../../src/mail/outbound/compose'
+import { type SendOptions, sendMail } from '../../src/mail/outbound/transport'
 
 export const allowed: Network[] = [ipaddr.parseCIDR('127.0.0.0/8'), ipaddr.parseCIDR('::1/128')]
 export const FROM = { name: 'Support', address: 'support@acme.test' }

@@ -2,8 +2,8 @@
 import { expect } from 'bun:test'
 import type { Readable } from 'node:stream'
 import { log } from '../../src/log'
-import type { Envelope } from '../../src/mail/incoming'
-import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/server'
+import type { Envelope } from '../../src/mail/smtp/data'
+import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/smtp/listener'
 import { issueCertificate } from './certificates'
 import { type SmtpDialog, sendMail, smtpDialog, startData } from './smtp'
 

@@ -1,0 +1,250 @@
+/** Message bodies: plain text or HTML in, safe HTML and plain text out (decisions.md sections 5 and 7). Pure. */
+import { LinkifyIt } from 'linkify-it'
+import sanitizeHtml from 'sanitize-html'
+import { safeHtmlToText } from './text'
+
+/** Both forms of a body. `body_html` runs nothing and loads nothing; `html-view.ts` makes of it what a page shows. */
+export type RenderedBody = { body_html: string; text: string }
+
+/** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
+const MAX_DEPTH = 200
+const MAX_LINK_LENGTH = 2048
+/** Beyond, addresses stay text: a megabyte of them would be twelve of links. */
+const MAX_LINKS = 5000
+
+const TAGS = [
+  ...['a', 'abbr', 'address', 'article', 'aside', 'b', 'big', 'blockquote', 'br', 'caption', 'center', 'cite', 'code'],
+  ...['col', 'colgroup', 'dd', 'del', 'div', 'dl', 'dt', 'em', 'figcaption', 'figure', 'font', 'footer', 'h1', 'h2'],
+  ...['h3', 'h4', 'h5', 'h6', 'header', 'hr', 'i', 'img', 'ins', 'kbd', 'li', 'main', 'mark', 'nav', 'ol', 'p', 'pre'],
+  ...['q', 's', 'samp', 'section', 'small', 'span', 'strike', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'tfoot'],
+  ...['th', 'thead', 'time', 'tr', 'tt', 'u', 'ul', 'var'],
+]
+
+/** Elements whose content is no text for people. */
+const UNREADABLE = [
+  'script',
+  'style',
+  'textarea',
+  'option',
+  'noscript',
+  'title',
+  'template',
+  'iframe',
+  'object',
+  'svg',
+  'math',
+]
+const KNOWN = new Set([...TAGS, ...UNREADABLE])
+
+const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
+
+/** End tags of these may be left out, and void elements have none: neither says anything about depth. */
+const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
+
+const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
+/** Large enough to be read. */
+const TEXT_SIZE =
+  /^(?:(?:[5-9]|[1-9]\d{1,3})(?:\.\d{1,4})?(?:px|pt)|(?:0?\.[5-9]\d{0,3}|[1-9]\d?(?:\.\d{1,4})?)(?:em|rem|ex)|(?:[5-9]\d|[1-9]\d{2,3})(?:\.\d{1,4})?%)$/i
+/** Never zero or negative: nothing may be shrunk away or moved over something else. */
+const LENGTH = /^(?:[1-9]\d{0,3}(?:\.\d{1,4})?|0?\.[1-9]\d{0,3})(?:px|pt|em|rem|ex|%)$/i
+const SPACING = /^(?:(?:auto|0|\d{1,3}(?:\.\d{1,4})?(?:px|pt|em|rem|ex|%)?)(?:\s+|$)){1,4}$/i
+const BORDER =
+  /^(?:(?:\d{1,2}(?:\.\d{1,4})?(?:px|pt|em)?|thin|medium|thick|none|solid|dashed|dotted|double|groove|ridge|inset|outset|#[0-9a-f]{3,8}|rgba?\([\d.,%]{1,30}\)|[a-z]{3,20})(?:\s+|$)){1,4}$/i
+
+const STYLES: Record<string, RegExp[]> = {
+  color: [COLOR],
+  'background-color': [COLOR],
+  'font-family': [/^[\w\s"',.-]{1,200}$/],
+  'font-size': [TEXT_SIZE, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
+  'font-style': [/^(?:normal|italic|oblique)$/i],
+  'font-weight': [/^(?:normal|bold|bolder|lighter|[1-9]00)$/i],
+  'text-align': [/^(?:left|right|center|justify|start|end)$/i],
+  'text-decoration': [/^(?:none|underline|line-through|overline)$/i],
+  'vertical-align': [/^(?:top|middle|bottom|baseline|sub|super)$/i],
+  'white-space': [/^(?:normal|nowrap|pre|pre-wrap|pre-line)$/i],
+  'line-height': [TEXT_SIZE, /^(?:normal|[1-9](?:\.\d{1,4})?)$/i],
+  'list-style-type': [/^[a-z-]{1,30}$/i],
+  direction: [/^(?:ltr|rtl)$/i],
+  width: [LENGTH, /^auto$/i],
+  'max-width': [LENGTH, /^none$/i],
+  'border-collapse': [/^(?:collapse|separate)$/i],
+  ...Object.fromEntries(['margin', 'padding'].flatMap((name) => sides(name).map((side) => [side, [SPACING]]))),
+  ...Object.fromEntries(sides('border').map((side) => [side, [BORDER]])),
+}
+
+const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
+
+/**
+ * Renders a body as a client sent it: HTML when it holds at least one element of the allow-list, else plain text.
+ * Time grows with the length only, whatever the input.
+ */
+export function renderBody(body: string): RenderedBody {
+  if (!isHtml(body)) return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
+  const body_html = sanitize(body, keepCid)
+  return { body_html, text: safeHtmlToText(body_html) }
+}
+
+/**
+ * The HTML of an email made safe. The addresses of images of the message itself stay `cid:`, for `embedImages`: this
+ * runs where the message is parsed, which is before they are stored.
+ */
+export function sanitizeEmailHtml(html: string): string {
+  return sanitize(html, (src) => `cid:${encodeURIComponent(decodeCid(src.slice(4)).toWellFormed())}`)
+}
+
+/**
+ * Puts addresses in the place of the `cid:` that `sanitizeEmailHtml` leaves.
+ * @param address gives that of the attachment with a Content-ID; null leaves the image out
+ */
+export function embedImages(safe_html: string, address: (content_id: string) => string | null): string {
+  return safe_html.replace(/<img data-src="cid:([^"]*)"([^>]*)>/g, (_, content_id: string, rest: string) => {
+    const src = address(decodeCid(content_id))
+    return src === null ? '' : `<img data-src="${escapeHtml(src)}"${rest}>`
+  })
+}
+
+/** HTML as text: no styles or scripts, headings as written, text after `</body>` included. */
+export function htmlToText(html: string): string {
+  return safeHtmlToText(sanitize(html, keepCid))
+}
+
+/** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
+export function isBlank(body: string): boolean {
+  if (!isHtml(body)) return hasNoText(body)
+  const { body_html, text } = renderBody(body)
+  return hasNoText(text) && !/<img [^>]*src=/.test(body_html)
+}
+
+function isHtml(body: string): boolean {
+  return ELEMENT.test(body)
+}
+
+function hasNoText(text: string): boolean {
+  return (
+    text
+      .replace(/&(?:nbsp|zwnj|zwj|#160|#xa0|#8203|#x200b);/gi, '')
+      .replace(/\s|\p{C}|\u034f|\u115f|\u1160|\u17b4|\u17b5|\u2800|\u3164|\uffa0/gu, '') === ''
+  )
+}
+
+/** Plain text as HTML: escaped, line breaks kept, links made. */
+export function textToHtml(text: string): string {
+  const lines = text.replace(/\r\n?/g, '\n')
+  let result = ''
+  let position = 0
+  let links = 0
+  for (const { 0: word, index } of lines.matchAll(/\S+/g)) {
+    if (!LINK_SIGN.test(word)) continue
+    links += 1
+    if (links > MAX_LINKS) break
+    result += linesToHtml(lines.slice(position, index)) + linkWord(word)
+    position = index + word.length
+  }
+  return result + linesToHtml(lines.slice(position))
+}
+
+const LINK_SIGN = /:\/\/|@/
+
+function linesToHtml(lines: string): string {
+  return escapeHtml(lines).replaceAll('\n', '<br>\n')
+}
+
+/** Word by word and only up to a length: link detection is quadratic in a run without white space. */
+function linkWord(word: string): string {
+  if (word.length > MAX_LINK_LENGTH || (word.match(/xn--/gi)?.length ?? 0) > 8) return escapeHtml(word)
+  let result = ''
+  let position = 0
+  for (const link of linkify.match(word) ?? []) {
+    if (!isSafeLink(link.url)) continue
+    const attributes = `href="${escapeHtml(link.url)}" rel="noopener noreferrer nofollow" target="_blank"`
+    result += `${escapeHtml(word.slice(position, link.index))}<a ${attributes}>${escapeHtml(link.text)}</a>`
+    position = link.lastIndex
+  }
+  return result + escapeHtml(word.slice(position))
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+}
+
+/** @param embedded what becomes of the address of an image in the message itself (`cid:`); null drops the image */
+function sanitize(html: string, embedded: (src: string) => string | null): string {
+  return sanitizeHtml(limitDepth(html), {
+    allowedTags: TAGS,
+    allowedAttributes: {
+      '*': ['style', 'dir', 'lang', 'align', 'title'],
+      a: ['href', 'rel', 'target'],
+      img: ['src', 'data-src', 'alt', 'width', 'height', 'referrerpolicy', 'loading'],
+      table: ['width', 'border', 'cellpadding', 'cellspacing', 'bgcolor'],
+      td: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
+      th: ['width', 'height', 'valign', 'bgcolor', 'colspan', 'rowspan'],
+      tr: ['valign', 'bgcolor'],
+      col: ['width', 'span'],
+      font: ['color', 'face', 'size'],
+      ol: ['start', 'type'],
+      time: ['datetime'],
+    },
+    allowedStyles: { '*': STYLES },
+    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
+    allowedSchemesByTag: { img: ['data'] },
+    allowProtocolRelative: false,
+    nonTextTags: UNREADABLE,
+    transformTags: {
+      a: (tagName, { href, rel: _, target: __, ...attribs }) => {
+        if (!href || !isSafeLink(href)) return { tagName, attribs }
+        return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
+      },
+      img: (tagName, { src, 'data-src': later, referrerpolicy: _, loading: __, ...attribs }) => {
+        const address = imageAddress((src || later || '').trim(), embedded)
+        if (!address) return { tagName, attribs: {} }
+        return { tagName, attribs: { ...address, ...attribs, referrerpolicy: 'no-referrer', loading: 'lazy' } }
+      },
+    },
+    exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src && !frame.attribs['data-src'],
+  })
+}
+
+/** Relative addresses would point into the page that shows the message. */
+function isSafeLink(href: string): boolean {
+  return /^\s*(?:https?:\/\/|mailto:|tel:)/i.test(href)
+}
+
+/**
+ * Only a picture that the text itself holds, of a type that runs nothing, is shown as it is. The address of any other
+ * waits in `data-src`, which loads nothing: else the sender would learn that the message was opened, and from where.
+ */
+function imageAddress(src: string, embedded: (src: string) => string | null): Record<string, string> | null {
+  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return { src }
+  const address = /^cid:/i.test(src) ? embedded(src) : /^https?:\/\//i.test(src) ? src : null
+  return address === null ? null : { 'data-src': address }
+}
+
+function keepCid(src: string): string {
+  return src
+}
+
+function decodeCid(content_id: string): string {
+  try {
+    return decodeURIComponent(content_id)
+  } catch {
+    return content_id
+  }
+}
+
+/** Drops the tags of elements that are unknown or below the depth; their text stays. */
+function limitDepth(html: string): string {
+  let depth = 0
+  return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
+    // An element that is not kept must not decide where others end either: `<b<p>` is one element of that name.
+    const next = tag[1 + slash.length + name.length]
+    if (!KNOWN.has(name.toLowerCase()) || next === undefined || !/[\s/>]/.test(next)) return ''
+    if (SHALLOW.test(name)) return tag
+    const isDeep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
+    depth = Math.max(0, depth + (slash ? -1 : 1))
+    return isDeep ? '' : tag
+  })
+}
+
+function sides(name: string): string[] {
+  return [name, ...['top', 'right', 'bottom', 'left'].map((side) => `${name}-${side}`)]
+}

@@ -1,0 +1,79 @@
+/** `/swagger`: the API to read and to try. All of it is served from here, so that it works without internet. */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type Elysia from 'elysia'
+import { openApiDocument } from './document'
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Deskwire API</title>
+    <link rel="icon" href="/swagger/favicon-32x32.png">
+    <link rel="stylesheet" href="/swagger/swagger-ui.css">
+  </head>
+  <body>
+    <div id="ui"></div>
+    <script src="/swagger/swagger-ui-bundle.js"></script>
+    <script src="/swagger/start.js"></script>
+  </body>
+</html>
+`
+
+/** A file of its own: the page's policy allows no script in it. */
+const START = `SwaggerUIBundle({
+  url: '/swagger/json',
+  dom_id: '#ui',
+  deepLinking: true,
+  validatorUrl: null,
+  persistAuthorization: false,
+})
+`
+
+const ASSETS = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+}
+
+/** The style sheet draws its icons with data URLs. */
+const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const HIDDEN = { detail: { hide: true } }
+
+/** A plugin for the outermost app: the document holds the routes of all its plugins. */
+export function documentationRoutes<App extends Elysia>(app: App): App {
+  let document: string | undefined
+  app
+    .get('/swagger', () => answer(PAGE, 'text/html; charset=utf-8'), HIDDEN)
+    .get('/swagger/start.js', () => answer(START, 'text/javascript; charset=utf-8'), HIDDEN)
+    .get('/swagger/swagger-ui.css', () => asset('swagger-ui.css'), HIDDEN)
+    .get('/swagger/swagger-ui-bundle.js', () => asset('swagger-ui-bundle.js'), HIDDEN)
+    .get('/swagger/favicon-32x32.png', () => asset('favicon-32x32.png'), HIDDEN)
+    .get(
+      '/swagger/json',
+      () => {
+        document ??= JSON.stringify(openApiDocument(app))
+        return answer(document, 'application/json')
+      },
+      HIDDEN,
+    )
+  return app
+}
+
+async function asset(name: keyof typeof ASSETS): Promise<Response> {
+  const file = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
+  return answer(await readFile(file), ASSETS[name])
+}
+
+function answer(content: string | Uint8Array<ArrayBuffer>, type: string): Response {
+  return new Response(content, {
+    headers: {
+      'content-type': type,
+      'cache-control': 'no-cache',
+      'content-security-policy': POLICY,
+      'x-content-type-options': 'nosniff',
+    },
+  })
+}

@@ -1,0 +1,94 @@
+/**
+ * Reads JSON bodies: size, type, encoding, syntax and text are checked here, and what is wrong is remembered instead of
+ * thrown, because roles and paths are judged before bodies (decisions.md section 2).
+ */
+import { ApiError, type Fault } from '../errors'
+import { isCleanText } from '../shapes/fields'
+import { stateOf } from './request'
+
+const MAX_JSON_BYTES = 8 * 1024 * 1024
+const MAX_DEPTH = 100
+/** What stands for a body that cannot be used: no schema accepts it. */
+const UNUSABLE = Symbol('unusable body')
+
+/** Elysia's parse hook for every route. Bodies of another type (uploads, mail) are left to their routes. */
+export async function readBody({ request }: { request: Request }): Promise<unknown> {
+  const state = stateOf(request)
+  if (!state.caller && !new URL(request.url).pathname.startsWith('/api/v1/auth/')) return UNUSABLE
+  const result = await readJson(request)
+  if (!(result instanceof ApiError)) return result
+  state.body_error = result
+  return UNUSABLE
+}
+
+async function readJson(request: Request): Promise<unknown | ApiError> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (!request.body) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
+  if (type !== 'application/json' && !type?.endsWith('+json')) {
+    return new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be application/json' })
+  }
+  const bytes = await readAtMost(request, MAX_JSON_BYTES)
+  if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: MAX_JSON_BYTES })
+  if (bytes.length === 0) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
+  return parseJson(bytes, request.method)
+}
+
+function parseJson(bytes: Uint8Array, method: string): unknown | ApiError {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'The body is no valid JSON' : 'The body is no valid UTF-8'
+    return new ApiError('BAD_REQUEST', { reason })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return new ApiError('VALIDATION_ERROR', { errors: [{ path: '', message: 'must be a JSON object' }] })
+  }
+  const faults = findBadText(value)
+  if (faults.length > 0) return new ApiError('VALIDATION_ERROR', { errors: faults })
+  return method === 'POST' ? withoutNulls(value) : value
+}
+
+/** In a create a null is as if the field were absent; only `company_id: null` says something there: no automatic link. */
+function withoutNulls(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([name, field]) => field !== null || name === 'company_id'))
+}
+
+/** Strings that no column can hold, and nesting that only an attack has. */
+function findBadText(root: object): Fault[] {
+  const faults: Fault[] = []
+  const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
+  for (let next = open.pop(); next && faults.length < 50; next = open.pop()) {
+    const { value, path, depth } = next
+    if (typeof value === 'string' && !isCleanText(value)) {
+      faults.push({ path, message: 'must not hold NUL characters or lone surrogates' })
+    } else if (typeof value === 'object' && value !== null) {
+      if (depth >= MAX_DEPTH) return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
+      // No field has this name, and Elysia, which writes wrong values out as text, would stumble over it.
+      if (Object.hasOwn(value, 'toString')) Reflect.deleteProperty(value, 'toString')
+      for (const [key, inner] of Object.entries(value)) {
+        if (typeof inner === 'string' || typeof inner === 'object') {
+          open.push({ value: inner, path: `${path}/${pointer(key)}`, depth: depth + 1 })
+        }
+      }
+    }
+  }
+  return faults.reverse()
+}
+
+function pointer(key: string): string {
+  return key.toWellFormed().slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('\u0000', '')
+}
+
+/** All bytes of a body, or undefined as soon as there are more than `limit`. */
+async function readAtMost(request: Request, limit: number): Promise<Uint8Array | undefined> {
+  if (Number(request.headers.get('content-length') ?? 0) > limit) return undefined
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body as ReadableStream<Uint8Array>) {
+    size += chunk.length
+    if (size > limit) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

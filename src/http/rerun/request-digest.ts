@@ -1,0 +1,90 @@
+/** Whether two requests say the same: a digest of their content, also of what is too large to be held in memory. */
+import { createHash, type Hash } from 'node:crypto'
+import { cleanFileName, mediaType } from '../../attachments/file-name'
+import { readUpload } from '../../attachments/upload'
+import { config } from '../../config'
+import type { Scope } from '../../scope'
+import type { Call } from './route-handlers'
+
+export type Content = {
+  /** Null until a body that is not JSON has been read. */
+  digest: Buffer | null
+  /** What the handler is to read; to be asked once, instead of `read`. */
+  forHandler(): Request
+  /** The digest once the handler has answered `value`. */
+  finish(scope: Scope, value: unknown): Promise<Buffer>
+  /** Reads the body instead of the handler. */
+  read(): Promise<Buffer>
+}
+
+export function contentOf(call: Call): Content {
+  if (call.route === '/api/v1/attachments') return uploadOf(call.request)
+  if (call.route === '/api/v1/inbound-messages') return bytesOf(call.request)
+  const { search } = new URL(call.request.url)
+  // A body that its route does not read says nothing.
+  const said = typeof call.body === 'symbol' ? null : call.body
+  const digest = startOf(search)
+    .update(JSON.stringify(said ?? null))
+    .digest()
+  return { digest, forHandler: () => call.request, finish: async () => digest, read: async () => digest }
+}
+
+/** By name, type and bytes of the file: each attempt has another boundary. */
+function uploadOf(request: Request): Content {
+  return {
+    digest: null,
+    forHandler: () => request,
+    async finish({ sql, organization_id }, value) {
+      const { id } = (value as { response: { data: { id: string } } }).response.data
+      const [file] = await sql<{ filename: string; content_type: string; digest: string }[]>`
+        select filename, content_type, digest from attachments where organization_id = ${organization_id} and id = ${id}`
+      if (!file) throw new Error('The upload was removed at once')
+      return digestOfFile(file.filename, file.content_type, file.digest)
+    },
+    read: () =>
+      readUpload(request, async ({ filename, content_type, bytes }) => {
+        const hash = createHash('sha256')
+        for await (const chunk of bytes) hash.update(chunk)
+        return digestOfFile(cleanFileName(filename), mediaType(content_type), hash.digest('hex'))
+      }),
+  }
+}
+
+function digestOfFile(...parts: string[]): Buffer {
+  return createHash('sha256').update(JSON.stringify(parts)).digest()
+}
+
+function bytesOf(request: Request): Content {
+  const hash = startOf(new URL(request.url).search)
+  const { method, headers, body } = request
+  return {
+    digest: null,
+    forHandler: () =>
+      body ? new Request(request.url, { method, headers, body: body.pipeThrough(passing(hash)) }) : request,
+    finish: async () => hash.digest(),
+    async read() {
+      const hash = startOf(new URL(request.url).search)
+      let size = 0
+      for await (const chunk of body ?? []) {
+        hash.update(chunk)
+        size += chunk.length
+        // No such email was taken the first time.
+        if (size > config.SMTP_MAX_BYTES) break
+      }
+      return hash.digest()
+    },
+  }
+}
+
+function passing(hash: Hash): TransformStream<Uint8Array, Uint8Array> {
+  return new TransformStream({
+    transform(chunk, controller) {
+      hash.update(chunk)
+      controller.enqueue(chunk)
+    },
+  })
+}
+
+function startOf(search: string): Hash {
+  return createHash('sha256').update(`${search}\n`)
+}

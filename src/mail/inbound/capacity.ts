@@ -1,0 +1,78 @@
+/** Whether one more message can be taken: the sender's server keeps it better than a full disk does. */
+import { statfs } from 'node:fs/promises'
+import { config } from '../../config'
+import type { Sql } from '../../db/client'
+import { log, safeError } from '../../log'
+import type { Refusal } from '../smtp/gate'
+
+export type CapacityLimits = {
+  /** Free bytes that must be left under DATA_DIR. */
+  reserve_bytes: number
+  /** Messages that were accepted and wait to be filed, of all organizations. */
+  max_pending: number
+  /** How long a count of them holds. */
+  count_every_ms: number
+}
+
+/** Room for messages that arrive at once, and for the database to store them. */
+const RESERVED_MESSAGES = 8
+
+const LIMITS: CapacityLimits = {
+  reserve_bytes: RESERVED_MESSAGES * config.SMTP_MAX_BYTES,
+  max_pending: 100_000,
+  count_every_ms: 5_000,
+}
+
+/** What the listener asks at MAIL. Refuses before the disk is full, and when filing is far behind. */
+export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): () => Promise<Refusal | undefined> {
+  const { reserve_bytes, max_pending, count_every_ms } = { ...LIMITS, ...limits }
+  let is_behind = false
+  let counted_at = Number.NEGATIVE_INFINITY
+  let counting: Promise<void> | undefined
+
+  /** Beside the mail, which does not wait for it. */
+  const countAgain = () => {
+    if (counting || performance.now() - counted_at < count_every_ms) return
+    counting = hasMorePending(sql, max_pending)
+      .then(
+        (found) => {
+          is_behind = found
+        },
+        (error) => log.warn({ error: safeError(error) }, 'mail that waits to be filed cannot be counted'),
+      )
+      .finally(() => {
+        counted_at = performance.now()
+        counting = undefined
+      })
+  }
+
+  return async () => {
+    const free_bytes = usesDataDir() ? await freeBytes() : Number.POSITIVE_INFINITY
+    if (free_bytes < reserve_bytes) return { code: 452, text: '4.3.1 Not enough storage, try again later' }
+    countAgain()
+    return is_behind ? { code: 451, text: '4.3.2 Too many messages wait to be filed, try again later' } : undefined
+  }
+}
+
+/** The bytes of messages, or the database, are there. */
+function usesDataDir(): boolean {
+  return config.ATTACHMENT_STORE === 'file' || !config.DATABASE_URL
+}
+
+async function freeBytes(): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(config.DATA_DIR)
+    return bavail * bsize
+  } catch (error) {
+    // It is made with the first file.
+    if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
+/** Counts no further than it has to. */
+async function hasMorePending(sql: Sql, limit: number): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    select exists (select from outbox where kind = 'inbound' offset ${limit}) as found`
+  return row!.found
+}

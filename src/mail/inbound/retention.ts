@@ -1,0 +1,32 @@
+/** Originals of inbound email go after the retention; their ledger rows stay. For a background job. */
+import { type Connection, transact } from '../../db/client'
+
+const BATCH = 200
+
+/** In all organizations. Mail that is not filed yet keeps its original whatever its age. */
+export async function removeOldOriginals(connection: Connection, retention_days: number): Promise<void> {
+  for (let removed = BATCH; removed === BATCH; ) removed = await removeBatch(connection, retention_days)
+}
+
+function removeBatch(connection: Connection, retention_days: number): Promise<number> {
+  return transact(connection, async ({ sql }) => {
+    const old = await sql<{ organization_id: string; id: string; storage_key: string }[]>`
+      select organization_id, id, storage_key from inbound_messages
+      where storage_key is not null and outcome <> 'pending'
+        and received_at < now() - make_interval(days => ${retention_days})
+      order by id limit ${BATCH} for update skip locked`
+    if (old.length === 0) return 0
+    const keys = old.map(({ storage_key }) => storage_key)
+    await sql`
+      update inbound_messages i set storage_key = null
+      from json_to_recordset(${JSON.stringify(old)}::text::json) as o (organization_id uuid, id uuid)
+      where i.organization_id = o.organization_id and i.id = o.id`
+    // A message to several organizations has one original.
+    await sql`
+      insert into storage_removals (storage_key)
+      select distinct key from unnest(${keys}::text[]) as key
+      where not exists (select from inbound_messages i where i.storage_key = key)
+      on conflict (storage_key) do update set due_at = now()`
+    return old.length
+  })
+}

@@ -1,0 +1,125 @@
+/** An email that is to be sent: what is known of it, and the message that becomes of it. */
+import { storage } from '../../attachments/storage'
+import { renderBody } from '../../html/body'
+import { placeImages } from '../../html/view'
+import { bounceAddress, replyAddress } from '../../messages/anchors'
+import type { Job } from '../../outbox/job'
+import type { Scope } from '../../scope'
+import { decrypt } from '../../secrets'
+import type { DkimSigner, MailAttachment, Reply } from './compose'
+import type { MailboxSmtp } from './transport'
+
+/** The columns of the mailbox are null once it is gone. */
+export type Email = {
+  ticket_id: string
+  code: string
+  subject: string
+  body: string
+  body_html: string
+  email_message_id: string
+  organization_name: string
+  address: string | null
+  mailbox_name: string | null
+  active: boolean | null
+  plus_addressing: boolean | null
+  verp: boolean | null
+  /** Password and private key are encrypted. */
+  smtp: (Omit<MailboxSmtp, 'password'> & { password: string | null }) | null
+  dkim: DkimSigner | null
+}
+
+export type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string; waits: boolean }
+
+export async function readEmail({ sql, organization_id }: Scope, job: Job): Promise<Email | undefined> {
+  const [email] = await sql<Email[]>`
+    select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
+      o.name as organization_name, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,
+      case when b.smtp_host is not null then json_build_object(
+        'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
+        'password', b.smtp_password
+      ) end as smtp,
+      case when b.dkim_domain is not null then json_build_object(
+        'domain', b.dkim_domain, 'selector', b.dkim_selector, 'private_key', b.dkim_private_key
+      ) end as dkim
+    from messages m
+    join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
+    join organizations o on o.id = m.organization_id
+    left join mailboxes b on b.organization_id = m.organization_id and b.id = ${job.lane_id}
+    where m.organization_id = ${organization_id} and m.id = ${job.id} and m.email_message_id is not null
+      and t.deleted_at is null`
+  return email
+}
+
+/** In the order of the message's header. */
+export async function readRecipients({ sql, organization_id }: Scope, id: string): Promise<Recipient[]> {
+  return sql<Recipient[]>`
+    select position, kind, name, email, status = 'queued' as waits from message_recipients
+    where organization_id = ${organization_id} and message_id = ${id}
+    order by position`
+}
+
+/** @param address of the mailbox */
+export async function replyOf(
+  scope: Scope,
+  id: string,
+  email: Email,
+  address: string,
+  recipients: Recipient[],
+): Promise<Reply> {
+  const [conversation, files] = await Promise.all([
+    readConversation(scope, email.ticket_id, id),
+    readAttachments(scope, id),
+  ])
+  const to = (kind: Recipient['kind']) =>
+    recipients.filter((one) => one.kind === kind).map(({ name, email }) => ({ name, address: email }))
+  const shown = new Set<string>()
+  const placeInline = (attachment_id: string) => {
+    if (!files.some((file) => file.id === attachment_id)) return undefined
+    shown.add(attachment_id)
+    return `cid:${contentIdOf(attachment_id)}`
+  }
+  const html = placeImages(email.body_html, placeInline, 'src')
+  return {
+    from: { name: email.mailbox_name ?? email.organization_name, address },
+    envelope_from: email.verp ? bounceAddress(address, id) : undefined,
+    to: to('to'),
+    cc: to('cc'),
+    reply_to: email.plus_addressing ? { address: replyAddress(address, email.ticket_id) } : undefined,
+    subject: email.subject,
+    code: email.code,
+    message_id: email.email_message_id,
+    in_reply_to: conversation.at(-1),
+    references: conversation,
+    text: renderBody(email.body).text,
+    html,
+    attachments: files.map((file) => attachmentOf(file, shown.has(file.id))),
+    dkim: email.dkim && { ...email.dkim, private_key: decrypt(email.dkim.private_key) },
+  }
+}
+
+type File = { id: string; filename: string; content_type: string; size: number; storage_key: string }
+
+function attachmentOf({ id, filename, content_type, size, storage_key }: File, inline: boolean): MailAttachment {
+  const content = () => storage().open(storage_key)
+  return { filename, content_type, size, content, inline, content_id: inline ? contentIdOf(id) : undefined }
+}
+
+function contentIdOf(attachment_id: string): string {
+  return `${attachment_id}@deskwire`
+}
+
+/** Message-IDs of the conversation before this message, oldest first. */
+async function readConversation({ sql, organization_id }: Scope, ticket_id: string, id: string): Promise<string[]> {
+  const rows = await sql<{ email_message_id: string }[]>`
+    select email_message_id from messages
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and id < ${id}
+      and email_message_id is not null
+    order by id`
+  return rows.map(({ email_message_id }) => email_message_id)
+}
+
+async function readAttachments({ sql, organization_id }: Scope, id: string): Promise<File[]> {
+  return sql<File[]>`
+    select id, filename, content_type, size, storage_key from attachments
+    where organization_id = ${organization_id} and message_id = ${id} order by id`
+}

@@ -1,0 +1,186 @@
+/** Which parts of a message are its body, which are attachments, and the body as text and as HTML. */
+import sanitizeHtml from 'sanitize-html'
+import { htmlToText, sanitizeEmailHtml, textToHtml } from '../../html/body'
+import { safeHtmlToText } from '../../html/text'
+import { decodeBytes } from '../mime/charset'
+import { joinFlowed } from '../mime/flowed'
+import { contentId, fileName, hasName } from '../mime/part-name'
+import type { Part } from '../mime/parts'
+
+export type ParsedAttachment = {
+  filename: string
+  content_type: string
+  content: Uint8Array
+  content_id: string | null
+  /** Shown within the HTML, not only listed. */
+  inline: boolean
+}
+
+/** As long as a message may be over HTTP: what is longer is cut, and kept whole as a file. */
+const MAX_BODY_LENGTH = 1_000_000
+/** They take milliseconds each. */
+const MAX_DETECTIONS = 20
+
+/** What may still be added to each form of the body, charsets detected, and the parts that had to be cut. */
+type Budget = { text: number; html: number; detections: number; cut: Set<Part> }
+
+/** A body in the two forms it has; null where a form is missing. */
+type Body = { text: string | null; html: string | null }
+
+/** How mail programs mark the signature in HTML. */
+const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
+
+const SHOWN_TYPES = [
+  ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'plain/text', 'html/text'],
+  'message/delivery-status',
+]
+
+const NOTHING: Body = { text: null, html: null }
+
+/** The body of a message. */
+type ReadBody = {
+  /** Made from the HTML where there is none. */
+  text: string
+  /** Safe; made from the text where there is none. */
+  body_html: string
+  /** As it came; null for plain mail. */
+  html: string | null
+  /** Where the reply is looked for. */
+  unsigned: string
+  /** Parts that are too long to be shown whole. */
+  cut: Set<Part>
+}
+
+/** Reads the body. HTML is sanitized once, which takes longer than all else. */
+export function readBody(root: Part): ReadBody {
+  const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
+  const body = renderPart(root, budget)
+  const html = body.html?.trim() ? body.html : null
+  const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html)
+  const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
+  const isMarked = body.text === null && html !== null && SIGNATURE.test(html)
+  return {
+    text,
+    body_html,
+    html,
+    unsigned: (isMarked && htmlToText(withoutSignature(html))) || text,
+    cut: budget.cut,
+  }
+}
+
+/** Everything that is not the body, in the order of the message; named and cut text that the body shows is a file as well. */
+export function readAttachments(root: Part, html: string | null, cut: Set<Part>): ParsedAttachment[] {
+  const found: ParsedAttachment[] = []
+  const walk = (part: Part, inRelated: boolean) => {
+    for (const child of part.children) walk(child, inRelated || part.content_type === 'multipart/related')
+    if (part.children.length > 0 || (isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return
+    const id = contentId(part)
+    found.push({
+      filename: fileName(part),
+      content_type: cleanType(part.content_type),
+      content: part.content,
+      content_id: id,
+      inline: part.disposition === 'inline' || (id !== null && (inRelated || Boolean(html?.includes(`cid:${id}`)))),
+    })
+  }
+  walk(root, false)
+  return found
+}
+
+function isEmptyMultipart(part: Part): boolean {
+  return part.content_type.startsWith('multipart/') && part.content.length === 0
+}
+
+/** A missing type is text (RFC 2045 section 5.2), junk behind a type is cut, everything else is just bytes. */
+function cleanType(content_type: string): string {
+  if (content_type === '') return 'text/plain'
+  return /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+/.exec(content_type)?.[0] ?? 'application/octet-stream'
+}
+
+function renderPart(part: Part, budget: Budget): Body {
+  if (part.children.length === 0) return renderLeaf(part, budget)
+  const bodies = part.children.map((child) => renderPart(child, budget))
+  if (part.content_type !== 'multipart/alternative') return joinBodies(bodies)
+  return {
+    text: bodies.find((body) => body.text?.trim())?.text ?? null,
+    html: bodies.findLast((body) => body.html?.trim())?.html ?? null,
+  }
+}
+
+function joinBodies(bodies: Body[]): Body {
+  const present = bodies.filter((body) => body.text?.trim() || body.html?.trim())
+  if (present.length < 2) return present[0] ?? NOTHING
+  const hasHtml = present.some((body) => body.html !== null)
+  return {
+    text: present.map(asText).join('\n\n'),
+    html: hasHtml ? present.map((body) => body.html ?? textToPre(body.text ?? '')).join('\n') : null,
+  }
+}
+
+function renderLeaf(part: Part, budget: Budget): Body {
+  if (!isBody(part)) return NOTHING
+  const declared = part.content_params.get('charset') ?? charsetOfPage(part)
+  // What will be cut need not be decoded. No charset needs more bytes for a character, but UTF-7, which takes long.
+  const most_bytes = Math.max(budget.text, budget.html) * (/utf-?7/i.test(declared ?? '') ? 1 : 4)
+  const start = part.content.subarray(0, most_bytes)
+  budget.detections -= 1
+  const whole = decodeBytes(start, declared, budget.detections >= 0)
+    .replace(/\r\n?/g, '\n')
+    .replaceAll('\0', '')
+  const form = isHtml(part, whole) ? 'html' : 'text'
+  const text = whole.slice(0, budget[form]).toWellFormed()
+  budget[form] -= text.length
+  if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
+  if (form === 'html') return { text: null, html: text }
+  if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
+  return { text: joinFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
+}
+
+/** What a page says of itself counts where its header says nothing. */
+function charsetOfPage({ content_type, content }: Part): string | null {
+  if (content_type === 'text/plain') return null
+  const start = content.toString('latin1', 0, 4096)
+  return /<meta\b[^>]{0,200}\bcharset\s{0,9}=\s{0,9}["']?([\w:.-]{1,40})/i.exec(start)?.[1] ?? null
+}
+
+/**
+ * Text is body unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has no
+ * name and reads as text, so that nothing of a damaged message disappears in a nameless file.
+ */
+function isBody(part: Part): boolean {
+  const { content_type, disposition } = part
+  if (disposition === 'attachment') return false
+  if (content_type === 'text/plain' || content_type === '') return !hasName(part) || disposition === 'inline'
+  if (hasName(part)) return false
+  if (SHOWN_TYPES.includes(content_type)) return true
+  const isBroken = !/^[a-z-]+\/[^\s/]+$/.test(content_type) || content_type.startsWith('multipart/')
+  return isBroken && looksLikeText(part.content)
+}
+
+function looksLikeText(content: Buffer): boolean {
+  const start = content.subarray(0, 4096)
+  return start.length > 0 && !start.some((byte) => byte < 9 || (byte > 13 && byte < 27))
+}
+
+function isHtml(part: Part, text: string): boolean {
+  if (part.content_type === 'text/html') return true
+  return part.content_type !== 'text/plain' && /^\s*<(?:!doctype html|html|head|body)\b/i.test(text)
+}
+
+function asText(body: Body): string | null {
+  return body.text ?? (body.html === null ? null : htmlToText(body.html))
+}
+
+function textToPre(text: string): string {
+  const escaped = text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+  return `<div style="white-space: pre-wrap">${escaped}</div>`
+}
+
+function withoutSignature(html: string): string {
+  return sanitizeHtml(html, {
+    allowedTags: false,
+    allowedAttributes: false,
+    allowVulnerableTags: true,
+    exclusiveFilter: ({ attribs }) => /^(?:gmail_signature|moz-signature)\b/.test(attribs.class ?? ''),
+  })
+}

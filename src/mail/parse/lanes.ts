@@ -1,0 +1,137 @@
+/**
+ * Parses mail in processes of their own, one message at a time in each, so that no message can stop the service or
+ * another message. Not in threads: Bun cannot end one that is within a regular expression, nor limit its memory.
+ *
+ * Every message begins in the quick lane. What takes too much there is ended and begins again in the slow lane, which
+ * has one place and no hurry: other mail waits two seconds for such a message, never for its end.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { constants } from 'node:os'
+import { turns } from '../../flow/turns'
+import { type ParsedMail, UnparsableMail } from './parse'
+import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './process'
+
+/** What every message takes that does not set out to take long. */
+const QUICK_MS = 2000
+/** In work or waiting in the slow lane. */
+const SLOW_MOST = 2
+/** A process that keeps more after a message is replaced: a new one takes 20 ms to start. */
+const MAX_IDLE_BYTES = 200e6
+
+export type ParserOptions = {
+  /** Of a processor, in the quick lane. */
+  quick_ms?: number
+  /** In the slow lane. */
+  timeout_ms?: number
+  /** In either. */
+  max_memory_bytes?: number
+  /** It was seen to take long before. */
+  is_slow?: boolean
+  /** Waits for its turn in the slow lane, however many do. */
+  is_patient?: boolean
+}
+
+/** The slow lane is full. It says nothing about the message. */
+export class ParserBusy extends Error {
+  override readonly name = 'ParserBusy'
+}
+
+export type Parser = {
+  /**
+   * Parses a message. Messages wait for their turn; limits count from its start.
+   * @throws UnparsableMail when the parser refuses it, or it runs out of time or memory, or the process dies, in both
+   *   lanes; ParserBusy when it should be tried again later with `is_slow`; another error when no process could be
+   *   started, or the parser is closed, which says nothing about the message either
+   */
+  parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
+  /** Ends the processes, and with them what they do: for the time when nobody waits for it any more. */
+  close(): Promise<void>
+}
+
+const SCRIPT = new URL('./process-main.ts', import.meta.url)
+
+/** @param script what runs in the processes; they start with the first message, and again after their end */
+export function createParser(script = SCRIPT): Parser {
+  const quick = createLane(script)
+  const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
+  let slow_count = 0
+
+  async function parseSlowly(raw: Uint8Array, limits: ParseLimits, is_patient: boolean): Promise<ParsedMail> {
+    if (slow_count >= SLOW_MOST && !is_patient) throw new ParserBusy('Other messages take long to parse')
+    slow_count += 1
+    try {
+      return await slow.parse(raw, limits)
+    } catch (error) {
+      throw error instanceof Ended ? new UnparsableMail(error.message, { cause: error.cause }) : error
+    } finally {
+      slow_count -= 1
+      if (slow_count === 0) await slow.rest()
+    }
+  }
+
+  return {
+    async parse(raw, { is_slow = false, is_patient = false, quick_ms = QUICK_MS, ...limits } = {}) {
+      if (!is_slow) {
+        try {
+          return await quick.parse(raw, { ...limits, processor_ms: quick_ms })
+        } catch (error) {
+          if (!(error instanceof Ended)) throw error
+        }
+      }
+      return parseSlowly(raw, limits, is_patient)
+    },
+    async close() {
+      await Promise.all([quick.close(), slow.close()])
+    },
+  }
+}
+
+/** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
+export function createLane(script = SCRIPT, priority = 0) {
+  const inTurn = turns(1)
+  let worker: ChildProcess | undefined
+  let is_closing = false
+  const running = async () => {
+    if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
+    if (is_closing) throw new Error('The parser is closed')
+    return worker
+  }
+  /** Ends the process after the messages that wait. */
+  const rest = () =>
+    inTurn(async () => {
+      if (worker) await end(worker)
+    })
+  return {
+    rest,
+    /** @throws Ended; another error when no process could be started, or the lane is closed */
+    parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
+      return inTurn(async () => {
+        try {
+          return await parseIn(await running(), raw, limits)
+        } catch (error) {
+          throw is_closing ? new Error('The parser is closed', { cause: error }) : error
+        } finally {
+          if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
+        }
+      })
+    },
+    /** Messages in work or waiting are not parsed. */
+    async close(): Promise<void> {
+      is_closing = true
+      if (worker) await end(worker)
+      await rest()
+      is_closing = false
+    },
+  }
+}
+
+const parser = createParser()
+
+/** Parses with the parser of this process. */
+export function parseInWorker(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail> {
+  return parser.parse(raw, options)
+}
+
+export function closeParser(): Promise<void> {
+  return parser.close()
+}

@@ -1,0 +1,77 @@
+/** Reads a message as a ticket needs it. Pure: no clock, no database, no files. */
+
+import { detectCharset } from '../mime/charset'
+import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../mime/headers'
+import { findParts, type Part, splitParts } from '../mime/parts'
+import { isAutomatic } from './automatic'
+import { type Bounce, readBounce } from './bounce'
+import { type ParsedAttachment, readAttachments, readBody } from './content'
+import { replyText } from './reply-text'
+
+export type { Address } from '../mime/addresses'
+export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
+export { UnparsableMail } from '../mime/parts'
+export type { Bounce } from './bounce'
+export type { ParsedAttachment } from './content'
+
+export type ParsedMail = MailHeaders & {
+  /** The plain text part, or text made from the HTML; '' when there is neither. Each form has at most 1,000,000 characters. */
+  text: string
+  /** The body to be shown: the HTML sanitized, or the text as HTML. Images of the message itself are still `cid:`. */
+  body_html: string
+  attachments: ParsedAttachment[]
+  /** Written by a machine (RFC 3834 and the usual headers). */
+  auto_reply: boolean
+  bounce: Bounce | null
+  /** The new part of a reply; null when there is no text. */
+  reply_text: string | null
+}
+
+/** What a read receipt tells of one message. */
+const MAX_NOTIFICATION_BYTES = 65_536
+
+/**
+ * Parses a message: tolerant of whatever real mail does, linear in its size.
+ * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still tells who wrote about what
+ */
+export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+  const root = splitParts(raw)
+  const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
+  const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
+  const { text, body_html, html, unsigned, cut } = readBody(root)
+  const bounce = readBounce(root, text)
+  return {
+    ...headers,
+    in_reply_to,
+    text,
+    body_html,
+    attachments: readAttachments(root, html, cut),
+    auto_reply: bounce !== null || isAutomatic(root),
+    bounce,
+    reply_text: replyText(unsigned) || null,
+  }
+}
+
+/** What a read receipt (RFC 8098) says was read: many name it there alone. */
+function readMessages(root: Part): string[] {
+  if (root.content_params.get('report-type')?.toLowerCase() !== 'disposition-notification') return []
+  const [notification] = findParts(root, 'message/disposition-notification')
+  const fields = splitHeader(notification?.content.subarray(0, MAX_NOTIFICATION_BYTES) ?? Buffer.alloc(0))
+  return messageIds(rawHeader(fields, 'original-message-id') ?? '')
+}
+
+function firstText(part: Part): Buffer {
+  if (part.children.length === 0) return /^(?:text\/|$)/.test(part.content_type) ? part.content : Buffer.alloc(0)
+  return part.children.map(firstText).find(({ length }) => length > 0) ?? Buffer.alloc(0)
+}
+
+/** What the body is written in is the best guess for a header with raw bytes. */
+function firstCharset(part: Part): string | null {
+  const own = part.content_params.get('charset')
+  if (own) return own
+  for (const child of part.children) {
+    const found = firstCharset(child)
+    if (found) return found
+  }
+  return null
+}

@@ -1,0 +1,124 @@
+/** A process that parses one message at a time, and what a message may take of it. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { type ParsedMail, UnparsableMail } from './parse'
+import type { ParseAnswer, ParseRequest } from './process-main'
+
+/** For a message, and for the start of a process. */
+const TIMEOUT_MS = 30_000
+/** Far above the some 300 MB that a message of 25 MiB takes, with what Bun itself does. */
+const MAX_MEMORY_BYTES = 1e9
+const WATCH_MS = 100
+const PAGE_BYTES = 4096
+/** What Linux counts processor time in, everywhere. */
+const TICK_MS = 10
+
+/** `processor_ms` counts what is used of processors: a busy machine makes nothing slow. */
+export type ParseLimits = { timeout_ms?: number; max_memory_bytes?: number; processor_ms?: number }
+
+/** A message was ended with its process: it took too much of something, or that died. */
+export class Ended extends Error {
+  override readonly name = 'Ended'
+}
+
+let lastId = 0
+
+/** @throws Ended, and UnparsableMail when the parser refuses the message */
+export function parseIn(
+  worker: ChildProcess,
+  raw: Uint8Array,
+  {
+    timeout_ms = TIMEOUT_MS,
+    max_memory_bytes = MAX_MEMORY_BYTES,
+    processor_ms = Number.POSITIVE_INFINITY,
+  }: ParseLimits,
+): Promise<ParsedMail> {
+  const request: ParseRequest = { id: ++lastId, raw }
+  const most_processor_ms = processorTimeOf(worker) + processor_ms
+  return new Promise<ParsedMail>((resolve, reject) => {
+    const settle = (finish: () => void) => {
+      clearTimeout(timer)
+      clearInterval(watch)
+      worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+      finish()
+    }
+    const fail = (message: string, cause?: unknown) =>
+      settle(() => end(worker).finally(() => reject(new Ended(message, { cause }))))
+    const onMessage = (message: unknown) => {
+      const answer = message as ParseAnswer
+      if (answer.id !== request.id) return
+      if ('mail' in answer) settle(() => resolve(answer.mail))
+      else settle(() => reject(new UnparsableMail(answer.error)))
+    }
+    const onError = (error: Error) => fail('The parser failed', error)
+    const onExit = () => fail('The parser ended')
+    const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
+    const watch = setInterval(() => {
+      if (memoryOf(worker) > max_memory_bytes) fail('The message took too much memory to parse')
+      else if (processorTimeOf(worker) > most_processor_ms)
+        fail(`The message took longer than ${processor_ms} ms to parse`)
+    }, WATCH_MS)
+    worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    worker.send(request)
+  })
+}
+
+/**
+ * Resolves once the process has said that it is ready, so that whatever ends it later is the message's doing.
+ * @param priority for the system, as in `setPriority`
+ */
+export async function startWorker(script: URL, priority: number): Promise<ChildProcess> {
+  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: ['--no-orphans'] })
+  // An idle parser does not keep this process alive, and ends with it.
+  worker.unref()
+  const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+  worker.once('message', () => resolve())
+  worker.once('error', reject)
+  worker.once('exit', () => reject(new Error('The parser ended before it was ready')))
+  const timer = setTimeout(() => reject(new Error('The parser does not get ready')), TIMEOUT_MS)
+  try {
+    await ready
+    if (worker.pid && priority !== 0) setPriority(worker.pid, priority)
+    return worker
+  } catch (error) {
+    worker.kill('SIGKILL')
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
+}
+
+/** Never rejects: others wait for it. */
+export async function end(worker: ChildProcess): Promise<void> {
+  if (hasEnded(worker)) return
+  await new Promise<void>((resolve) => {
+    worker.once('exit', () => resolve())
+    worker.kill('SIGKILL')
+  })
+}
+
+/** What the process holds; 0 where the system does not tell. */
+export function memoryOf(worker: ChildProcess): number {
+  return Number(tellOf(worker, 'statm').split(' ')[1] ?? 0) * PAGE_BYTES
+}
+
+/** What the process has used of processors; time itself where the system does not tell. */
+function processorTimeOf(worker: ChildProcess): number {
+  // Behind the name, which may hold anything: the state is the first, user and system time are the 12th and 13th.
+  const [, , , , , , , , , , , user, system] = tellOf(worker, 'stat').split(') ').at(-1)?.split(' ') ?? []
+  return user && system ? (Number(user) + Number(system)) * TICK_MS : performance.now()
+}
+
+function tellOf({ pid }: ChildProcess, what: 'stat' | 'statm'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, 'latin1')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * The anchors that this service issues: its Message-IDs and the `+tag` of its reply addresses. Both carry a keyed hash,
+ * so that a forged one is recognised and counts as absent (decisions.md section 7).
+ */
+
+import { sign, verify } from '../secrets'
+import { isUuid } from '../shapes/fields'
+
+const ID_HASH_BYTES = 12
+
+/** The Message-ID of a message, without angle brackets. @param domain of the mailbox that sends it */
+export function newMessageId(message_id: string, domain: string): string {
+  const hash = sign('message-id', message_id).subarray(0, ID_HASH_BYTES).toString('hex')
+  return `${message_id}.${hash}@${domain}`
+}
+
+/** The message whose Message-ID this is; null when it is not one of ours, or forged. */
+export function readMessageId(email_message_id: string): string | null {
+  const found = /^([0-9a-f-]{36})\.([0-9a-f]{24})@/i.exec(email_message_id)
+  const message_id = found?.[1]?.toLowerCase() ?? ''
+  if (!isUuid(message_id)) return null
+  return verify('message-id', message_id, Buffer.from(found![2]!, 'hex')) ? message_id : null
+}
+
+const TAG_HASH_BYTES = 8
+/** 24 bytes (id and hash) in base 36: relays may change the case of an address. */
+const TAG_LENGTH = 38
+/** RFC 5321 section 4.5.3.1.1. */
+const LOCAL_PART_MAX_LENGTH = 64
+
+/**
+ * The address that answers about a ticket go to: the mailbox's with a signed `+tag`, or as it is when its local part
+ * leaves no room for one (more than 25 characters).
+ */
+export function replyAddress(mailbox_address: string, ticket_id: string): string {
+  return withTag('reply-tag', mailbox_address, ticket_id)
+}
+
+/** The ticket that a reply address leads to; null when it has no tag of ours, or a forged one. */
+export function readReplyTag(address: string): string | null {
+  return readTag('reply-tag', address)
+}
+
+/** The envelope sender of a message (VERP): reports about it come back there. As it is without room, as above. */
+export function bounceAddress(mailbox_address: string, message_id: string): string {
+  return withTag('bounce-tag', mailbox_address, message_id)
+}
+
+/** The message that a report came back about; null when the address has no such tag of ours, or a forged one. */
+export function readBounceTag(address: string): string | null {
+  return readTag('bounce-tag', address)
+}
+
+type TagPurpose = 'reply-tag' | 'bounce-tag'
+
+function withTag(purpose: TagPurpose, address: string, id: string): string {
+  const at = address.lastIndexOf('@')
+  const local = address.slice(0, at)
+  if (local.length + 1 + TAG_LENGTH > LOCAL_PART_MAX_LENGTH) return address
+  const hash = sign(purpose, id).subarray(0, TAG_HASH_BYTES).toString('hex')
+  const tag = BigInt(`0x${id.replaceAll('-', '')}${hash}`)
+    .toString(36)
+    .padStart(TAG_LENGTH, '0')
+  return `${local}+${tag}${address.slice(at)}`
+}
+
+function readTag(purpose: TagPurpose, address: string): string | null {
+  const tag = /\+([0-9a-z]{38})@[^@]*$/i.exec(address)?.[1]?.toLowerCase()
+  if (!tag) return null
+  const value = [...tag].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n)
+  const hex = value.toString(16).padStart(48, '0')
+  if (hex.length !== 48) return null
+  const id = hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  return verify(purpose, id, Buffer.from(hex.slice(32), 'hex')) ? id : null
+}

@@ -1,0 +1,22 @@
+import { Gauge, Histogram } from 'prom-client'
+import { outageWatch } from '../webhooks/outage'
+import type { WebhookFault } from '../webhooks/post'
+
+const attempts = new Histogram({
+  name: 'deskwire_webhook_attempt_duration_seconds',
+  help: 'From the lookup of the receiver to its headers or the failure',
+  labelNames: ['outcome'],
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+})
+
+new Gauge({
+  name: 'deskwire_webhook_outage',
+  help: '1 while receivers that cannot be reached are taken for a fault of our own network',
+  collect() {
+    this.set(outageWatch.isOurs() ? 1 : 0)
+  },
+})
+
+export function observeAttempt(error: WebhookFault | null, duration_ms: number): void {
+  attempts.observe({ outcome: error ?? 'success' }, duration_ms / 1000)
+}

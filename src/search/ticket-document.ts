@@ -1,0 +1,95 @@
+/**
+ * The search document of a ticket: one row with the words of its code, subject and messages. Every word is prefixed
+ * with the number of the organization, so that one index serves all and nobody pays for the words of others
+ * (limits.md section 3, design O).
+ */
+import { LRUCache } from 'lru-cache'
+import { renderBody } from '../html/body'
+import type { Scope } from '../scope'
+import { type SearchVector, searchVector, startVector } from './words'
+
+/** A tsvector ends at 1 MB: words beyond this are not found, and no write ever fails for them. */
+const MAX_SIZE = 700_000
+/** Bodies read at once to rebuild a document end with the one that exceeds this: one alone may hold a million characters. */
+const BATCH_BYTES = 200_000
+const BATCH = 100
+
+const numbers = new LRUCache<string, number>({ max: 10_000 })
+
+/** The short number of the organization; it never changes. */
+export async function organizationNumber({ sql, organization_id }: Scope): Promise<number> {
+  const known = numbers.get(organization_id)
+  if (known !== undefined) return known
+  const [row] = await sql<{ number: number }[]>`select number from organizations where id = ${organization_id}`
+  numbers.set(organization_id, row!.number)
+  return row!.number
+}
+
+/** The document of a new ticket and its first message. */
+export function newDocument(organization_number: number, code: string, subject: string, text: string): SearchVector {
+  const builder = startVector(organization_number, MAX_SIZE)
+  builder.addCode(code)
+  builder.addText(subject)
+  builder.addText(text)
+  return builder.finish()
+}
+
+/** Adds the words of a message to the document of its ticket, as many as fit. */
+export async function addToSearch(scope: Scope, ticket_id: string, text: string): Promise<void> {
+  const number = await organizationNumber(scope)
+  const words = searchVector(number, text, MAX_SIZE)
+  if (words.size === 0 || (await append(scope, ticket_id, words))) return
+  const { sql, organization_id } = scope
+  const [document] = await sql<{ size: number }[]>`
+    select size from ticket_search where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
+  await append(scope, ticket_id, searchVector(number, text, MAX_SIZE - document!.size))
+}
+
+/** Makes the document anew, after the subject changed or a message went. The ticket is locked by the caller. */
+export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  const [ticket] = await sql<{ code: string; subject: string }[]>`
+    select code, subject from tickets where organization_id = ${organization_id} and id = ${ticket_id}`
+  const builder = startVector(await organizationNumber(scope), MAX_SIZE)
+  builder.addCode(ticket!.code)
+  builder.addText(ticket!.subject)
+  for await (const body of bodiesOf(scope, ticket_id)) if (!builder.addText(renderBody(body).text)) break
+  const { vector, size } = builder.finish()
+  await sql`
+    insert into ticket_search (organization_id, ticket_id, document, size)
+    values (${organization_id}, ${ticket_id}, ${vector}::tsvector, ${size})
+    on conflict (organization_id, ticket_id) do update set document = excluded.document, size = excluded.size`
+}
+
+/** The bodies of a ticket's messages, oldest first, a few at a time; others get their turn between large ones. */
+async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): AsyncGenerator<string> {
+  for (let after: string | undefined; ; ) {
+    const messages = await sql<{ id: string; body: string; found: number }[]>`
+      select id, body, found from (
+        select id, body, sum(octet_length(body)) over (order by id) - octet_length(body) as before, count(*) over () as found
+        from (
+          select id, body from messages
+          where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${after ? sql`and id > ${after}` : sql``}
+          order by id limit ${BATCH}
+        ) next
+      ) m
+      where before < ${BATCH_BYTES} order by id`
+    for (const { body } of messages) yield body
+    const last = messages.at(-1)
+    if (!last || (messages.length === last.found && last.found < BATCH)) return
+    after = last.id
+  }
+}
+
+/** False when the words do not fit into the document any more. */
+async function append(scope: Scope, ticket_id: string, { vector, size }: SearchVector): Promise<boolean> {
+  const { sql, organization_id } = scope
+  const changed = await sql`
+    insert into ticket_search as s (organization_id, ticket_id, document, size)
+    values (${organization_id}, ${ticket_id}, ${vector}::tsvector, ${size})
+    on conflict (organization_id, ticket_id) do update
+      set document = s.document || excluded.document, size = s.size + excluded.size
+      where s.size + excluded.size <= ${MAX_SIZE}
+    returning 1`
+  return changed.length > 0
+}

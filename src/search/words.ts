@@ -1,0 +1,134 @@
+/** Texts and queries as words of the search index. Pure. */
+import { fold, isAscii } from './fold'
+
+/** More of a text is not looked at; an API message is at most half of it. */
+const MAX_TEXT = 2_000_000
+const PIECE_LENGTH = 50_000
+/** A longer run is no word that anyone types; its beginning finds it. */
+const MAX_WORD = 64
+/** PostgreSQL: positions end at 16383, and a word has at most 255 of them. Beyond, words are found, phrases are not. */
+const MAX_POSITION = 16_383
+const MAX_POSITIONS = 255
+
+const ASCII_RUN = /[a-z0-9]+/g
+const RUN = /[\p{L}\p{N}\p{M}]+/gu
+/** Scripts that put no spaces between words: each character is a word, and a search for several is a phrase. */
+const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}'
+const IS_UNSPACED = new RegExp(`[${UNSPACED}]`, 'u')
+const PIECE = new RegExp(`[${UNSPACED}]|[^${UNSPACED}]+`, 'gu')
+
+/** A ticket code, as it stands in subjects (`[ACME-12]`) and in sentences (`ACME-12,`). */
+const CODE = /^[^\p{L}\p{N}]*([a-z][a-z0-9]{0,9}-\d{1,10})[^\p{L}\p{N}]*$/iu
+
+/** A long text in pieces, so that no more of it is looked at than the document has room for. */
+function* piecesOf(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = endOfPiece(text, start)
+    yield text.slice(start, end)
+    start = end
+  }
+}
+
+/** Between words where there is white space, else between characters. */
+function endOfPiece(text: string, start: number): number {
+  const end = start + PIECE_LENGTH
+  if (end >= text.length) return text.length
+  const space = text.slice(end, end + MAX_WORD * 2).search(/\s/)
+  if (space >= 0) return end + space
+  return text.codePointAt(end - 1)! > 0xffff ? end + 1 : end
+}
+
+/** The words of a text, folded (`text.ts`), in order. */
+export function wordsOf(text: string): string[] {
+  const folded = fold(text.toWellFormed())
+  if (isAscii(folded)) return (folded.match(ASCII_RUN) ?? []).map(cut)
+  const runs = folded.match(RUN) ?? []
+  return runs.flatMap((run) => (IS_UNSPACED.test(run) ? run.match(PIECE)! : run)).map(cut)
+}
+
+export type SearchVector = { vector: string; size: number }
+
+/**
+ * A text as a literal of a tsvector whose words carry the organization's number: `'17:printer':2,5 '17:fire':3`.
+ * @param limit bytes; the rest of the text is left out
+ * @returns `size`: an upper bound of the bytes that the words take in a document
+ */
+export function searchVector(organization_number: number, text: string, limit: number): SearchVector {
+  const builder = startVector(organization_number, limit)
+  builder.addText(text)
+  return builder.finish()
+}
+
+/** As `searchVector`, for several texts. No phrase runs from the end of one text into the next. */
+export function startVector(organization_number: number, limit: number) {
+  const positions = new Map<string, number[]>()
+  const prefix_bytes = `${organization_number}:`.length
+  let size = 0
+  let position = 0
+  /** False when the word does not fit any more. */
+  const add = (word: string) => {
+    const at = Math.min(position, MAX_POSITION)
+    const known = positions.get(word)
+    if (known && (known.length >= MAX_POSITIONS || known.at(-1) === at)) return true
+    const bytes = known ? 2 : prefix_bytes + Buffer.byteLength(word) + 5
+    if (size + bytes > limit) return false
+    size += bytes
+    if (known) known.push(at)
+    else positions.set(word, [at])
+    return true
+  }
+  return {
+    addCode(code: string) {
+      position += 1
+      add(codeWord(code))
+    },
+    /** False when the document is full. */
+    addText(text: string) {
+      position += 1
+      for (const piece of piecesOf(text.slice(0, MAX_TEXT))) {
+        for (const word of wordsOf(piece)) {
+          position += 1
+          if (!add(word)) return false
+        }
+      }
+      return true
+    },
+    finish(): SearchVector {
+      const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${at.join(',')}`)
+      return { vector: entries.join(' '), size }
+    },
+  }
+}
+
+/**
+ * A search as a literal of a tsquery: all terms must match. A term in quotes, and one of several words such as an email
+ * address, matches as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * @returns undefined when the search holds no word: it matches nothing
+ */
+export function toTsquery(organization_number: number, search: string): string | undefined {
+  const terms = [...search.replace(/[“”„]/g, '"').matchAll(/"([^"]*)"|[^\s"]+/g)]
+    .map(([all, quoted]) => ({ text: quoted ?? all, words: wordsOf(quoted ?? all), is_quoted: quoted !== undefined }))
+    .filter(({ words }) => words.length > 0)
+  if (terms.length === 0) return undefined
+  return terms
+    .map(({ text, words, is_quoted }, index) => {
+      const phrase = words.map((word) => lexeme(organization_number, word)).join(' <-> ')
+      const prefix = index === terms.length - 1 && !is_quoted ? ':*' : ''
+      const code = text.match(CODE)?.[1]
+      return code ? `(${lexeme(organization_number, codeWord(code))} | ${phrase}${prefix})` : `(${phrase}${prefix})`
+    })
+    .join(' & ')
+}
+
+/** A word that no text has, nor the beginning of one: other words never find a ticket by its code. */
+function codeWord(code: string): string {
+  return `#${code.toLowerCase()}`
+}
+
+function lexeme(organization_number: number, word: string): string {
+  return `'${`${organization_number}:${word}`.replace(/['\\]/g, '$&$&')}'`
+}
+
+function cut(word: string): string {
+  return word.length > MAX_WORD ? [...word].slice(0, MAX_WORD).join('') : word
+}

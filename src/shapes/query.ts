@@ -1,0 +1,132 @@
+/**
+ * Shapes of queries, and the pages of lists. Every value arrives as text; Elysia decodes a query twice, so what is no
+ * text is taken as decoded already.
+ */
+import {
+  Kind,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox'
+import { asIds, codePoints, type FieldOptions, isCleanText, isUuid } from './fields'
+import { isDay, timeOf } from './time'
+
+/** Decoders of schemas, by number: a schema is copied and printed as JSON, a function in it would be lost. */
+const decoders: ((text: string) => unknown)[] = []
+
+TypeRegistry.Set<TSchema & { decoder: number }>('Query', (schema, value) => {
+  if (typeof value !== 'string') return value !== undefined
+  return isCleanText(value) && decoders[schema.decoder]!(value) !== undefined
+})
+
+/**
+ * A query parameter.
+ * @param schema what the OpenAPI document says of it
+ * @param decode the value of the text, undefined when it is wrong
+ */
+export function queryValue<T>(
+  schema: Record<string, unknown>,
+  decode: (text: string) => T | undefined,
+  options: FieldOptions = {},
+) {
+  const decoder = decoders.push(decode) - 1
+  const wire = Type.Unsafe<string>({ [Kind]: 'Query', ...schema, decoder, ...options })
+  const decoded = Type.Transform(wire)
+    .Decode((value) => (typeof value === 'string' ? decode(value) : value))
+    .Encode(String)
+  // Elysia types a transformed field by what it is on the wire; handlers see what it was decoded to.
+  return Type.Optional(decoded) as unknown as TOptional<TUnsafe<T>>
+}
+
+/** A whole number of a query, as large as a JSON number holds exactly. */
+function queryInteger(min: number, options: FieldOptions = {}) {
+  return queryValue(
+    { type: 'integer', minimum: min },
+    (value) => {
+      const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+      return Number.isSafeInteger(number) && number >= min ? number : undefined
+    },
+    { fault: `must be a whole number of at least ${min}`, ...options },
+  )
+}
+
+/** A yes or no of a query: `true` or `false`. */
+export function queryFlag(options: FieldOptions = {}) {
+  const decode = (value: string) => (value === 'true' ? true : value === 'false' ? false : undefined)
+  return queryValue({ type: 'boolean' }, decode, { fault: 'must be true or false', ...options })
+}
+
+/** One word of a list in a query. */
+export function queryWord<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
+  return queryValue(
+    { type: 'string', enum: [...words] },
+    (value) => words.find((word) => word === value) as Words[number] | undefined,
+    { fault: `must be one of ${words.join(', ')}`, ...options },
+  )
+}
+
+/** An id as a filter: must be a UUID; one that names nothing gives an empty list. */
+export function queryId(options: FieldOptions = {}) {
+  const decode = (value: string) => (isUuid(value) ? value.toLowerCase() : undefined)
+  return queryValue({ type: 'string', format: 'uuid' }, decode, { fault: 'must be a UUID', ...options })
+}
+
+/** Comma-separated ids of a query, at most 50. */
+export function queryIds(options: FieldOptions = {}) {
+  return queryValue(
+    { type: 'string' },
+    (value) => {
+      const ids = value.split(',').map((part) => part.trim())
+      return ids.length <= 50 && ids.every(isUuid) ? asIds(ids) : undefined
+    },
+    { fault: 'must be at most 50 UUIDs separated by commas', ...options },
+  )
+}
+
+/** A time of a query: RFC 3339 with offset. Decoded to milliseconds since 1970. */
+export function queryInstant(options: FieldOptions = {}) {
+  const fault = 'must be a time with offset, such as 2026-01-31T09:00:00Z'
+  return queryValue({ type: 'string', format: 'date-time' }, timeOf, { fault, ...options })
+}
+
+/** A day of a query. */
+export function queryDay(options: FieldOptions = {}) {
+  const decode = (value: string) => (isDay(value) ? value : undefined)
+  return queryValue({ type: 'string', format: 'date' }, decode, {
+    fault: 'must be a date, such as 2026-01-31',
+    ...options,
+  })
+}
+
+/** Text of a query, trimmed, at most 255 characters. */
+export function queryText(options: FieldOptions = {}) {
+  const decode = (value: string) => (codePoints(value.trim()) <= 255 ? value.trim() : undefined)
+  return queryValue({ type: 'string', maxLength: 255 }, decode, {
+    fault: 'must be text of at most 255 characters',
+    ...options,
+  })
+}
+
+const MAX_PER_PAGE = 100
+
+/** `page` and `per_page`, as every list takes them. */
+export const Paging = {
+  page: queryInteger(1, { description: 'Default 1' }),
+  per_page: queryInteger(1, { description: 'Default 20; above 100 it is served as 100' }),
+}
+export type Paging = { page?: number; per_page?: number }
+
+/** The page that a list shows: from `offset`, at most `per_page` rows. */
+export function pageOf(query: Paging): { page: number; per_page: number; offset: number } {
+  const page = query.page ?? 1
+  const per_page = Math.min(query.per_page ?? 20, MAX_PER_PAGE)
+  return { page, per_page, offset: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
+}
+
+/** Query parameters; unknown ones are ignored. */
+export function query<T extends TProperties>(parameters: T) {
+  return Type.Object(parameters, { additionalProperties: true })
+}

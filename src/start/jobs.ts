@@ -1,0 +1,59 @@
+/** What is cleaned up in the background, and when. Every job may run in any number of processes at once. */
+import { Cron } from 'croner'
+import { removeStoredBytes, removeUnusedUploads } from '../attachments/commands'
+import { deleteExpiredTokens } from '../auth/commands'
+import { config } from '../config'
+import type { Connection } from '../db/client'
+import { analyzeNewTables } from '../db/statistics'
+import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
+import { log, safeError } from '../log'
+import { removeOldOriginals } from '../mail/inbound/retention'
+import { foldTicketCounts } from '../tickets/counts'
+import { purgeDeletedTickets } from '../tickets/purge'
+import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upkeep'
+
+type Job = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
+
+const JOBS: Job[] = [
+  { name: 'analyze new tables', pattern: '*/2 * * * * *', run: analyzeNewTables },
+  { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
+  { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
+  { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
+  { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
+  { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },
+  {
+    name: 'purge deliveries',
+    pattern: '0 */10 * * * *',
+    run: (c) => purgeDeliveries(c, config.DELIVERY_RETENTION_DAYS),
+  },
+  { name: 'purge tickets', pattern: '0 20 * * * *', run: (c) => purgeDeletedTickets(c, config.DELETED_RETENTION_DAYS) },
+  {
+    name: 'remove originals',
+    pattern: '0 35 * * * *',
+    run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
+  },
+  { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
+]
+
+/** Starts the clean-up. `stop` begins nothing more and resolves once what runs has ended. */
+export function startJobs(connection: Connection): { stop(): Promise<void> } {
+  const running = new Set<Promise<void>>()
+  const crons = JOBS.map(({ name, pattern, run }) => {
+    return new Cron(pattern, { protect: true }, async () => {
+      const work = run(connection).then(
+        () => {},
+        (error) => log.warn({ job: name, error: safeError(error) }, 'a background job failed and will be tried again'),
+      )
+      running.add(work)
+      await work
+      running.delete(work)
+    })
+  })
+  return {
+    async stop() {
+      for (const cron of crons) cron.stop()
+      await Promise.all(running)
+    },
+  }
+}

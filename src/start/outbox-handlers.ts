@@ -1,0 +1,15 @@
+/** Who does the work of the outbox: for the service, and for the command that works it off. */
+
+import { inboundHandler } from '../mail/inbound/receive'
+import { emailHandler } from '../mail/outbound/send'
+import { closeTransports } from '../mail/outbound/transport'
+import { closeParser } from '../mail/parse/lanes'
+import { deliverWebhook } from '../webhooks/deliver'
+
+export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler }
+
+/** Ends what they keep open, once nothing is in work any more. */
+export async function closeHandlers(): Promise<void> {
+  await closeParser()
+  closeTransports()
+}

@@ -1,0 +1,95 @@
+/** What of the settings only the file system and the network can tell, checked before anything starts. */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { isEmailAddress } from '../address/email'
+import { type Config, ConfigError, config } from '../config'
+
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** @throws ConfigError for the first setting that the service cannot work with */
+export async function checkSettings(settings: Config = config): Promise<void> {
+  if (!isEmailAddress(settings.ADMIN_EMAIL)) throw new ConfigError('ADMIN_EMAIL must be an email address')
+  checkAuthorities(settings)
+  if (settings.ATTACHMENT_STORE === 'file') checkFolder(path.join(settings.DATA_DIR, 'attachments'), settings)
+  await checkHost(settings.HOST)
+}
+
+/** The extra authorities, which are read again when the first connection needs them. @throws ConfigError */
+export function checkAuthorities(settings: Config = config): void {
+  for (const variable of ['WEBHOOK_CA_FILE', 'MAIL_CA_FILE'] as const) {
+    const file = settings[variable]
+    if (file) readCertificates(variable, file)
+  }
+}
+
+/** What HTTPS and STARTTLS serve with, if anything. @throws ConfigError when key and certificate are no pair */
+export function readCertificate(settings: Config = config): { cert: string; key: string } | undefined {
+  const { TLS_CERT_FILE, TLS_KEY_FILE } = settings
+  if (!TLS_CERT_FILE || !TLS_KEY_FILE) return undefined
+  const { text: cert, first } = readCertificates('TLS_CERT_FILE', TLS_CERT_FILE)
+  const key = readFileOf('TLS_KEY_FILE', TLS_KEY_FILE)
+  if (!first.checkPrivateKey(readKey(TLS_KEY_FILE, key))) {
+    throw new ConfigError(
+      `TLS_KEY_FILE names ${TLS_KEY_FILE}, which is not the key of the certificate in TLS_CERT_FILE`,
+    )
+  }
+  return { cert, key }
+}
+
+/** Makes a folder of DATA_DIR, or DATA_DIR itself. @throws ConfigError when nothing can be written there */
+export function checkFolder(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'> = config): void {
+  try {
+    mkdirSync(DATA_DIR, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new ConfigError(`DATA_DIR ${DATA_DIR} cannot be used: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+/** A listener of its own says best what a name is good for. */
+async function checkHost(host: string): Promise<void> {
+  const server = createServer()
+  try {
+    server.listen(0, host)
+    await once(server, 'listening')
+  } catch {
+    throw new ConfigError(`HOST ${host} is no name or address of this machine`)
+  } finally {
+    server.close()
+  }
+}
+
+type FileVariable = 'TLS_CERT_FILE' | 'TLS_KEY_FILE' | 'WEBHOOK_CA_FILE' | 'MAIL_CA_FILE'
+
+function readFileOf(variable: FileVariable, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    throw new ConfigError(`${variable} names ${file}, which cannot be read`)
+  }
+}
+
+function readCertificates(variable: FileVariable, file: string): { text: string; first: X509Certificate } {
+  const text = readFileOf(variable, file)
+  try {
+    const [first] = (text.match(PEM_CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem))
+    if (first) return { text, first }
+  } catch {
+    // Told as when there is none.
+  }
+  throw new ConfigError(`${variable} names ${file}, which holds no certificate in PEM`)
+}
+
+function readKey(file: string, text: string): KeyObject {
+  try {
+    return createPrivateKey(text)
+  } catch {
+    throw new ConfigError(
+      `TLS_KEY_FILE names ${file}, which holds no private key in PEM that can be read without a password`,
+    )
+  }
+}

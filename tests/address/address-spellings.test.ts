@@ -1,0 +1,192 @@
+/** An address with an international domain is one person's, as Punycode and as people write it: mail brings the former. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { newId } from '../../src/db/columns'
+import type { SmtpListener } from '../../src/mail/smtp/listener'
+import { createOrganization, type Organization } from '../support/api'
+import { activityOf, createCompany, createContact, createMessage, createTicket } from '../support/factories'
+import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from '../support/mail'
+
+const PUNYCODE = 'xn--mnchen-3ya.test'
+let listener: SmtpListener
+
+beforeAll(async () => {
+  listener = await startMail()
+})
+afterAll(() => stopMail(listener))
+
+/** Two spellings of an address, either of which may be known first. */
+const PAIRS = [
+  ['people, then Punycode', 'kauf@münchen.test', `Kauf@${PUNYCODE}`],
+  ['Punycode, then people', `kauf@${PUNYCODE}`, 'Kauf@MÜNCHEN.test'],
+  ['capitals, then Punycode', 'kauf@MÜNCHEN.test', `kauf@${PUNYCODE.toUpperCase()}`],
+] as const
+
+async function contactsOf({ agent }: Organization, query = ''): Promise<string[]> {
+  const { data } = (await agent.get(`/contacts?${query}`)).body
+  return data.map(({ email }: { email: string }) => email)
+}
+
+describe.each(PAIRS)('%s: a contact', (_, email, other) => {
+  test('is not created a second time, and keeps the spelling', async () => {
+    const desk = await createOrganization()
+    await createContact(desk.agent, { email })
+    const answer = await desk.agent.post('/contacts', { name: 'Kauf', email: other })
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'EMAIL_ALREADY_EXISTS'])
+    expect(answer.body.error.details).toMatchObject({ errors: [{ path: '/email' }] })
+    expect(await contactsOf(desk)).toEqual([email])
+    await createContact((await createOrganization()).agent, { email: other })
+  })
+
+  test('is found by either', async () => {
+    const desk = await createOrganization()
+    await createContact(desk.agent, { email })
+    await createContact(desk.agent, { email: `other@${PUNYCODE}` })
+    expect(await contactsOf(desk, `email=${encodeURIComponent(other)}`)).toEqual([email])
+  })
+
+  test('gives its address to no other in an update, and may change the spelling', async () => {
+    const { agent } = await createOrganization()
+    const kauf = await createContact(agent, { email })
+    const bob = await createContact(agent)
+    const refused = await agent.patch(`/contacts/${bob.id}`, { email: other })
+    expect([refused.status, refused.body.error.code]).toEqual([422, 'EMAIL_ALREADY_EXISTS'])
+    expect((await agent.get(`/contacts/${bob.id}`)).body.data).toEqual(bob)
+    expect((await agent.patch(`/contacts/${kauf.id}`, { email: other })).body.data).toMatchObject({ email: other })
+  })
+})
+
+test('another local part, or another domain, is another contact', async () => {
+  const { agent } = await createOrganization()
+  const emails = ['kauf@münchen.test', `käuf@${PUNYCODE}`, 'kauf@munchen.test', 'kauf@sub.münchen.test']
+  for (const email of emails) await createContact(agent, { email })
+})
+
+/** A desk that receives mail; its answers go to a port that nobody listens on. */
+async function startDesk() {
+  const desk = await createOrganization()
+  const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
+  const mailbox = await createMailbox(desk.admin, { smtp })
+  const file = (from: string, fields: Record<string, string> = {}) => {
+    const mail = { From: from, To: mailbox.address, Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
+    return importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }))
+  }
+  const participants = async (ticket_id: string) => {
+    const { data } = (await desk.agent.get(`/tickets/${ticket_id}/participants`)).body
+    return data.map(({ email, confirmed }: { email: string; confirmed: boolean }) => [email, confirmed])
+  }
+  return { ...desk, mailbox, file, participants }
+}
+
+describe.each(PAIRS)('%s: mail of', (_, email, other) => {
+  test('the contact is theirs: it threads by the code, makes its Cc participants, and no contact', async () => {
+    const desk = await startDesk()
+    const contact = await createContact(desk.agent, { email })
+    const ticket = await createTicket(desk.agent, { contact_id: contact.id })
+    const fields = { Subject: `Re: [${ticket.code}]`, Cc: 'bob@customer.test', To: `${desk.mailbox.address}, ${other}` }
+    await deliver(listener.port, {
+      from: 'kauf@relay.test',
+      to: desk.mailbox.address,
+      raw: rawMail({ From: other, ...fields }),
+    })
+    expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'message', rule: 'subject_code', ticket_id: ticket.id })
+    const { ours } = await answer(desk, ticket.id)
+    await desk.file(other, { In_Reply_To: `<${ours}>`, Cc: 'eve@customer.test' })
+    expect(await desk.participants(ticket.id)).toEqual([
+      ['bob@customer.test', false],
+      ['eve@customer.test', true],
+    ])
+    expect(await contactsOf(desk)).toEqual([email])
+  })
+
+  test("a new conversation is the contact's", async () => {
+    const desk = await startDesk()
+    const contact = await createContact(desk.agent, { email })
+    const { ticket_id } = await desk.file(other)
+    expect((await desk.agent.get(`/tickets/${ticket_id}`)).body.data.contact).toMatchObject({ id: contact.id, email })
+    expect(await contactsOf(desk)).toEqual([email])
+  })
+
+  test('a participant is known by both: confirmed, threaded by the code, and listed once', async () => {
+    const desk = await startDesk()
+    const contact = await createContact(desk.agent, { email: 'ann@customer.test' })
+    const person = await createContact(desk.agent, { email: other })
+    const ticket = await createTicket(desk.agent, { contact_id: contact.id })
+    const add = (email: string) => desk.agent.post(`/tickets/${ticket.id}/participants`, { email })
+    const added = (await add(email)).body.data
+    expect(added).toMatchObject({ email, contact_id: person.id, confirmed: true })
+    expect((await add(other)).body.data).toEqual(added)
+    expect(await desk.file(other, { Subject: ticket.code })).toMatchObject({ outcome: 'ticket' })
+    expect(await desk.file(other, { Subject: `[${ticket.code}]` })).toMatchObject({ rule: 'subject_code' })
+    await desk.file('ann@customer.test', { Subject: `[${ticket.code}]`, Cc: `${other}, ${email}` })
+    expect(await desk.participants(ticket.id)).toEqual([[email, true]])
+    const activity = (await activityOf(desk.scope, ticket.id)).filter(({ type }) => type === 'participant_added')
+    expect(activity).toHaveLength(1)
+  })
+
+  test('who was not confirmed is, when an agent adds the other spelling', async () => {
+    const desk = await startDesk()
+    const { ticket_id } = await desk.file('ann@customer.test')
+    const { ours } = await answer(desk, ticket_id)
+    await desk.file(email, { In_Reply_To: `<${ours}>` })
+    expect(await desk.participants(ticket_id)).toEqual([[email, false]])
+    await desk.agent.post(`/tickets/${ticket_id}/participants`, { email: other })
+    expect(await desk.participants(ticket_id)).toEqual([[email, true]])
+  })
+
+  test('the contact makes nobody a participant by their own address', async () => {
+    const desk = await startDesk()
+    const contact = await createContact(desk.agent, { email })
+    const ticket = await createTicket(desk.agent, { contact_id: contact.id })
+    const { status } = await desk.agent.post(`/tickets/${ticket.id}/participants`, { email: other })
+    expect(status).toBe(422)
+    const { recipients } = await answer(desk, ticket.id, { cc: [other, 'bob@customer.test', 'BOB@customer.test'] })
+    expect(recipients).toEqual([email, 'bob@customer.test'])
+  })
+})
+
+test('mail of a colleague, linked to the company by hand, threads by the code', async () => {
+  const desk = await startDesk()
+  const { id: company_id } = await createCompany(desk.agent)
+  const contact = await createContact(desk.agent, { company_id })
+  await createContact(desk.agent, { email: 'kauf@münchen.test', company_id })
+  const ticket = await createTicket(desk.agent, { contact_id: contact.id })
+  const row = await desk.file(`kauf@${PUNYCODE}`, { Subject: `[${ticket.code}]` })
+  expect(row).toMatchObject({ rule: 'subject_code', ticket_id: ticket.id })
+})
+
+test('of two that are there from before, each is known by its own spelling, and stays as it is', async () => {
+  const desk = await startDesk()
+  const { sql, organization_id } = desk.scope
+  const emails = ['kauf@münchen.test', `kauf@${PUNYCODE}`]
+  const { ticket_id } = await desk.file('ann@customer.test')
+  const people = `/tickets/${ticket_id}/participants`
+  for (const [index, email] of emails.entries()) {
+    await createContact(desk.agent, { email: `${index}${email}` })
+    await desk.agent.post(people, { email: `${index}${email}` })
+  }
+  for (const table of ['contacts', 'participants']) {
+    await sql`
+      update ${sql(table)} set email = substr(email, 2) where organization_id = ${organization_id} and email ~ '^[01]kauf'`
+  }
+  await sql`update participants set confirmed = false where organization_id = ${organization_id}`
+  for (const [index, email] of emails.entries()) {
+    const { data } = (await desk.agent.get(`/tickets/${(await desk.file(email)).ticket_id}`)).body
+    expect(data.contact.email).toBe(email)
+    expect((await desk.agent.patch(`/contacts/${data.contact.id}`, { email, name: 'Kauf' })).status).toBe(200)
+    expect((await desk.agent.post(people, { email })).body.data).toMatchObject({ email })
+    expect(await desk.participants(ticket_id)).toEqual(emails.map((one, position) => [one, position <= index]))
+    const other = await desk.file('ann@customer.test')
+    const { body } = await desk.agent.post(`/tickets/${other.ticket_id}/participants`, { email })
+    expect(body.data).toMatchObject({ email, contact_id: data.contact.id })
+  }
+  await desk.file('ann@customer.test', {
+    Subject: `[${(await readTicket(desk.agent, ticket_id)).code}]`,
+    Cc: emails[1]!,
+  })
+  expect(await desk.participants(ticket_id)).toEqual(emails.map((email) => [email, true]))
+})
+
+async function answer({ agent }: Organization, ticket_id: string, fields: Record<string, unknown> = {}) {
+  const { email_message_id, email_recipients } = await createMessage(agent, ticket_id, fields)
+  return { ours: email_message_id, recipients: email_recipients.map(({ email }: { email: string }) => email) }
+}

@@ -1,0 +1,87 @@
+/** Migrating at the start: any number of processes, and releases that do not fit the database. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import postgres from 'postgres'
+import { MigrationError, migrateDatabase } from '../../src/db/migrate'
+import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+
+let server: TestDatabase
+let url: string
+let folder: string
+
+beforeAll(async () => {
+  server = await createDatabase()
+})
+
+afterAll(() => server.drop())
+
+beforeEach(async () => {
+  const name = `migrate_${crypto.randomUUID().replaceAll('-', '')}`
+  await runOnServer(server.url, (sql) => sql`create database ${sql(name)}`)
+  url = withDatabase(server.url, name)
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'migrations-'))
+})
+
+afterEach(async () => {
+  await runOnServer(url, (sql) => sql`drop database ${sql(new URL(url).pathname.slice(1))} with (force)`)
+  fs.rmSync(folder, { recursive: true })
+})
+
+test('processes that start at the same time apply each migration once', async () => {
+  writeMigrations('create table steps (n int)', 'insert into steps values (1)', 'insert into steps values (2)')
+  await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(url, folder)))
+  expect(await query('select n from steps order by n')).toEqual([{ n: 1 }, { n: 2 }])
+})
+
+test('a later release adds what is new', async () => {
+  writeMigrations('create table steps (n int)')
+  await migrateDatabase(url, folder)
+  writeMigrations('create table steps (n int)', 'insert into steps values (2)')
+  await migrateDatabase(url, folder)
+  await migrateDatabase(url, folder)
+  expect(await query('select n from steps')).toEqual([{ n: 2 }])
+})
+
+test('a failing migration leaves the database as it was', async () => {
+  writeMigrations('create table steps (n int)', 'select * from nowhere')
+  await expect(migrateDatabase(url, folder)).rejects.toThrow()
+  writeMigrations('create table steps (n int)')
+  await migrateDatabase(url, folder)
+  expect(await query('select n from steps')).toEqual([])
+})
+
+test('a database of a newer release is refused in one line and left alone', async () => {
+  writeMigrations('create table steps (n int)', 'insert into steps values (1)')
+  await migrateDatabase(url, folder)
+  writeMigrations('create table steps (n int)')
+  const error = await migrateDatabase(url, folder).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(MigrationError)
+  expect((error as MigrationError).message).toMatch(/^the database was migrated by a newer release \(1 of its .*$/)
+  expect(await query('select n from steps')).toEqual([{ n: 1 }])
+})
+
+/** A folder as drizzle-kit makes it, one migration for each statement. */
+function writeMigrations(...statements: string[]) {
+  fs.mkdirSync(path.join(folder, 'meta'), { recursive: true })
+  const entries = statements.map((statement, idx) => {
+    const tag = `${idx}_step`
+    fs.writeFileSync(path.join(folder, `${tag}.sql`), statement)
+    return { idx, version: '7', when: 1_700_000_000_000 + idx, tag, breakpoints: true }
+  })
+  const journal = { version: '7', dialect: 'postgresql', entries }
+  fs.writeFileSync(path.join(folder, 'meta/_journal.json'), JSON.stringify(journal))
+}
+
+async function query(statement: string): Promise<unknown[]> {
+  const sql = postgres(url, { max: 1 })
+  try {
+    return [...(await sql.unsafe(statement))]
+  } finally {
+    await sql.end()
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The driver as patched (src/db/patches). postgres.js 3.4.9 puts holes in front of the rows of the query that follows
+ * one which failed after it had sent rows (porsager/postgres #1119, #1181). Goes when a release has the fix.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { createDatabase, type TestDatabase } from '../support/database'
+
+let database: TestDatabase
+let sql: postgres.Sql
+
+beforeAll(async () => {
+  database = await createDatabase()
+  sql = postgres(database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const FAILURES = {
+  'a division by zero': () => sql`select 1 / (5 - n) from generate_series(1, 10) n`,
+  'a bad cast': () => sql.unsafe(`select (case n when 5 then 'x' else '1' end)::int from generate_series(1, 10) n`),
+}
+
+const QUERIES = {
+  'a prepared statement': async () => [...(await sql`select n from generate_series(1, 3) n`)],
+  'a simple query': async () => [...(await sql.unsafe('select n from generate_series(1, 3) n'))],
+  values: async () => (await sql`select n from generate_series(1, 3) n`.values()).map(([n]) => ({ n })),
+  'a cursor': async () => {
+    const rows = []
+    for await (const chunk of sql`select n from generate_series(1, 3) n`.cursor(2)) rows.push(...chunk)
+    return rows
+  },
+}
+
+for (const [failure, fail] of Object.entries(FAILURES)) {
+  for (const [query, run] of Object.entries(QUERIES)) {
+    test(`after ${failure}, ${query} gets its own rows`, async () => {
+      expect(await fail().then(String, (error) => error.name)).toBe('PostgresError')
+      expect(await run()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+    })
+  }
+}

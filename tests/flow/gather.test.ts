@@ -1,0 +1,63 @@
+/** Many who ask at the same time share a call, and none suffers from another. */
+import { expect, test } from 'bun:test'
+import { gathered } from '../../src/flow/gather'
+
+/** A function under test whose runs end when they are told to. */
+function startGathered(most_runs?: number) {
+  const runs: { items: number[]; end(): void }[] = []
+  const ask = gathered(async (items: number[]) => {
+    await new Promise<void>((resolve) => runs.push({ items, end: resolve }))
+    if (items.includes(13)) throw new Error('unlucky')
+    return items.map((item) => item * 2)
+  }, most_runs)
+  return { ask, runs }
+}
+
+async function endAll(runs: { end(): void }[]): Promise<void> {
+  for (let ended = 0; ended < runs.length; ended++) {
+    runs[ended]!.end()
+    await Bun.sleep(0)
+  }
+}
+
+test('those who ask while enough runs are under way share the next one, and each gets its own result', async () => {
+  const { ask, runs } = startGathered()
+  const answers = [1, 2, 3, 4, 5].map((item) => ask(item))
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2]])
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6, 8, 10])
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2], [3, 4, 5]])
+})
+
+test('a run takes no more than it may, and no more run at a time than may', async () => {
+  const { ask, runs } = startGathered(1)
+  const answers = Array.from({ length: 202 }, () => ask(1))
+  expect(runs).toHaveLength(1)
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual(Array(202).fill(2))
+  expect(runs.map(({ items }) => items.length)).toEqual([1, 100, 100, 1])
+})
+
+test('when a run fails its items are tried alone, at the same time: none waits for another', async () => {
+  const { ask, runs } = startGathered(1)
+  const settled = Promise.allSettled([1, 3, 13, 5].map((item) => ask(item)))
+  runs[0]!.end()
+  await Bun.sleep(0)
+  runs[1]!.end()
+  await Bun.sleep(0)
+  expect(runs.map(({ items }) => items)).toEqual([[1], [3, 13, 5], [3], [13], [5]])
+  for (const { end } of runs) end()
+  expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+})
+
+test('when a run fails only the item at fault fails, and later ones are served', async () => {
+  const { ask, runs } = startGathered()
+  const answers = [1, 2, 3, 13, 5].map((item) => ask(item))
+  const settled = Promise.allSettled(answers)
+  await endAll(runs)
+  const results = (await settled).map((result) => (result.status === 'fulfilled' ? result.value : 'failed'))
+  expect(results).toEqual([2, 4, 6, 'failed', 10])
+  const later = ask(6)
+  await endAll(runs)
+  expect(await later).toBe(12)
+})

@@ -1,0 +1,328 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { version } from '../../package.json'
+import { ERRORS } from '../../src/errors'
+import { api, startApi, stopApi } from '../support/api'
+import { answerChecker } from '../support/openapi'
+
+type Schema = {
+  type?: string
+  description?: string
+  format?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+}
+type Parameter = { name?: string; in?: string; schema?: Schema; $ref?: string }
+type Operation = {
+  summary: string
+  operationId: string
+  tags: string[]
+  security?: unknown[]
+  parameters: Parameter[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }>; $ref?: string }>
+}
+type Document = {
+  info: { title: string; version: string }
+  tags: { name: string; description: string }[]
+  security: unknown
+  paths: Record<string, Record<string, Operation>>
+  components: { responses: Record<string, { content: Record<string, { schema: Schema }> }> }
+}
+
+let text: string
+let document: Document
+
+beforeAll(async () => {
+  await startApi()
+  text = await (await get('/swagger/json')).text()
+  document = JSON.parse(text)
+})
+afterAll(stopApi)
+
+/** The endpoints of the interface and the extensions, path parameters without their names. */
+const ENDPOINTS = `
+  post /auth/login, post /auth/refresh, get /auth/me, patch /auth/me, post /auth/logout,
+  get /tickets, post /tickets, get /tickets/{}, patch /tickets/{}, delete /tickets/{},
+  post /tickets/{}/labels, delete /tickets/{}/labels, post /tickets/{}/assign, post /tickets/{}/unassign,
+  get /tickets/{}/activity, get /tickets/{}/participants, post /tickets/{}/participants,
+  delete /tickets/{}/participants/{},
+  get /tickets/{}/messages, post /tickets/{}/messages, get /tickets/{}/messages/{}, delete /tickets/{}/messages/{},
+  post /attachments, get /attachments/{}, get /attachments/{}/content,
+  get /contacts, post /contacts, get /contacts/{}, patch /contacts/{}, delete /contacts/{},
+  get /companies, post /companies, get /companies/{}, patch /companies/{}, delete /companies/{},
+  post /companies/{}/link-contacts,
+  get /labels, post /labels, get /labels/{}, patch /labels/{}, delete /labels/{},
+  get /time-entries, post /tickets/{}/time-entries, get /time-entries/{}, patch /time-entries/{},
+  delete /time-entries/{}, get /time-entries/summary, get /time-entries/export,
+  get /webhooks, post /webhooks, get /webhooks/{}, patch /webhooks/{}, delete /webhooks/{}, post /webhooks/{}/test,
+  get /webhooks/{}/deliveries, get /webhooks/{}/deliveries/{}, post /webhooks/{}/deliveries/{}/retry,
+  get /organization, patch /organization, get /users, post /users, get /users/{}, patch /users/{}, delete /users/{},
+  get /mailboxes, post /mailboxes, get /mailboxes/{}, patch /mailboxes/{}, delete /mailboxes/{},
+  post /mailboxes/{}/test, get /inbound-messages, post /inbound-messages, get /inbound-messages/{}/raw`
+  .split(',')
+  .map((endpoint) => endpoint.trim().replace(' ', ' /api/v1'))
+
+describe('the document', () => {
+  test('is OpenAPI without an error', () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'openapi-')), 'openapi.json')
+    writeFileSync(file, text)
+    const linter = path.join(import.meta.dir, '../../node_modules/@redocly/cli/bin/cli.js')
+    const lint = spawnSync(process.execPath, [linter, 'lint', file, '--format=json', '--skip-rule=info-license'], {
+      encoding: 'utf8',
+      env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' },
+    })
+    const { totals, problems } = JSON.parse(lint.stdout.slice(lint.stdout.indexOf('{')))
+    expect(problems).toEqual([])
+    expect(totals).toMatchObject({ errors: 0, warnings: 0 })
+  })
+
+  test('names the product and its version', () => {
+    expect(document.info).toMatchObject({ title: 'Deskwire', version })
+  })
+
+  test('has every endpoint with its full path', () => {
+    const documented = operations().map(({ method, path }) => `${method} ${path.replace(/{\w+}/g, '{}')}`)
+    expect(documented.sort()).toEqual([...ENDPOINTS].sort())
+  })
+
+  test('describes each tag that operations carry', () => {
+    const used = new Set(operations().flatMap(({ tags }) => tags))
+    const described = document.tags.filter(({ description }) => /^.+\.$/.test(description)).map(({ name }) => name)
+    expect([...used].sort()).toEqual(described.sort())
+  })
+
+  test('gives every operation a summary and an id of its own', () => {
+    const ids = operations().map(({ operationId }) => operationId)
+    expect(ids).toContain('linkMatchingContacts')
+    expect(ids).toContain('listTimeEntries')
+    expect(ids).toContain('createMailbox')
+    expect(ids).toContain('getCompany')
+    expect(ids.every((id) => /^[a-z][A-Za-z]+$/.test(id))).toBe(true)
+    expect(new Set(ids).size).toBe(ids.length)
+    expect(operations().every(({ summary }) => /^[A-Z][a-z ]+$/.test(summary))).toBe(true)
+  })
+
+  test('asks for a token everywhere but to sign in and to refresh', () => {
+    expect(document.security).toEqual([{ bearer: [] }])
+    const own = operations().filter(({ security }) => security !== undefined)
+    expect(own.map(({ path, security }) => [path, security])).toEqual([
+      ['/api/v1/auth/login', []],
+      ['/api/v1/auth/refresh', []],
+      ['/api/v1/attachments/{attachment_id}/content', [{ bearer: [] }, {}]],
+    ])
+  })
+
+  test('has the organization header on all but /auth', () => {
+    const without = operations().filter(
+      ({ parameters }) => !parameters.some(({ $ref }) => $ref === '#/components/parameters/OrganizationId'),
+    )
+    expect(new Set(without.map(({ path }) => path.split('/')[3]))).toEqual(new Set(['auth']))
+  })
+
+  test('has the errors of every operation, in the envelope', () => {
+    for (const { path, requestBody, responses } of operations()) {
+      const errors = Object.keys(responses).filter((status) => responses[status]!.$ref)
+      expect(errors).toEqual(expect.arrayContaining(['400', '401', '429', '500', '503']))
+      expect(errors.includes('403')).toBe(!path.startsWith('/api/v1/auth/'))
+      expect(errors.includes('404')).toBe(path.includes('{'))
+      expect(errors.includes('413')).toBe(requestBody !== undefined)
+    }
+    for (const { content } of Object.values(document.components.responses)) {
+      const { error } = content['application/json']!.schema.properties!
+      expect(Object.keys(error!.properties!)).toEqual(['code', 'message', 'details'])
+    }
+    const replies = Object.values(document.components.responses).map((reply) => JSON.stringify(reply))
+    for (const code of Object.keys(ERRORS)) {
+      expect(replies.some((reply) => reply.includes(`"${code}"`))).toBe(code !== 'NOT_FOUND')
+    }
+  })
+
+  test('says of every field of an answer what it is, where its name or type does not', () => {
+    const TELLING = new Set(['data', 'meta', 'name', 'email', 'subject', 'sender', 'ticket', 'user', 'company'])
+    const silent = operations().flatMap(({ operationId, responses }) =>
+      Object.entries(responses)
+        .filter(([status]) => status.startsWith('2'))
+        .flatMap(([, { content }]) => Object.values(content ?? {}))
+        .flatMap(({ schema = {} }) => fieldsOf(schema))
+        .filter(({ name, field }) => !TELLING.has(name) && !field.description && !field.format)
+        .map(({ name }) => `${operationId}: ${name}`),
+    )
+    expect(silent).toEqual([])
+    const { data } =
+      document.paths['/api/v1/inbound-messages']!.post!.responses['201']!.content!['application/json']!.schema
+        .properties!
+    expect(data!.properties!.outcome!.description).toStartWith('`pending`: not filed yet')
+    expect(data!.properties!.id!.description).toStartWith('Null: a dry run')
+  })
+
+  test('has what every operation answers when it succeeds', () => {
+    for (const { operationId, responses } of operations()) {
+      const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'))
+      const known = successes.map(([status, { content }]) => status === '204' || Object.keys(content ?? {}).length > 0)
+      expect([operationId, known]).toEqual([operationId, expect.arrayContaining([true])])
+      expect([operationId, known]).not.toEqual([operationId, expect.arrayContaining([false])])
+    }
+  })
+
+  test('has the headers that operations heed', () => {
+    for (const { method, path, parameters, responses } of operations()) {
+      const heeds = (name: string) => parameters.some(({ $ref }) => $ref === `#/components/parameters/${name}`)
+      const about = (result: boolean) => [method, path, result]
+      expect(about(heeds('IdempotencyKey'))).toEqual(about(method === 'post' && !path.startsWith('/api/v1/auth/')))
+      expect(about(heeds('IfMatch'))).toEqual(about('412' in responses))
+      expect(about(heeds('IfNoneMatch'))).toEqual(about('304' in responses && !path.endsWith('/content')))
+    }
+    expect(document.paths['/api/v1/labels/{label_id}']!.patch!.responses).toHaveProperty('412')
+    expect(document.paths['/api/v1/labels/{label_id}']!.get!.responses).toHaveProperty('304')
+  })
+
+  test('has the fields of bodies, and of queries with their types', () => {
+    const create = document.paths['/api/v1/labels']!.post!
+    expect(Object.keys(create.requestBody!.content)).toEqual(['application/json'])
+    expect(create.requestBody!.content['application/json']!.schema).toEqual({
+      type: 'object',
+      required: ['name', 'color'],
+      additionalProperties: true,
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 64, description: 'Unique without regard to case' },
+        color: { type: 'string', pattern: '^#[0-9A-Fa-f]{6}$', description: 'Hex colour code #RRGGBB' },
+        description: { type: 'string', minLength: 0, maxLength: 500 },
+      },
+    } as Schema)
+    const { parameters } = document.paths['/api/v1/tickets']!.get!
+    const page = parameters.find(({ name }) => name === 'page')
+    expect(page).toEqual({
+      name: 'page',
+      in: 'query',
+      required: false,
+      description: 'Default 1',
+      schema: { type: 'integer', minimum: 1 },
+    } as Parameter)
+    expect(document.paths['/api/v1/attachments']!.post!.requestBody!.content).toHaveProperty('multipart/form-data')
+  })
+
+  test('lets a word of a list be null where it may be', () => {
+    const ledger = document.paths['/api/v1/inbound-messages']!.get!.responses['200']!
+    expect(JSON.stringify(ledger)).toContain(
+      '{"type":["string","null"],"enum":["in_reply_to","references","reply_tag","subject_code","new",null]',
+    )
+  })
+
+  test('has no body in an answer without content', () => {
+    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({
+      description: 'No content',
+    })
+  })
+
+  test('keeps the own keywords of the schemas to itself', () => {
+    expect(text).not.toMatch(/"(fault|length_fault|missing_code|noValidate)":|"(rule|decoder|min|max|trim)":[\dtf]/)
+  })
+})
+
+describe('the check of all answers that tests get', () => {
+  const HEADERS = new Headers({ 'content-type': 'application/json' })
+  const check = (status: number, body: unknown, url = '/api/v1/auth/me') =>
+    answerChecker(document as Parameters<typeof answerChecker>[0])('GET', url, {
+      status,
+      headers: HEADERS,
+      text: JSON.stringify(body),
+    })
+  const organization = { id: '019c0a3e-5b1c-7d40-9c4e-2f6a1b8d3e58', name: 'Acme', role: 'admin' }
+  const me = {
+    id: '019c0a3e-5b1c-7d40-9c4e-2f6a1b8d3e57',
+    email: 'a@b.example',
+    name: 'A',
+    organizations: [organization],
+  }
+  const error = { code: 'INVALID_TOKEN', message: 'No', details: {} }
+
+  test('lets pass what the document declares', () => {
+    check(200, me)
+    check(401, { error })
+    check(404, { error: { ...error, code: 'NOT_FOUND' } }, '/api/v1/nonsense')
+  })
+
+  test.each<[string, number, unknown]>([
+    ['a field that is not declared', 200, { ...me, password_hash: 'x' }],
+    ['a field that is not declared, further in', 200, { ...me, organizations: [{ ...organization, currency: 'EUR' }] }],
+    ['a missing field', 200, { ...me, name: undefined }],
+    ['a wrong format', 200, { ...me, id: '1' }],
+    ['a status that is not declared', 201, me],
+    ['a code that is not declared', 401, { error: { ...error, code: 'INVALID_CREDENTIALS' } }],
+    ['an error with more fields', 401, { error: { ...error, stack: 'x' } }],
+  ])('finds %s', (_, status, body) => {
+    expect(() => check(status, body)).toThrow(`GET /api/v1/auth/me answered ${status}`)
+  })
+
+  test('finds a route that is not declared', () => {
+    expect(() => check(200, me, '/api/v1/nonsense')).toThrow('GET /api/v1/nonsense answered 200, an unknown route')
+  })
+})
+
+describe('the page', () => {
+  test('loads only what the service itself serves', async () => {
+    const page = await get('/swagger')
+    expect(page.headers.get('content-type')).toStartWith('text/html')
+    const files = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => url!)
+    expect(files).toEqual([
+      '/swagger/favicon-32x32.png',
+      '/swagger/swagger-ui.css',
+      '/swagger/swagger-ui-bundle.js',
+      '/swagger/start.js',
+    ])
+    for (const file of files) expect((await get(file)).status).toBe(200)
+    expect(await (await get('/swagger/swagger-ui-bundle.js')).text()).toContain('SwaggerUIBundle')
+  })
+
+  test('holds no script, and its policy would not run one', async () => {
+    const page = await get('/swagger')
+    expect(page.headers.get('content-security-policy')).toStartWith("default-src 'self';")
+    expect(page.headers.get('content-security-policy')).not.toContain('unsafe')
+    expect(await page.text()).not.toMatch(/<script(?![^>]* src=)|<script[^>]*>[^<]| on\w+=|<style/)
+  })
+
+  test('shows the document of this service', async () => {
+    const script = await get('/swagger/start.js')
+    expect(script.headers.get('content-type')).toStartWith('text/javascript')
+    const shown: unknown[] = []
+    new Function('SwaggerUIBundle', await script.text())((options: unknown) => shown.push(options))
+    expect(shown).toEqual([expect.objectContaining({ url: '/swagger/json', dom_id: '#ui', validatorUrl: null })])
+  })
+
+  test.each([
+    ['/swagger', 'text/html; charset=utf-8'],
+    ['/swagger/json', 'application/json'],
+    ['/swagger/swagger-ui.css', 'text/css; charset=utf-8'],
+    ['/swagger/swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+    ['/swagger/favicon-32x32.png', 'image/png'],
+  ])('%s is served as %s to everybody, without a count', async (path, type) => {
+    const answer = await get(path)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type])
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(answer.headers.get('x-request-id')).toBeString()
+    expect(answer.headers.get('x-ratelimit-limit')).toBeNull()
+  })
+})
+
+function get(path: string): Promise<Response> {
+  return api().handle(new Request(`http://localhost${path}`))
+}
+
+/** All fields of a schema, and of what is in it. */
+function fieldsOf(schema: Schema): { name: string; field: Schema }[] {
+  const own = Object.entries(schema.properties ?? {}).map(([name, field]) => ({ name, field }))
+  const inner = [...own.map(({ field }) => field), ...(schema.items ? [schema.items] : []), ...(schema.anyOf ?? [])]
+  return [...own, ...inner.flatMap(fieldsOf)]
+}
+
+function operations() {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, ...operation })),
+  )
+}

@@ -1,0 +1,404 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import Elysia from 'elysia'
+import { createApp } from '../../src/app'
+import { errorHandler } from '../../src/http/error-answers'
+import { envelope } from '../../src/http/pipeline'
+import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
+import { createLabel, insertTicket } from '../support/factories'
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+const NOBODY = '018f0000-0000-7000-8000-000000000000'
+const MAX_JSON_BYTES = 8 * 1024 * 1024
+
+describe('checks come in this order:', () => {
+  test('an unknown route before the token', async () => {
+    const { agent } = await createOrganization()
+    for (const client of [stranger(), agent]) {
+      expectError(await client.get('/nonsense'), 404, 'NOT_FOUND')
+      expectError(await client.send('PUT', '/labels', {}), 404, 'NOT_FOUND')
+      expectError(await client.post(`/labels/${NOBODY}`, '{', { authorization: 'Bearer garbage' }), 404, 'NOT_FOUND')
+    }
+  })
+
+  test('the token before the organization header, the path, the query and the body', async () => {
+    const bad = { 'x-organization-id': 'nonsense' }
+    expectError(await stranger().get(`/labels/${NOBODY}?page=0`, bad), 401, 'INVALID_TOKEN')
+    expectError(await stranger().post('/labels', '{', bad), 401, 'INVALID_TOKEN')
+    expectError(await stranger().post('/labels', {}), 401, 'INVALID_TOKEN')
+    expectError(await stranger().post('/labels', undefined, { 'content-type': 'text/plain' }), 401, 'INVALID_TOKEN')
+  })
+
+  test('the body of a stranger is not even read', async () => {
+    let pulled = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        pulled++
+        controller.enqueue(new Uint8Array(64 * 1024))
+      },
+    })
+    const request = new Request('http://localhost/api/v1/labels', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    expect((await api().handle(request)).status).toBe(401)
+    expect(pulled).toBeLessThan(10)
+  })
+
+  test('the organization header before the role', async () => {
+    const { agent } = await createOrganization()
+    const other = await createOrganization()
+    const change = (header: string) => agent.patch('/organization', {}, { 'x-organization-id': header })
+    expectError(await change('nonsense'), 422, 'VALIDATION_ERROR')
+    expectError(await change(other.id), 403, 'FORBIDDEN')
+  })
+
+  test('the role before the path and the body', async () => {
+    const { agent } = await createOrganization()
+    expectError(await agent.patch(`/mailboxes/${NOBODY}`, '{'), 403, 'FORBIDDEN')
+    expectError(await agent.post('/mailboxes', { address: 'nonsense' }), 403, 'FORBIDDEN')
+  })
+
+  test('the path before the body and the query', async () => {
+    const { admin } = await createOrganization()
+    const label = await createLabel(admin)
+    const answers = async (id: string) => [
+      await admin.patch(`/labels/${id}`, '{'),
+      await admin.patch(`/labels/${id}`, undefined),
+      await admin.patch(`/labels/${id}`, { name: 5 }),
+    ]
+    for (const answer of await answers(NOBODY)) expectError(answer, 404, 'LABEL_NOT_FOUND')
+    for (const answer of await answers('nonsense')) expectError(answer, 404, 'LABEL_NOT_FOUND')
+    const codes = (await answers(label.id)).map(({ status }) => status)
+    expect(codes).toEqual([400, 400, 422])
+    expectError(await admin.get(`/tickets/${NOBODY}/messages?page=0`), 404, 'TICKET_NOT_FOUND')
+  })
+
+  test('formats before ids are looked up', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/tickets', { subject: 'Help', contact_id: NOBODY, priority: 'asap' })
+    expectError(answer, 422, 'INVALID_PRIORITY')
+    expect(paths(answer)).toEqual(['/priority'])
+  })
+})
+
+describe('a JSON body', () => {
+  test('of 8 MiB is read, a larger one is refused', async () => {
+    const { agent } = await createOrganization()
+    const ofSize = (bytes: number) => `{"name":"Large","color":"#EF4444","padding":"${'x'.repeat(bytes - 47)}"}`
+    expect(ofSize(MAX_JSON_BYTES)).toHaveLength(MAX_JSON_BYTES)
+    expect((await agent.post('/labels', ofSize(MAX_JSON_BYTES))).status).toBe(201)
+    const answer = await agent.post('/labels', ofSize(MAX_JSON_BYTES + 1))
+    expectError(answer, 413, 'PAYLOAD_TOO_LARGE')
+    expect(answer.body.error.details).toEqual({ limit_bytes: MAX_JSON_BYTES })
+  })
+
+  test('that is announced too large is refused on a real connection, with the envelope', async () => {
+    const { agent } = await createOrganization()
+    using server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => api().handle(request) })
+    const response = await fetch(`http://127.0.0.1:${server.port}/api/v1/labels`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${agent.token}`, 'content-type': 'application/json' },
+      body: new Uint8Array(MAX_JSON_BYTES + 1).fill(32),
+    })
+    expect(response.status).toBe(413)
+    expect(await response.json()).toMatchObject({ error: { code: 'PAYLOAD_TOO_LARGE' } })
+  })
+
+  test.each<[string, string | Uint8Array | undefined, Record<string, string>]>([
+    ['nothing', undefined, {}],
+    ['nothing, though a type is given', undefined, { 'content-type': 'application/json' }],
+    ['empty text', '', {}],
+    ['space', '  ', {}],
+    ['no JSON', '{"name":', {}],
+    ['two values', '{} {}', {}],
+    ['bytes that are no UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), {}],
+    ['a UTF-8 sequence that is cut', new Uint8Array([0x22, 0xc3]), {}],
+    ['another type', '{}', { 'content-type': 'text/plain' }],
+    ['a form', 'name=x&color=%23EF4444', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['no type', '{}', { 'content-type': '' }],
+  ])('cannot be %s', async (_, body, headers) => {
+    const { agent } = await createOrganization()
+    expectError(await agent.post('/labels', body, headers), 400, 'BAD_REQUEST')
+    expect((await agent.get('/labels')).body.data).toEqual([])
+  })
+
+  test.each([['[]'], ['"text"'], ['7'], ['null'], ['true']])('must be an object: %s', async (body) => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/labels', body)
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(answer.body.error.details.errors).toEqual([{ path: '', message: 'must be a JSON object' }])
+  })
+
+  test.each([['application/json; charset=utf-8'], ['APPLICATION/JSON'], ['application/merge-patch+json']])(
+    'may come as %s',
+    async (type) => {
+      const { agent } = await createOrganization()
+      const body = JSON.stringify({ name: 'Bug', color: '#EF4444' })
+      expect((await agent.post('/labels', body, { 'content-type': type })).status).toBe(201)
+    },
+  )
+
+  test('holds no NUL and no lone surrogate, anywhere', async () => {
+    const { agent } = await createOrganization()
+    const body =
+      '{"name":"a\\u0000b","color":"#EF4444","description":"\\ud800","other":[{"a/b~":"\\udc00"},"fine \\ud83d\\ude00"]}'
+    const answer = await agent.post('/labels', body)
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(paths(answer).sort()).toEqual(['/description', '/name', '/other/0/a~1b~0'])
+  })
+
+  test('may be nested 100 levels deep, unknown as the field is', async () => {
+    const { agent } = await createOrganization()
+    const nested = (levels: number) =>
+      `{"name":"Deep ${levels}","color":"#EF4444","x":${'['.repeat(levels)}${']'.repeat(levels)}}`
+    expect((await agent.post('/labels', nested(99))).status).toBe(201)
+    for (const levels of [100, 200_000]) {
+      const answer = await agent.post('/labels', nested(levels))
+      expect([answer.status === 400 || answer.status === 422, levels]).toEqual([true, levels])
+    }
+    expectError(await agent.post('/labels', nested(100)), 422, 'VALIDATION_ERROR')
+  })
+
+  test('may hold fields that nobody knows', async () => {
+    const { agent } = await createOrganization()
+    const body =
+      '{"__proto__":{"name":"X"},"constructor":1,"id":7,"organization_id":"x","name":"Bug","color":"#EF4444"}'
+    const answer = await agent.post('/labels', body)
+    expect([answer.status, answer.body.data.name]).toEqual([201, 'Bug'])
+    expect(answer.body.data).not.toHaveProperty('constructor', 1)
+  })
+
+  test('of a create may hold nulls for what is absent', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/labels', { name: 'Bug', color: '#EF4444', description: null })
+    expect([answer.status, answer.body.data.description]).toEqual([201, null])
+    expect(paths(await agent.post('/labels', { name: null, color: null }))).toEqual(['/name', '/color'])
+  })
+})
+
+describe('the faults of a request', () => {
+  test('are all told at once, in the order of the fields', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/labels', { description: 7, color: 'red', name: '' })
+    expect(answer.status).toBe(422)
+    expect(answer.body.error).toEqual({
+      code: 'VALIDATION_ERROR',
+      message: 'The request is not valid',
+      details: {
+        errors: [
+          { path: '/name', message: 'must be text of 1 to 64 characters' },
+          { path: '/color', message: 'The color must be a hex code such as #EF4444' },
+          { path: '/description', message: 'must be text of at most 500 characters' },
+        ],
+      },
+    })
+  })
+
+  test('have the code of the first field that is wrong', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/labels', { name: 'Bug', description: 7, color: 'red' })
+    expectError(answer, 422, 'INVALID_COLOR')
+    expect(paths(answer)).toEqual(['/color', '/description'])
+    const missing = await agent.post('/tickets', { subject: 'Help', priority: 'asap' })
+    expectError(missing, 422, 'VALIDATION_ERROR')
+    expect(paths(missing)).toEqual(['/contact_id', '/priority'])
+    const before_missing = await agent.post('/contacts', { name: 5 })
+    expect(paths(before_missing)).toEqual(['/name', '/email'])
+  })
+
+  test('in a query are named as such, with the code of the filter', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.get('/tickets?status=lost&page=0&assignee_id=me&created_after=yesterday')
+    expectError(answer, 422, 'INVALID_STATUS')
+    expect(paths(answer)).toEqual(['/query/status', '/query/assignee_id', '/query/created_after', '/query/page'])
+    expectError(await agent.get('/tickets?priority=asap'), 422, 'INVALID_PRIORITY')
+  })
+
+  test('inside an object have its path', async () => {
+    const { admin } = await createOrganization()
+    const answer = await admin.post('/mailboxes', {
+      address: 'support@acme.example',
+      smtp: { host: 'mail.acme.example', port: '25', security: 'maybe' },
+    })
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(paths(answer)).toEqual(['/smtp/port', '/smtp/security'])
+  })
+
+  test('inside a list have the place in it', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.post('/tickets', { subject: 'Help', contact_id: NOBODY, label_ids: [NOBODY, 7] })
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(paths(answer)).toEqual(['/label_ids/1'])
+  })
+})
+
+describe('a query', () => {
+  test('may hold parameters that nobody knows', async () => {
+    const { agent } = await createOrganization()
+    expect((await agent.get('/tickets?nonsense=1&page=1&_=%F0%9F%98%80')).status).toBe(200)
+  })
+
+  test('is UTF-8', async () => {
+    const { agent } = await createOrganization()
+    for (const value of ['%FF', '%C3', '%ED%A0%80', 'a%E2%82']) {
+      expectError(await agent.get(`/tickets?search=${value}`), 400, 'BAD_REQUEST')
+    }
+    for (const value of ['%C3%A9', '100%', '%zz', '%']) {
+      expect([value, (await agent.get(`/tickets?search=${value}`)).status]).toEqual([value, 200])
+    }
+  })
+
+  test('holds no NUL', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.get('/tickets?search=a%00b')
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(paths(answer)).toEqual(['/query/search'])
+  })
+
+  test.each([
+    'page=0',
+    'page=-1',
+    'page=1.5',
+    'page=',
+    'page=x',
+    'page=0x10',
+    'page=1e1',
+    'page=%201',
+    'per_page=0',
+    'per_page=-5',
+    'per_page=ten',
+    'per_page=1.0',
+    'page=9007199254740992',
+    'page=99999999999999999999',
+  ])('refuses %s', async (parameters) => {
+    const { agent } = await createOrganization()
+    for (const list of ['/users', '/labels', '/tickets']) {
+      const answer = await agent.get(`${list}?${parameters}`)
+      expectError(answer, 422, 'VALIDATION_ERROR')
+      expect(paths(answer)).toEqual([`/query/${parameters.split('=')[0]}`])
+    }
+  })
+
+  test('pages through a list: 20 unless told, 100 at most', async () => {
+    const { agent, addMember } = await createOrganization()
+    await addMember('agent', 'Zoe')
+    const page = async (parameters: string) => (await agent.get(`/users${parameters}`)).body
+    expect((await page('')).meta).toEqual({ total: 3, page: 1, per_page: 20 })
+    expect((await page('?per_page=100')).meta.per_page).toBe(100)
+    expect((await page('?per_page=101')).meta.per_page).toBe(100)
+    expect((await page('?per_page=100000')).meta.per_page).toBe(100)
+    const second = await page('?page=2&per_page=2')
+    expect(second.meta).toEqual({ total: 3, page: 2, per_page: 2 })
+    expect(second.data.map(({ name }: { name: string }) => name)).toEqual(['Zoe'])
+    expect(await page('?page=1000000')).toMatchObject({ data: [], meta: { total: 3, page: 1_000_000 } })
+  })
+
+  test('may ask for a page as far out as a number goes, and for as many rows', async () => {
+    const { admin, scope } = await createOrganization()
+    const { id } = await insertTicket(scope)
+    const { body } = await admin.post('/webhooks', { url: 'https://receiver.example/hook', events: ['ticket.created'] })
+    const lists = [
+      ...['/tickets', '/contacts', '/companies', '/labels', '/webhooks', '/users', '/mailboxes', '/time-entries'],
+      ...['messages', 'participants', 'activity'].map((part) => `/tickets/${id}/${part}`),
+      ...['/inbound-messages', `/webhooks/${body.data.id}/deliveries`],
+    ]
+    for (const list of lists) {
+      for (const page of [2 ** 31, Number.MAX_SAFE_INTEGER]) {
+        const far = await admin.get(`${list}?page=${page}&per_page=100`)
+        expect([list, far.status, far.body.data, far.body.meta.page]).toEqual([list, 200, [], page])
+        const wide = await admin.get(`${list}?per_page=${page}`)
+        expect([list, wide.status, wide.body.meta.per_page]).toEqual([list, 200, 100])
+      }
+    }
+  })
+})
+
+describe('every answer', () => {
+  test('has a request id, the own one when it is good', async () => {
+    const { agent } = await createOrganization()
+    const idOf = async (id?: string, path = '/labels') =>
+      (await agent.get(path, id === undefined ? {} : { 'x-request-id': id })).headers.get('x-request-id')
+    const own = await idOf()
+    expect(own).toMatch(/^[0-9a-f-]{36}$/)
+    expect(await idOf()).not.toBe(own)
+    expect(await idOf('trace-1.2:3_4')).toBe('trace-1.2:3_4')
+    expect(await idOf('t'.repeat(128))).toBe('t'.repeat(128))
+    for (const bad of ['', 'two words', 'a"b', 't'.repeat(129), '{}', 'é']) {
+      expect(await idOf(bad)).toMatch(/^[0-9a-f-]{36}$/)
+    }
+    expect(await idOf('of-an-error', '/nonsense')).toBe('of-an-error')
+    expect(await idOf('of-a-404', `/labels/${NOBODY}`)).toBe('of-a-404')
+  })
+
+  test('is neither stored nor guessed at', async () => {
+    const { agent } = await createOrganization()
+    for (const answer of [await agent.get('/labels'), await agent.get('/nonsense'), await stranger().get('/labels')]) {
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    }
+  })
+
+  test('that is an error has code, message and details', async () => {
+    const { agent } = await createOrganization()
+    const answer = await agent.get(`/labels/${NOBODY}`)
+    const message = 'One or more labels do not exist'
+    expect(answer.body).toEqual({ error: { code: 'LABEL_NOT_FOUND', message, details: {} } })
+  })
+
+  test('about a fault of ours tells the request id and nothing of the inside', async () => {
+    const broken = new Elysia()
+      .use(errorHandler)
+      .use(envelope)
+      .get('/broken', () => {
+        throw new Error('the password is swordfish')
+      })
+    const response = await broken.handle(new Request('http://localhost/broken', { headers: { 'x-request-id': 'a1' } }))
+    expect(response.status).toBe(500)
+    expect(await response.json()).toEqual({
+      error: { code: 'INTERNAL_ERROR', message: 'Something went wrong on our side', details: { request_id: 'a1' } },
+    })
+  })
+
+  test.each(['ECONNREFUSED', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P01', '53300', '40P01'])(
+    'says that the service is away when the database is: %s',
+    async (code) => {
+      const broken = new Elysia()
+        .use(errorHandler)
+        .use(envelope)
+        .get('/broken', () => {
+          throw Object.assign(new Error('connect 10.0.0.7'), { code })
+        })
+      const response = await broken.handle(new Request('http://localhost/broken'))
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
+      expect(await response.json()).toEqual({
+        error: { code: 'SERVICE_UNAVAILABLE', message: expect.any(String), details: {} },
+      })
+    },
+  )
+})
+
+describe('the probes', () => {
+  test('tell whether the process is up and whether it can work', async () => {
+    const probe = async (path: string, isReady: () => Promise<boolean>) => {
+      const response = await createApp(isReady).handle(new Request(`http://localhost${path}`))
+      return [response.status, await response.json()]
+    }
+    const failing = () => Promise.reject(new Error('no database'))
+    expect(await probe('/healthz', failing)).toEqual([200, { status: 'ok' }])
+    expect(await probe('/readyz', async () => true)).toEqual([200, { status: 'ready' }])
+    expect(await probe('/readyz', async () => false)).toEqual([503, { status: 'unavailable' }])
+    expect(await probe('/readyz', failing)).toEqual([503, { status: 'unavailable' }])
+  })
+})
+
+function expectError(answer: Answer, status: number, code: string) {
+  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
+  expect(answer.body.error.details).toBeObject()
+}
+
+function paths(answer: Answer): string[] {
+  return answer.body.error.details.errors.map(({ path }: { path: string }) => path)
+}

@@ -1,0 +1,450 @@
+/** What the listener answers, what the ledger says, and that nothing that got a 250 is lost (decisions.md section 7). */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { storage } from '../../../src/attachments/storage'
+import { config } from '../../../src/config'
+import { connection } from '../../../src/db/client'
+import { newId } from '../../../src/db/columns'
+import { fileInbound } from '../../../src/mail/inbound/receive'
+import { removeOldOriginals } from '../../../src/mail/inbound/retention'
+import type { SmtpListener } from '../../../src/mail/smtp/listener'
+import { takeLease } from '../../../src/outbox/claim'
+import { settleOne } from '../../../src/outbox/settle'
+import { SYSTEM } from '../../../src/scope'
+import { api, createOrganization, type Organization, startApi, stopApi, stranger } from '../../support/api'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  MAX_BYTES,
+  rawMail,
+  startListener,
+} from '../../support/mail'
+import { buildMail, sendMail, startSession } from '../../support/smtp'
+
+let listener: SmtpListener
+let desk: Organization
+let other: Organization
+
+beforeAll(async () => {
+  await startApi(10)
+  listener = await startListener()
+  desk = await createOrganization()
+  other = await createOrganization()
+})
+afterAll(async () => {
+  await listener.close({ timeout_ms: 1000 })
+  await stopApi()
+})
+
+const FROM = 'carla@customer.example'
+const EML = { 'content-type': 'message/rfc822' }
+
+function newMail(fields: Record<string, string> = {}, body?: string): Buffer {
+  return rawMail({ From: FROM, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>`, ...fields }, body)
+}
+
+function send(to: string | string[], raw = newMail()) {
+  return sendMail({ port: listener.port, from: FROM, to, raw })
+}
+
+test('mail for an unknown or inactive mailbox is refused with 550, also next to one that is taken', async () => {
+  const active = await createMailbox(desk.admin)
+  const inactive = await createMailbox(desk.admin, { active: false })
+  expect(await send('nobody@desk.example')).toMatchObject({ code: 550, response: expect.stringContaining('5.1.1') })
+  expect(await send(inactive.address)).toMatchObject({ code: 550 })
+  const both = await send([inactive.address, active.address])
+  expect(both.code).toBe(250)
+  expect(both.recipients[inactive.address]).toStartWith('550')
+  await drain()
+})
+
+test('a mailbox takes mail in any case and with any tag', async () => {
+  const { address } = await createMailbox(desk.admin)
+  for (const to of [address.toUpperCase(), address.replace('@', '+sales@'), address.replace('@', '+a+b@')]) {
+    expect((await send(to)).code).toBe(250)
+  }
+  await drain()
+  expect((await ledgerOf(desk))[0].mailbox.address).toBe(address)
+})
+
+test('a mailbox of an international domain takes mail for either form of it', async () => {
+  const address = `help.${newId()}@xn--bcher-kva.example`
+  await createMailbox(desk.admin, { address })
+  expect((await send(address)).code).toBe(250)
+  expect((await send(address.replace('xn--bcher-kva', 'bücher'))).code).toBe(250)
+  await drain()
+})
+
+test('what is no domain leads to no mailbox', async () => {
+  const { address } = await createMailbox(desk.admin)
+  for (const more of ['/x', '?x', ':25', '%2e']) expect((await send(`${address}${more}`)).code).toBeWithin(500, 560)
+})
+
+test('a mailbox of an international domain takes no part in its own tickets, under either form of it', async () => {
+  for (const domain of ['bücher.example', 'xn--bcher-kva.example']) {
+    const mailbox = await createMailbox(desk.admin, { address: `own.${newId()}@${domain}` })
+    const [local] = mailbox.address.split('@')
+    const raw = rawMail({
+      From: FROM,
+      To: `${local}@bücher.example, ${local}@xn--bcher-kva.example, ${local}+tag@xn--bcher-kva.example`,
+      Message_ID: `<${newId()}@customer.example>`,
+    })
+    const { ticket_id } = await importMail(desk.admin, mailbox.id, raw)
+    expect((await desk.agent.get(`/tickets/${ticket_id}/participants`)).body.data).toEqual([])
+  }
+})
+
+test('too large a message is refused with 552 and leaves nothing', async () => {
+  const { id, address } = await createMailbox(desk.admin)
+  expect(await send(address, newMail({}, 'x'.repeat(MAX_BYTES)))).toMatchObject({
+    code: 552,
+    response: expect.stringContaining('5.3.4'),
+  })
+  expect(await ledgerOf(desk, `&mailbox_id=${id}`)).toEqual([])
+})
+
+test('nothing is acknowledged while the store cannot be written', async () => {
+  const { id, address } = await createMailbox(desk.admin)
+  await blockFolder('inbound', async () => {
+    expect(await send(address)).toMatchObject({ code: 451, response: expect.stringContaining('4.3.0') })
+  })
+  expect(await ledgerOf(desk, `&mailbox_id=${id}`)).toEqual([])
+  expect((await send(address)).code).toBe(250)
+  await drain()
+  expect(await ledgerOf(desk, `&mailbox_id=${id}`)).toHaveLength(1)
+})
+
+test('nothing is acknowledged while the ledger cannot be written', async () => {
+  const { id, address } = await createMailbox(desk.admin)
+  const { sql } = connection()
+  await sql`alter table inbound_messages add constraint refuse check (size < 0) not valid`
+  try {
+    expect(await send(address)).toMatchObject({ code: 451 })
+  } finally {
+    await sql`alter table inbound_messages drop constraint refuse`
+  }
+  expect(await ledgerOf(desk, `&mailbox_id=${id}`)).toEqual([])
+})
+
+test('nothing is acknowledged for a mailbox that was removed after its RCPT', async () => {
+  const { id, address } = await createMailbox(desk.admin)
+  using dialog = await startSession(listener.port)
+  await dialog.command(`MAIL FROM:<${FROM}>`)
+  expect(await dialog.command(`RCPT TO:<${address}>`)).toStartWith('250')
+  await desk.admin.delete(`/mailboxes/${id}`)
+  await dialog.command('DATA')
+  expect(await dialog.command('Subject: x\r\n\r\nHello\r\n.')).toStartWith('451')
+})
+
+test('a message is pending in the ledger until it is filed', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const raw = newMail({ From: 'Carla <carla@customer.example>', Message_ID: `<${mailbox.id}@x.example>` })
+  await send(mailbox.address, raw)
+  const [pending] = await ledgerOf(desk)
+  expect(pending).toEqual({
+    id: expect.any(String),
+    mailbox: { id: mailbox.id, address: mailbox.address },
+    email_message_id: null,
+    from: null,
+    subject: null,
+    size: raw.length,
+    received_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+    outcome: 'pending',
+    rule: null,
+    ticket_id: null,
+    message_id: null,
+  })
+  await drain()
+  expect((await ledgerOf(desk))[0]).toEqual({
+    ...pending,
+    email_message_id: `${mailbox.id}@x.example`,
+    from: { name: 'Carla', email: FROM },
+    subject: 'Printer',
+    outcome: 'ticket',
+    rule: 'new',
+    ticket_id: expect.any(String),
+    message_id: expect.any(String),
+  })
+})
+
+test('a message to two mailboxes of an organization is one, the tagged address telling more', async () => {
+  const [first, second] = [await createMailbox(desk.admin), await createMailbox(desk.admin)]
+  await send([first.address, second.address.replace('@', '+tag@')])
+  await drain()
+  expect(await ledgerOf(desk, `&mailbox_id=${first.id}`)).toEqual([])
+  expect(await ledgerOf(desk, `&mailbox_id=${second.id}`)).toHaveLength(1)
+})
+
+test('a message to two organizations is one of each, and neither sees the row of the other', async () => {
+  const [mine, theirs] = [await createMailbox(desk.admin), await createMailbox(other.admin)]
+  const raw = newMail()
+  await send([mine.address, theirs.address], raw)
+  await drain()
+  const [row] = await ledgerOf(desk, `&mailbox_id=${mine.id}`)
+  const [their_row] = await ledgerOf(other, `&mailbox_id=${theirs.id}`)
+  expect([row.outcome, their_row.outcome]).toEqual(['ticket', 'ticket'])
+  expect(row.ticket_id).not.toBe(their_row.ticket_id)
+  expect((await desk.agent.get(`/tickets/${row.ticket_id}`)).status).toBe(200)
+  expect((await other.agent.get(`/tickets/${row.ticket_id}`)).status).toBe(404)
+  expect((await desk.admin.get(`/inbound-messages/${their_row.id}/raw`)).body.error.code).toBe(
+    'INBOUND_MESSAGE_NOT_FOUND',
+  )
+  expect((await desk.admin.get(`/inbound-messages?mailbox_id=${theirs.id}`)).body.data).toEqual([])
+})
+
+test('the original is kept byte by byte', async () => {
+  const { address } = await createMailbox(desk.admin)
+  const raw = Buffer.concat([newMail({}, '.dot\n..dots\nbare'), Buffer.from([0xff, 0, 0x80, 13, 10])])
+  await deliver(listener.port, { to: address, raw })
+  const [row] = await ledgerOf(desk)
+  const answer = await original(row.id)
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe('message/rfc822')
+  expect(answer.headers.get('content-disposition')).toContain('attachment')
+  expect(Buffer.from(await answer.arrayBuffer()).equals(raw)).toBe(true)
+})
+
+async function original(id: string): Promise<Response> {
+  const headers = { authorization: `Bearer ${desk.admin.token}` }
+  return api().handle(new Request(`http://localhost/api/v1/inbound-messages/${id}/raw`, { headers }))
+}
+
+test('originals go after the retention, but not those of mail that is pending; the rows stay', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const filed = await importMail(desk.admin, mailbox.id, newMail())
+  await send(mailbox.address)
+  await removeOldOriginals(connection(), -1)
+  expect((await original(filed.id)).status).toBe(404)
+  const [pending, row] = await ledgerOf(desk, `&mailbox_id=${mailbox.id}`)
+  expect(row.id).toBe(filed.id)
+  expect((await original(pending.id)).status).toBe(200)
+  await drain()
+})
+
+test('the ledger is filtered by outcome and mailbox, and paged', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const raw = newMail()
+  const ticket = await importMail(desk.admin, mailbox.id, raw)
+  const duplicate = await importMail(desk.admin, mailbox.id, raw)
+  const idsOf = async (query: string) => {
+    const { data, meta } = (await desk.admin.get(`/inbound-messages?mailbox_id=${mailbox.id}${query}`)).body
+    return [data.map(({ id }: { id: string }) => id), meta]
+  }
+  expect(await idsOf('')).toEqual([[duplicate.id, ticket.id], { total: 2, page: 1, per_page: 20 }])
+  expect(await idsOf('&outcome=duplicate')).toEqual([[duplicate.id], { total: 1, page: 1, per_page: 20 }])
+  expect(await idsOf('&per_page=1&page=2')).toEqual([[ticket.id], { total: 2, page: 2, per_page: 1 }])
+  expect((await desk.admin.get('/inbound-messages?outcome=lost')).body.error.code).toBe('VALIDATION_ERROR')
+  expect((await desk.admin.get('/inbound-messages?mailbox_id=x')).body.error.code).toBe('VALIDATION_ERROR')
+})
+
+test('the ledger is for admins only', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const calls = [
+    ['GET', '/inbound-messages'],
+    ['GET', `/inbound-messages/${newId()}/raw`],
+    ['POST', `/inbound-messages?mailbox_id=${mailbox.id}`],
+  ] as const
+  for (const [method, url] of calls) {
+    const body = method === 'POST' ? newMail() : undefined
+    expect((await desk.agent.send(method, url, body, EML)).status).toBe(403)
+    expect((await stranger().send(method, url, body, EML)).status).toBe(401)
+  }
+})
+
+test('a dry run names the rule and the ticket, and stores nothing', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const first = await importMail(desk.admin, mailbox.id, newMail({ Message_ID: `<${mailbox.id}@dry.example>` }))
+  const before = await storedCounts()
+  const run = async (raw: Uint8Array) => {
+    const answer = await desk.admin.send('POST', `/inbound-messages?mailbox_id=${mailbox.id}&dry_run=true`, raw, EML)
+    expect(answer.status).toBe(200)
+    return answer.body.data
+  }
+  const raw = await buildMail({ from: 'new@x.example', subject: 'New', attachments: [{ filename: 'a', content: 'b' }] })
+  expect(await run(raw)).toMatchObject({
+    id: null,
+    mailbox: { id: mailbox.id, address: mailbox.address },
+    from: { name: null, email: 'new@x.example' },
+    subject: 'New',
+    size: raw.length,
+    outcome: 'ticket',
+    rule: 'new',
+    ticket_id: null,
+    message_id: null,
+  })
+  const reply = newMail({ In_Reply_To: `<${mailbox.id}@dry.example>` })
+  expect(await run(reply)).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id: first.ticket_id })
+  expect(await run(newMail({ Message_ID: `<${mailbox.id}@dry.example>` }))).toMatchObject({
+    outcome: 'duplicate',
+    rule: null,
+  })
+  expect(await storedCounts()).toEqual(before)
+})
+
+async function storedCounts() {
+  const [counts] = await connection().sql`
+    select (select count(*) from inbound_messages) as ledger, (select count(*) from tickets) as tickets,
+      (select count(*) from messages) as messages, (select count(*) from contacts) as contacts,
+      (select count(*) from attachments) as attachments, (select count(*) from inbound_fingerprints) as fingerprints,
+      (select count(*) from storage_removals) as removals, (select count(*) from outbox) as outbox`
+  return counts
+}
+
+test('an import needs a mailbox of the organization, the right type and a body of bearable size', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const theirs = await createMailbox(other.admin)
+  const post = async (query: string, body: string | Uint8Array | undefined = newMail(), headers = EML) => {
+    const answer = await desk.admin.send('POST', `/inbound-messages${query}`, body, headers)
+    return [answer.status, answer.body.error?.code, answer.body.error?.details.errors?.[0]?.path]
+  }
+  expect(await post('')).toEqual([422, 'VALIDATION_ERROR', '/query/mailbox_id'])
+  for (const id of [newId(), theirs.id, 'no-uuid']) {
+    expect(await post(`?mailbox_id=${id}`)).toEqual([422, 'MAILBOX_NOT_FOUND', '/query/mailbox_id'])
+  }
+  expect(await post(`?mailbox_id=${mailbox.id}&dry_run=maybe`)).toEqual([422, 'VALIDATION_ERROR', '/query/dry_run'])
+  for (const type of ['application/json', 'text/plain', 'message/partial']) {
+    expect(await post(`?mailbox_id=${mailbox.id}`, newMail(), { 'content-type': type })).toEqual([
+      400,
+      'BAD_REQUEST',
+      undefined,
+    ])
+  }
+  expect(await post(`?mailbox_id=${mailbox.id}`, '')).toEqual([400, 'BAD_REQUEST', undefined])
+  const limit = config.SMTP_MAX_BYTES
+  config.SMTP_MAX_BYTES = 1000
+  try {
+    expect(await post(`?mailbox_id=${mailbox.id}`, newMail({}, 'x'.repeat(1000)))).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      undefined,
+    ])
+  } finally {
+    config.SMTP_MAX_BYTES = limit
+  }
+  expect(await ledgerOf(desk, `&mailbox_id=${mailbox.id}`)).toEqual([])
+  expect(await post(`?mailbox_id=${mailbox.id}`, newMail(), { 'content-type': 'Message/RFC822; charset=x' })).toEqual([
+    201,
+    undefined,
+    undefined,
+  ])
+})
+
+test('mail stays pending while the original cannot be read, and is filed later', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  await send(mailbox.address)
+  const [{ id }] = await ledgerOf(desk)
+  const file = path.join(folder(''), String(await storageKey(id)))
+  renameSync(file, `${file}.away`)
+  await drain()
+  expect((await ledgerOf(desk))[0].outcome).toBe('pending')
+  renameSync(`${file}.away`, file)
+  await makeDue()
+  await drain()
+  expect((await ledgerOf(desk))[0]).toMatchObject({ id, outcome: 'ticket' })
+})
+
+test('mail stays pending while attachments cannot be stored, and is filed later', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  await send(mailbox.address, await mailWithFile())
+  await blockFolder('attachments', drain)
+  const [pending] = await ledgerOf(desk)
+  expect(pending.outcome).toBe('pending')
+  await makeDue()
+  await drain()
+  const [row] = await ledgerOf(desk)
+  expect(row).toMatchObject({ id: pending.id, outcome: 'ticket' })
+  const { messages } = (await desk.agent.get(`/tickets/${row.ticket_id}`)).body.data
+  expect(messages[0].attachments).toHaveLength(1)
+})
+
+test('a transaction that fails leaves nothing, also no uploads, and the mail is filed later', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const { sql } = connection()
+  const before = await storedCounts()
+  await send(mailbox.address, await mailWithFile())
+  await sql`alter table inbound_fingerprints add constraint refuse check (fingerprint = '') not valid`
+  try {
+    await drain()
+  } finally {
+    await sql`alter table inbound_fingerprints drop constraint refuse`
+  }
+  expect(await storedCounts()).toEqual({
+    ...before,
+    ledger: before!.ledger + 1,
+    outbox: before!.outbox + 1,
+    removals: before!.removals + 1,
+  })
+  await makeDue()
+  await drain()
+  expect((await ledgerOf(desk))[0].outcome).toBe('ticket')
+})
+
+test('an import that fails leaves nothing but bytes that are to be removed', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const { sql } = connection()
+  const before = await storedCounts()
+  await sql`alter table inbound_fingerprints add constraint refuse check (fingerprint = '') not valid`
+  try {
+    const raw = await mailWithFile()
+    const answer = await desk.admin.send('POST', `/inbound-messages?mailbox_id=${mailbox.id}`, raw, EML)
+    expect(answer.status).toBe(500)
+  } finally {
+    await sql`alter table inbound_fingerprints drop constraint refuse`
+  }
+  expect(await storedCounts()).toEqual({ ...before, removals: before!.removals + 2 })
+})
+
+test('a message that two workers file at once is filed by the one who holds the lease', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  await send(mailbox.address)
+  const { sql } = connection()
+  const [row] = await sql<{ id: string }[]>`
+    select id from outbox where organization_id = ${desk.id} and kind = 'inbound'`
+  const lease = async () => {
+    await sql`update outbox set lease_until = '-infinity' where id = ${row!.id}`
+    return (await takeLease({ ...connection(), organization_id: desk.id, actor: SYSTEM }, row!.id))!
+  }
+  const workers = [await lease(), await lease()]
+  const outcomes = await Promise.all(workers.map((job) => fileInbound(job, connection())))
+  const settled = await Promise.all(workers.map((job, index) => settleOne(connection(), job, outcomes[index]!)))
+  expect(settled).toEqual([false, true])
+  const [filed] = await ledgerOf(desk)
+  const { data } = (await desk.agent.get(`/tickets/${filed.ticket_id}/messages`)).body
+  expect(data).toHaveLength(1)
+  expect(filed.outcome).toBe('ticket')
+})
+
+function mailWithFile(): Promise<Buffer> {
+  return buildMail({ from: FROM, text: 'Hello', attachments: [{ filename: 'a.txt', content: newId() }] })
+}
+
+async function storageKey(id: string): Promise<unknown> {
+  const [row] = await connection().sql`select storage_key from inbound_messages where id = ${id}`
+  return row?.storage_key
+}
+
+async function makeDue(): Promise<void> {
+  await connection().sql`update outbox set run_at = now() where kind = 'inbound'`
+}
+
+function folder(name: string): string {
+  return path.join(config.DATA_DIR, 'attachments', name)
+}
+
+/** A file in the place of a folder of the store: nothing can be written there, also by root. */
+async function blockFolder(name: string, work: () => Promise<void>): Promise<void> {
+  const place = folder(name)
+  if (!existsSync(place)) await storage().put(`${name}/first`, new Uint8Array(1))
+  renameSync(place, `${place}.away`)
+  writeFileSync(place, '')
+  try {
+    await work()
+  } finally {
+    rmSync(place)
+    renameSync(`${place}.away`, place)
+  }
+}

@@ -1,0 +1,288 @@
+/** How mail reaches the mailbox's server (decisions, section 7, "Outbound"). */
+import { afterEach, describe, expect, test } from 'bun:test'
+import { createServer } from 'node:net'
+import path from 'node:path'
+import { SendError } from '../../../src/mail/outbound/send-error'
+import { closeTransports, sendMail, testMailbox } from '../../../src/mail/outbound/transport'
+import { issueCertificate, issueExpiredCertificate } from '../../support/certificates'
+import { freePort } from '../../support/ports'
+import { allowed, bytes, compose, send, smtpOf, TO } from '../../support/replies'
+import { startSmtpSink } from '../../support/smtp'
+
+afterEach(closeTransports)
+
+/** The error of a send that has to fail. */
+async function failure(sending: Promise<unknown>): Promise<SendError> {
+  const error = await sending.then(
+    () => undefined,
+    (error) => error,
+  )
+  expect(error).toBeInstanceOf(SendError)
+  return error
+}
+
+describe('recipients', () => {
+  test('one refusal does not stop the others, and each comes with its answer', async () => {
+    using sink = await startSmtpSink({
+      answer: ({ stage, address }) => {
+        if (stage !== 'rcpt') return undefined
+        if (address.startsWith('gone')) return '550 5.1.1 No such user'
+        return address.startsWith('full') ? '452 4.2.2 Mailbox full' : undefined
+      },
+    })
+    const to = ['gone', 'ann', 'full', 'bob'].map((name) => ({ address: `${name}@example.test` }))
+    const result = await send(sink, { to })
+    expect(result.accepted).toEqual(['ann@example.test', 'bob@example.test'])
+    expect(result.rejected).toEqual([
+      { address: 'gone@example.test', code: 550, response: '550 5.1.1 No such user', permanent: true },
+      { address: 'full@example.test', code: 452, response: '452 4.2.2 Mailbox full', permanent: false },
+    ])
+    expect((await sink.waitFor(1))[0]?.to).toEqual(['ann@example.test', 'bob@example.test'])
+  })
+
+  test('all refused is a result too', async () => {
+    using sink = await startSmtpSink({ answer: ({ stage }) => (stage === 'rcpt' ? '550 5.1.1 No' : undefined) })
+    expect(await send(sink)).toEqual({
+      accepted: [],
+      rejected: [{ address: TO.address, code: 550, response: '550 5.1.1 No', permanent: true }],
+      response: '550 5.1.1 No',
+    })
+  })
+
+  test('none with an address sends nothing', async () => {
+    using sink = await startSmtpSink()
+    const result = await send(sink, { to: [{ address: 'nowhere' }] })
+    expect(result).toMatchObject({ accepted: [], rejected: [{ address: 'nowhere', code: 553 }] })
+    expect(sink.connections()).toBe(0)
+  })
+})
+
+describe('refusals of the message', () => {
+  test.each([
+    ['mail', '550 5.7.1 Not you', true],
+    ['mail', '451 4.7.1 Later', false],
+    ['data', '554 5.6.0 Not this', true],
+    ['data', '452 4.3.1 Disk full', false],
+    ['data', '421 4.3.2 Going down', false],
+  ])('%s answered %j: permanent %j', async (stage, reply, permanent) => {
+    using sink = await startSmtpSink({ answer: (event) => (event.stage === stage ? reply : undefined) })
+    const error = await failure(send(sink))
+    expect(error).toMatchObject({ code: Number(reply.slice(0, 3)), response: reply, permanent, blame: 'server' })
+    expect(error.message).toContain(reply)
+
+    sink.answer()
+    expect((await send(sink)).accepted).toEqual([TO.address])
+  })
+
+  test('a message above the size that the server takes is refused before it is sent, in clear words', async () => {
+    using sink = await startSmtpSink({ max_bytes: 100_000 })
+    const file = { filename: 'a', content_type: 'image/png', content: () => bytes('x'.repeat(80_000)) }
+    const error = await failure(send(sink, { attachments: [{ ...file, size: 80_000 }] }))
+    expect(error).toMatchObject({ code: 552, permanent: true, blame: 'own' })
+    expect(error.message).toContain('larger than the 100000 bytes that the server takes')
+    expect((await send(sink)).accepted).toEqual([TO.address])
+  })
+
+  test('the size announced is the size sent, nearly', async () => {
+    using sink = await startSmtpSink({ max_bytes: 10_000_000 })
+    const file = {
+      filename: 'a',
+      content_type: 'image/png',
+      content: () => bytes('x'.repeat(3_000_000)),
+      size: 3_000_000,
+    }
+    await send(sink, { text: 'ä'.repeat(10_000), attachments: [file, file] })
+    const [mail] = await sink.waitFor(1)
+    const announced = Number(mail?.parameters.SIZE)
+    const length = mail?.raw.length ?? 0
+    expect(announced).toBeGreaterThan(length * 0.99)
+    expect(announced).toBeLessThan(length * 1.01)
+  })
+
+  test('an attachment that cannot be read fails the message, and the server gets no part of it as a message', async () => {
+    using sink = await startSmtpSink()
+    const content = async function* () {
+      yield Buffer.from('half')
+      throw new Error('storage gone')
+    }
+    const error = await failure(send(sink, { attachments: [{ filename: 'a', content_type: 'text/plain', content }] }))
+    expect(error).toMatchObject({ code: null, permanent: false, blame: 'own' })
+    expect((await send(sink)).accepted).toEqual([TO.address])
+    expect(sink.messages).toHaveLength(1)
+  })
+
+  test('the Message-ID that a provider put in place of ours is reported', async () => {
+    const reply = '250 2.0.0 OK <new@AM0.eurprd01.prod.outlook.com> [Hostname=AM0.eurprd01.prod.outlook.com]'
+    using sink = await startSmtpSink({ answer: ({ stage }) => (stage === 'data' ? reply : undefined) })
+    const result = await send(sink)
+    expect(result).toMatchObject({ response: reply, server_message_id: 'new@AM0.eurprd01.prod.outlook.com' })
+  })
+})
+
+describe('encryption', () => {
+  test.each(['starttls', 'tls'] as const)('%s verifies the certificate against the extra authority', async (tls) => {
+    using sink = await startSmtpSink({ tls })
+    await sendMail(smtpOf(sink, tls), compose(), { allowed, ca: sink.ca })
+    await sendMail({ ...smtpOf(sink, tls), host: 'localhost' }, compose(), { allowed, ca: sink.ca })
+    const mails = await sink.waitFor(2)
+    expect(mails.map((mail) => mail.tls)).toEqual([true, true])
+  })
+
+  test.each(['starttls', 'tls'] as const)('%s refuses an unknown authority, another name, an old one', async (tls) => {
+    const { ca } = await issueCertificate()
+    const wrong = [
+      { certificate: await issueCertificate(), ca: undefined },
+      { certificate: await issueCertificate(['other.example.test']), ca },
+      { certificate: await issueExpiredCertificate(), ca },
+    ]
+    for (const { certificate, ca } of wrong) {
+      using sink = await startSmtpSink({ tls, certificate, auth: { user: 'u', pass: 'p' } })
+      const smtp = { ...smtpOf(sink, tls), host: 'localhost', username: 'u', password: 'p' }
+      const error = await failure(sendMail(smtp, compose(), { allowed, ca }))
+      expect(error).toMatchObject({ code: null, permanent: false, blame: 'server' })
+      expect(error.message).toMatch(/certificate|altnames|self.signed|issuer/i)
+      expect(sink.messages).toHaveLength(0)
+    }
+  })
+
+  test('starttls sends nothing to a server that does not offer it', async () => {
+    using sink = await startSmtpSink({ auth: { user: 'u', pass: 'p' } })
+    const smtp = { ...smtpOf(sink, 'starttls'), username: 'u', password: 'p' }
+    expect((await failure(sendMail(smtp, compose(), { allowed }))).permanent).toBe(false)
+    expect(sink.messages).toHaveLength(0)
+  })
+
+  test('none does not encrypt even where the server offers it', async () => {
+    using sink = await startSmtpSink({ tls: 'starttls' })
+    await send(sink)
+    expect((await sink.waitFor(1))[0]?.tls).toBe(false)
+  })
+
+  test('an extra authority is trusted besides those of the system, not instead of them', async () => {
+    using sink = await startSmtpSink({ tls: 'starttls' })
+    const { ca_file } = await issueCertificate()
+    const script = `
+      const { testMailbox } = await import('./src/mail/outbound/transport')
+      const ipaddr = (await import('ipaddr.js')).default
+      const { createRequire } = await import('node:module')
+      const other = (await import('node:tls')).rootCertificates[0]
+      const smtp = { host: '127.0.0.1', port: ${sink.port}, security: 'starttls' }
+      const result = await testMailbox(smtp, { allowed: [ipaddr.parseCIDR('127.0.0.0/8')], ca: other })
+      process.stdout.write(JSON.stringify(result))
+    `
+    const run = async (extra: string) => {
+      const env = { ...process.env, NODE_EXTRA_CA_CERTS: extra }
+      const cwd = path.join(import.meta.dir, '../../..')
+      const child = Bun.spawn([process.execPath, '-e', script], { cwd, env, stderr: 'ignore' })
+      return (await new Response(child.stdout).json()).ok
+    }
+    expect(await run(ca_file)).toBe(true)
+    expect(await run('')).toBe(false)
+  })
+})
+
+describe('connections', () => {
+  test('one connection serves messages until the transports are closed', async () => {
+    using sink = await startSmtpSink()
+    await send(sink)
+    await send(sink)
+    closeTransports()
+    await send(sink)
+    expect((await sink.waitFor(3)).map(({ connection }) => connection)).toEqual([1, 1, 2])
+  })
+
+  test('other settings are another connection', async () => {
+    using sink = await startSmtpSink({ auth: { user: 'ann', pass: 'secret' } })
+    const smtp = { ...smtpOf(sink), username: 'ann', password: 'secret' }
+    await sendMail(smtp, compose(), { allowed })
+    await failure(sendMail({ ...smtp, password: 'wrong' }, compose(), { allowed }))
+    expect((await sink.waitFor(1))[0]).toMatchObject({ user: 'ann', connection: 1 })
+  })
+
+  test('messages at the same time all arrive', async () => {
+    using sink = await startSmtpSink()
+    await Promise.all(Array.from({ length: 12 }, (_, i) => send(sink, { message_id: `m${i}@acme.test` })))
+    expect(sink.messages).toHaveLength(12)
+    expect(sink.connections()).toBe(4)
+  })
+
+  test('an address that is not allowed is not dialled', async () => {
+    using sink = await startSmtpSink()
+    for (const host of ['127.0.0.1', 'localhost', '::ffff:127.0.0.1']) {
+      const error = await failure(sendMail({ ...smtpOf(sink), host }, compose(), { allowed: [] }))
+      expect(error).toMatchObject({ code: null, permanent: false, blame: 'own' })
+      expect(error.message).toBe('the server has an address that may not be reached')
+    }
+    expect(sink.connections()).toBe(0)
+  })
+
+  test('a server that is not there, or not found, is worth another try', async () => {
+    const port = await freePort()
+    const refused = await failure(sendMail({ ...smtpOf({ port }) }, compose(), { allowed }))
+    expect(refused).toMatchObject({ code: null, permanent: false, blame: 'server' })
+    expect(refused.message).toMatch(/ECONNREFUSED|connect/i)
+  })
+
+  test('a silent server times out', async () => {
+    using server = await startSilent()
+    const timeouts = { greeting_ms: 200 }
+    const error = await failure(sendMail(smtpOf(server), compose(), { allowed, timeouts }))
+    expect(error).toMatchObject({ code: null, permanent: false, blame: 'server' })
+    expect(error.message).toContain('Greeting never received')
+  })
+})
+
+describe('the test of a mailbox', () => {
+  test('is ok when the server takes the user name and password, and sends nothing', async () => {
+    using sink = await startSmtpSink({ tls: 'starttls', auth: { user: 'ann', pass: 'secret' } })
+    const smtp = { ...smtpOf(sink, 'starttls'), username: 'ann', password: 'secret' }
+    const result = await testMailbox(smtp, { allowed, ca: sink.ca })
+    expect(result).toEqual({ ok: true, error: null, response_time_ms: expect.any(Number) })
+    expect(sink.messages).toHaveLength(0)
+  })
+
+  test('names the answer of the server', async () => {
+    using sink = await startSmtpSink({ auth: { user: 'ann', pass: 'secret' } })
+    const smtp = { ...smtpOf(sink), username: 'ann', password: 'wrong' }
+    expect(await testMailbox(smtp, { allowed })).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('535 5.7.8'),
+    })
+  })
+
+  test('fails where no server is', async () => {
+    const result = await testMailbox(smtpOf({ port: await freePort() }), { allowed })
+    expect(result).toMatchObject({ ok: false, error: expect.stringMatching(/ECONNREFUSED|connect/i) })
+  })
+
+  test('never shows the password, even when the server repeats it', async () => {
+    const pass = 'S3cret+pass'
+    const plain = Buffer.from(`\0ann\0${pass}`).toString('base64')
+    const refusal = `535 5.7.8 No: ${pass} ${Buffer.from(pass).toString('base64')} ${plain}`
+    using sink = await startSmtpSink({ auth: { user: 'ann', pass: 'other', refusal } })
+    const smtp = { ...smtpOf(sink), username: 'ann', password: pass }
+    const { error } = await testMailbox(smtp, { allowed })
+    expect(error).toContain('535 5.7.8 No: *** *** ***')
+    const failed = await failure(sendMail(smtp, compose(), { allowed }))
+    expect(failed).toMatchObject({ code: 535, permanent: false, response: '535 5.7.8 No: *** *** ***' })
+    expect(Bun.inspect(failed)).not.toContain(pass)
+  })
+})
+
+/** A server that takes connections and says nothing. */
+async function startSilent() {
+  const sockets = new Set<{ destroy: () => void }>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const bound = server.address()
+  return {
+    port: typeof bound === 'object' && bound ? bound.port : 0,
+    [Symbol.dispose]() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}

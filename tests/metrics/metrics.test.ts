@@ -1,0 +1,224 @@
+/** What a running service tells its operator: figures for Prometheus, and a log line for each attempt of a delivery. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createDatabase, runOnServer, type TestDatabase } from '../support/database'
+import { freePort } from '../support/ports'
+import { type Receiver, startReceiver } from '../support/receiver'
+import { type Service, startService, until } from '../support/service'
+import { sendMail } from '../support/smtp'
+
+const SECRET = 'the-secret-of-the-webhook'
+const NEXT_SECRET = 'the-secret-after-it'
+const QUERY = 'token=of-the-url'
+const BODY = 'What the event tells'
+const ANSWER = 'What the receiver answers'
+const STRANGE_ID = '5cdca4a3-7a46-4b0c-9d0e-31d3d44a4b1c'
+
+let database: TestDatabase
+let receiver: Receiver
+let service: Service
+let metrics_url: string
+let webhook_id: string
+let logged_from = 0
+
+beforeAll(async () => {
+  database = await createDatabase()
+  receiver = await startReceiver({ answer: [{ status: 500, body: ANSWER }, 200] })
+  const port = await freePort()
+  metrics_url = `http://127.0.0.1:${port}/metrics`
+  service = await startService({
+    // A name that an operator gave counts as well.
+    DATABASE_URL: `${database.url}?application_name=helpdesk`,
+    DATA_DIR: path.join(tmpdir(), `metrics-${crypto.randomUUID()}`),
+    SECRET_KEY: 'a secret key that only tests use',
+    METRICS_PORT: String(port),
+    WEBHOOK_CA_FILE: receiver.ca_file,
+    RETRY_SCHEDULE_SECONDS: '0,0.1,60',
+    LOG_LEVEL: 'trace',
+  })
+})
+afterAll(async () => {
+  await service?.stop()
+  receiver?.[Symbol.dispose]()
+  await database?.drop()
+})
+
+type Sample = { name: string; labels: Record<string, string>; value: number }
+
+/** Every line has to be one of the format's. @throws Error with the first that is not */
+function parse(text: string): { samples: Sample[]; types: Map<string, string>; helps: Set<string> } {
+  const samples: Sample[] = []
+  const types = new Map<string, string>()
+  const helps = new Set<string>()
+  for (const line of text.trimEnd().split('\n')) {
+    const [, help] = /^# HELP ([a-z_\d]+) \S.*$/.exec(line) ?? []
+    const [, typed, type] = /^# TYPE ([a-z_\d]+) (counter|gauge|histogram)$/.exec(line) ?? []
+    const [, name, labels = '', value] = /^([a-z_\d]+)(?:\{(.*)\})? (-?[\d.e+-]+|Nan|[+-]Inf)$/.exec(line) ?? []
+    if (help) helps.add(help)
+    else if (typed && type) types.set(typed, type)
+    else if (name) samples.push({ name, labels: readLabels(labels), value: Number(value) })
+    else if (line !== '') throw new Error(`no line of the format: ${line}`)
+  }
+  return { samples, types, helps }
+}
+
+function readLabels(text: string): Record<string, string> {
+  const found = [...text.matchAll(/([a-zA-Z_]+)="((?:[^"\\]|\\.)*)"(?:,|$)/g)]
+  expect(found.map(([whole]) => whole).join('')).toBe(text)
+  return Object.fromEntries(found.map(([, name, value]) => [name!, value!]))
+}
+
+async function scrape() {
+  const response = await fetch(metrics_url)
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ])
+  const text = await response.text()
+  const { samples, types, helps } = parse(text)
+  const figure = (name: string, labels: Record<string, string> = {}) =>
+    samples
+      .filter((one) => one.name === name && Object.entries(labels).every(([key, value]) => one.labels[key] === value))
+      .reduce<number | undefined>((sum, { value }) => (sum ?? 0) + value, undefined)
+  return { text, samples, types, helps, figure }
+}
+
+/** A webhook that answers with 500 first, and a contact that it is told of: two attempts. Some other work beside it. */
+async function deliver(): Promise<void> {
+  logged_from = service.output().length
+  const { call } = service
+  const created = await call('POST', '/webhooks', {
+    url: `${receiver.url}?${QUERY}`,
+    events: ['contact.created'],
+    secret: SECRET,
+  })
+  webhook_id = created.body.data.id
+  await call('PATCH', `/webhooks/${webhook_id}`, { secret: NEXT_SECRET })
+  await call('POST', '/mailboxes', { address: 'help@desk.example' })
+  const contact = await call('POST', '/contacts', { name: BODY, email: 'carla@customer.example' })
+  const ticket = { subject: 'Help', contact_id: contact.body.data.id }
+  expect((await call('POST', '/tickets', ticket)).status).toBe(201)
+  expect((await call('GET', `/nowhere/${STRANGE_ID}`)).status).toBe(404)
+  const raw = 'Subject: Hello\r\n\r\nHello\r\n'
+  const mail = { port: service.smtp_port, from: 'carla@customer.example', to: 'help@desk.example', raw }
+  expect((await sendMail(mail)).code).toBe(250)
+  await receiver.waitFor(2)
+}
+
+test('each figure has a description and a type, and a delivery shows in them', async () => {
+  const before = await scrape()
+  const rows = { kind: 'webhook', state: 'due' }
+  expect(before.figure('deskwire_outbox_rows', rows)).toBe(0)
+  expect(before.figure('deskwire_outbox_oldest_due_seconds', { kind: 'email' })).toBe(0)
+  await deliver()
+  await until('the attempts are in the figures', async () => {
+    return (await scrape()).figure('deskwire_outbox_attempts_total', { kind: 'webhook', outcome: 'done' }) === 1
+  })
+  const after = await scrape()
+
+  for (const name of new Set(after.samples.map((sample) => sample.name.replace(/_(bucket|sum|count)$/, '')))) {
+    const known = [name, `${name}_count`, `${name}_sum`].find((one) => after.types.has(one))
+    expect([name, known !== undefined, after.helps.has(known!)]).toEqual([name, true, true])
+  }
+  const webhooks = { kind: 'webhook' }
+  expect(after.figure('deskwire_outbox_attempts_total', { kind: 'webhook', outcome: 'retry' })).toBe(1)
+  await until('the mail is in the figures', async () => {
+    return (await scrape()).figure('deskwire_inbound_messages_total', { outcome: 'ticket' }) === 1
+  })
+  expect(after.figure('deskwire_outbox_due_to_start_seconds_count', webhooks)).toBe(2)
+  expect(after.figure('deskwire_outbox_due_to_done_seconds_count', webhooks)).toBe(1)
+  expect(after.figure('deskwire_outbox_claim_duration_seconds_count', webhooks)).toBeGreaterThanOrEqual(2)
+  expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'status' })).toBe(1)
+  expect(after.figure('deskwire_webhook_attempt_duration_seconds_count', { outcome: 'success' })).toBe(1)
+  expect(after.figure('deskwire_smtp_transaction_duration_seconds_count', { reply: '2xx' })).toBe(1)
+  const posts = { method: 'POST', route: '/api/v1/tickets', status: '201' }
+  expect(after.figure('deskwire_http_request_duration_seconds_count', posts)).toBe(1)
+  expect(after.figure('deskwire_database_acquire_seconds_count')).toBeGreaterThan(0)
+  expect(after.figure('deskwire_database_transactions', { state: 'waiting' })).toBe(0)
+  expect(after.figure('deskwire_database_connections')).toBeGreaterThan(0)
+  expect(after.figure('deskwire_database_pool_size')).toBe(10)
+  expect(after.figure('deskwire_database_up')).toBe(1)
+  expect(after.figure('deskwire_database_answer_seconds')).toBeGreaterThan(0)
+  expect(after.figure('deskwire_webhook_outage')).toBe(0)
+  for (const name of [
+    'outbox_leases_expired_total',
+    'outbox_stale_outcomes_total',
+    'smtp_transaction_duration_seconds',
+  ])
+    expect(after.types.has(`deskwire_${name}`)).toBe(true)
+})
+
+test('buckets of a histogram rise up to its count', async () => {
+  const { samples, types } = await scrape()
+  const names = [...types].filter(([, type]) => type === 'histogram').map(([name]) => name)
+  expect(names.length).toBeGreaterThanOrEqual(6)
+  for (const name of names) {
+    const buckets = Map.groupBy(
+      samples.filter((sample) => sample.name === `${name}_bucket`),
+      ({ labels: { le, ...others } }) => JSON.stringify(others),
+    )
+    for (const [others, rows] of buckets) {
+      const values = rows.map(({ value }) => value)
+      expect(values).toEqual(values.toSorted((a, b) => a - b))
+      expect(rows.at(-1)!.labels.le).toBe('+Inf')
+      const count = samples.find((sample) => {
+        return sample.name === `${name}_count` && JSON.stringify(sample.labels) === others
+      })
+      expect([name, count?.value]).toEqual([name, values.at(-1)])
+    }
+  }
+})
+
+test('labels hold no ids, addresses or paths of requests', async () => {
+  const { text } = await scrape()
+  expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/)
+  for (const part of ['localhost', '127.0.0.1', 'nowhere', QUERY, 'example']) expect(text).not.toContain(part)
+})
+
+test('scrapes at the same time are all answered, and other paths are not found', async () => {
+  const all = await Promise.all(Array.from({ length: 20 }, scrape))
+  expect(new Set(all.map(({ types }) => types.size)).size).toBe(1)
+  expect((await fetch(metrics_url.replace('/metrics', '/'))).status).toBe(404)
+})
+
+test('each attempt is a log line with ids and the host, and nothing that is secret', async () => {
+  const lines = service
+    .output()
+    .slice(logged_from)
+    .split('\n')
+    .filter((line) => line.includes('"webhook attempt"'))
+    .map((line) => JSON.parse(line))
+  const deliveries = (await service.call('GET', `/webhooks/${webhook_id}/deliveries`)).body.data
+  const common = {
+    organization_id: expect.any(String),
+    webhook_id,
+    delivery_id: deliveries[0].id,
+    host: 'localhost',
+    duration_ms: expect.any(Number),
+    is_own_fault: false,
+  }
+  expect(lines).toEqual([
+    expect.objectContaining({ ...common, attempt: 1, status: 500, error: 'status' }),
+    expect.objectContaining({ ...common, attempt: 2, status: 200, error: null }),
+  ])
+  for (const secret of [SECRET, NEXT_SECRET, QUERY, BODY, ANSWER, 'sha256=', '/hook', 'carla']) {
+    expect([secret, service.output().includes(secret)]).toEqual([secret, false])
+  }
+})
+
+test('without its database the service still answers, and says so', async () => {
+  const name = new URL(database.url).pathname.slice(1)
+  const allow = (allowed: boolean) =>
+    runOnServer(database.url, async (server) => {
+      await server.unsafe(`alter database ${name} with allow_connections ${allowed}`)
+      if (!allowed) await server`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`
+    })
+  await allow(false)
+  const { figure } = await scrape()
+  expect(figure('deskwire_database_up')).toBe(0)
+  expect(figure('deskwire_outbox_rows')).toBeUndefined()
+  expect(figure('deskwire_http_request_duration_seconds_count')).toBeGreaterThan(0)
+  await allow(true)
+  await until('the database is back', async () => (await scrape()).figure('deskwire_database_up') === 1)
+})

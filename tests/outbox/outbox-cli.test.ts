@@ -1,0 +1,172 @@
+/** The operator's commands for the outbox, as processes of their own beside whoever else uses the database. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { config } from '../../src/config'
+import { connection } from '../../src/db/client'
+import { newId } from '../../src/db/columns'
+import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
+import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import type { TestDatabase } from '../support/database'
+import { createContact, createMessage, createTicket } from '../support/factories'
+import { createMailbox, rawMail } from '../support/mail'
+import { startSmtpSink } from '../support/smtp'
+import { createWebhook, deliveriesOf, emit, queueOf, startTrustedReceiver } from '../support/webhooks'
+
+const CLI = path.join(import.meta.dir, '../../src/cli.ts')
+const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
+
+let database: TestDatabase
+let organization: Organization
+
+beforeAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = 1
+  database = await startApi()
+})
+afterAll(async () => {
+  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
+  await stopApi()
+})
+beforeEach(async () => {
+  await connection().sql`truncate outbox`
+  organization = await createOrganization()
+})
+
+/** Runs a command. `result` is what it printed to standard output, which has to be one JSON line each. */
+async function cli(...args: string[]) {
+  const child = spawn(process.execPath, ['--no-orphans', CLI, ...args], {
+    env: {
+      ...process.env,
+      DATABASE_URL: database.url,
+      SECRET_KEY: 'a secret key that only tests use',
+      DATA_DIR: config.DATA_DIR,
+      WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
+      LOG_LEVEL: 'info',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  const lines = output.stdout.split('\n').filter(Boolean)
+  return { code, lines: lines.map((line) => JSON.parse(line)), stderr: output.stderr }
+}
+
+function dueRows() {
+  return connection().sql`select id from outbox where run_at <= now() and lease_until <= now()`
+}
+
+test('draining works off everything that is due, of every kind, and tells how much', async () => {
+  using receiver = await startTrustedReceiver()
+  using sink = await startSmtpSink()
+  const { admin, agent, scope } = organization
+  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
+  const mailbox = await createMailbox(admin, { smtp })
+  const contact = await createContact(agent, { email: 'carla@customer.example' })
+  const ticket = await createTicket(agent, { contact_id: contact.id })
+  const message = await createMessage(agent, ticket.id, { body: 'Try water' })
+  const webhook = await createWebhook(admin, { url: receiver.url })
+  for (let n = 0; n < 30; n++) await emit(scope, { n })
+  const raw = rawMail({ From: 'dora@customer.example', Subject: 'Help', Message_ID: `<${newId()}@customer.example>` })
+  const recipient = (await findRecipient(connection(), mailbox.address))!
+  const from = { sender: 'dora@customer.example', remote_address: '127.0.0.1', helo: 'relay', tls: false }
+  const envelope = { ...from, recipients: [recipient] }
+  await acceptMessage(connection(), envelope, Readable.from([raw]))
+
+  const { code, lines, stderr } = await cli('outbox', 'drain')
+  // The ticket that the mail became is told to the webhook too.
+  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 31, email: 1, inbound: 1 }] })
+  expect(stderr).toContain('webhook attempt')
+  expect(receiver.requests).toHaveLength(31)
+  expect(sink.messages).toHaveLength(1)
+  const sent = await agent.get(`/tickets/${ticket.id}/messages/${message.id}`)
+  expect(sent.body.data).toMatchObject({ email_sent: true, email_status: 'sent' })
+  expect(await queueOf(scope, webhook.id)).toEqual([])
+  expect((await admin.get('/inbound-messages')).body.data[0]).toMatchObject({ outcome: 'ticket' })
+})
+
+test('draining leaves what is not due, or in the hands of others', async () => {
+  using receiver = await startTrustedReceiver(500)
+  const { admin, scope } = organization
+  const webhook = await createWebhook(admin, { url: receiver.url })
+  for (let n = 0; n < 3; n++) await emit(scope, { n })
+  const [fails, leased, later] = await queueOf(scope, webhook.id)
+  await scope.sql`
+    update outbox set lease_until = now() + interval '1 minute', lease_token = ${newId()} where id = ${leased!.id}`
+  await scope.sql`update outbox set run_at = now() + interval '1 hour' where id = ${later!.id}`
+
+  const { code, lines } = await cli('outbox', 'drain')
+  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 1, email: 0, inbound: 0 }] })
+  expect(await dueRows()).toHaveLength(0)
+  const deliveries = await deliveriesOf(admin, webhook.id)
+  expect(deliveries.map(({ id, status }: { id: string; status: string }) => [id, status])).toEqual([
+    [fails!.id, 'retrying'],
+    [leased!.id, 'pending'],
+    [later!.id, 'pending'],
+  ])
+})
+
+test('two drains at once share the work', async () => {
+  using receiver = await startTrustedReceiver()
+  const { admin, scope } = organization
+  for (let n = 0; n < 5; n++) await createWebhook(admin, { url: receiver.url })
+  for (let n = 0; n < 20; n++) await emit(scope, { n })
+  const drains = await Promise.all([cli('outbox', 'drain'), cli('outbox', 'drain')])
+  expect(drains.map(({ code }) => code)).toEqual([0, 0])
+  expect(drains.reduce((sum, { lines }) => sum + lines[0].webhook, 0)).toBe(100)
+  const ids = receiver.requests.map((request) => request.headers.get('x-service-delivery'))
+  expect([ids.length, new Set(ids).size]).toEqual([100, 100])
+})
+
+test('an empty outbox is drained at once', async () => {
+  const { code, lines } = await cli('outbox', 'drain')
+  expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 0, email: 0, inbound: 0 }] })
+})
+
+test('stats tell what is left by kind, and a retry makes what waits due now', async () => {
+  const { admin, scope, id } = organization
+  const webhook = await createWebhook(admin)
+  const failed = await createWebhook(admin)
+  await emit(scope)
+  await scope.sql`update outbox set run_at = now() + interval '1 hour' where lane_id = ${webhook.id}`
+  await scope.sql`update outbox set run_at = 'infinity' where lane_id = ${failed.id}`
+  await scope.sql`update webhooks set status = 'failed' where id = ${failed.id}`
+  const none = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null }
+  const stats = async () => (await cli('outbox', 'stats')).lines
+  expect(await stats()).toEqual([
+    { kind: 'email', ...none },
+    { kind: 'inbound', ...none },
+    { kind: 'webhook', ...none, scheduled: 1, parked: 1 },
+  ])
+  expect(await cli('outbox', 'retry', '--organization', id.toUpperCase())).toMatchObject({
+    code: 0,
+    lines: [{ due_now: 1 }],
+  })
+  expect((await stats()).at(-1)).toMatchObject({ due: 1, scheduled: 0, parked: 1, oldest_due_s: expect.any(Number) })
+})
+
+test('wrong calls are refused with one line that says why', async () => {
+  const calls: [string[], string][] = [
+    [['outbox', 'flush'], 'unknown command'],
+    [['outbox', 'retry'], '--organization is required'],
+    [['outbox', 'retry', '--organization', 'Acme'], '--organization must be a UUID'],
+    [['outbox', 'drain', '--fast'], "Unknown option '--fast'"],
+  ]
+  for (const [args, why] of calls) {
+    const { code, lines, stderr } = await cli(...args)
+    expect({ args, code, lines }).toEqual({ args, code: 1, lines: [] })
+    expect(stderr.split('\n')[0]).toStartWith(`deskwire: ${why}`)
+  }
+})
+
+test('doctor warns of webhooks that have failed, and of nothing else here', async () => {
+  await connection().sql`update webhooks set status = 'active'`
+  const { admin, scope } = organization
+  const webhook = await createWebhook(admin)
+  const warnings = async () => (await cli('doctor')).lines[0].warnings
+  expect(await warnings()).toEqual([])
+  await scope.sql`update webhooks set status = 'failed' where id = ${webhook.id}`
+  expect(await warnings()).toEqual(['1 webhooks have failed and hold what is meant for them'])
+})
