@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { byTokenOrLink, inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { one, path } from '../shapes/fields'
 import { uploadAttachment } from './commands'
 import { contentResponse } from './content'

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { NoContent, one, page, path } from '../shapes/fields'
 import { createCompany, deleteCompany, updateCompany } from './commands'
 import { linkContacts } from './link'

@@ -1,9 +1,14 @@
-/** Answers that are too large to be held at once: what handlers return instead of the object itself. */
+/** Answers that handlers return: one object in its envelope, or one too large to be held in memory at once. */
 
 import { hasSteps, type InSteps, jsonInSteps } from '../flow/steps'
 import { streamOf } from '../flow/stream'
 import { log, safeError } from '../log'
 import { stateOf } from './request'
+
+/** Answers `{ data }`: the envelope of a single object. */
+export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
+  return { data: await value }
+}
 
 /** Nothing is read before the answer goes out: for a HEAD, a 304 or a comparison of tags it never is. */
 export class LargeAnswer extends Response {

@@ -13,11 +13,6 @@ import { type RequestState, setState, stateOf } from './request'
 import { readBody } from './request-body'
 import { ensureUrl, pathStart } from './url'
 
-/** A single object's answer. */
-export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
-  return { data: await value }
-}
-
 export const envelope = new Elysia({ name: 'envelope' })
   // Before all hooks, which find path and query read already.
   .wrap((handle, request) => {

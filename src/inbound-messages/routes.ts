@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { asAdmin } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { one, page, path } from '../shapes/fields'
 import { importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'

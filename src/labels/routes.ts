@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { listOrPage, NoContent, one, path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createLabel, deleteLabel, updateLabel } from './commands'

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { NoContent, one, page, path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createMailbox, deleteMailbox, testMailbox, updateMailbox } from './commands'

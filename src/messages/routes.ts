@@ -1,7 +1,6 @@
 import Elysia from 'elysia'
-import { inSteps } from '../http/answer'
+import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { listOrPage, NoContent, one, path } from '../shapes/fields'
 import { createMessage, deleteMessage } from './commands'
 import { Message, MessageFilter, NewMessage } from './model'

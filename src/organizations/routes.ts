@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
+import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import { one } from '../shapes/fields'
 import { updateOrganization } from './commands'
 import { Organization, OrganizationChanges } from './model'

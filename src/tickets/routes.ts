@@ -1,7 +1,6 @@
 import Elysia from 'elysia'
-import { inSteps } from '../http/answer'
+import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import type { Scope } from '../scope'
 import { NoContent, one, page, path } from '../shapes/fields'
 import { createTicket, deleteTicket, updateTicket } from './commands'

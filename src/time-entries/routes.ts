@@ -1,7 +1,6 @@
 import Elysia from 'elysia'
-import { headOf } from '../http/answer'
+import { data, headOf } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { data } from '../http/pipeline'
 import type { Scope } from '../scope'
 import { list, NoContent, one, path } from '../shapes/fields'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
