@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { toDomain } from '../address/domains'
-import { announceContacts } from '../contacts/commands'
+import { publishContacts } from '../contacts/commands'
 import { takeFromTickets } from '../contacts/tickets'
 import { newId } from '../db/columns'
 import { companies, contacts } from '../db/schema'
@@ -42,7 +42,7 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
       .where(and(eq(contacts.organization_id, organization_id), eq(contacts.company_id, id)))
       .returning({ id: contacts.id })
     await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
-    await announceContacts(
+    await publishContacts(
       scope,
       unlinked.map((contact) => contact.id),
     )

@@ -1,5 +1,5 @@
 import { ownersOf } from '../address/domains'
-import { announceContacts } from '../contacts/commands'
+import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
@@ -62,6 +62,6 @@ async function link(scope: Scope, ids: string[], { id, name }: Company): Promise
     returning id`
   const linked = changed.map((contact) => contact.id)
   await giveCompanyToTickets(scope, linked, { id, name })
-  await announceContacts(scope, linked)
+  await publishContacts(scope, linked)
   return linked.length
 }

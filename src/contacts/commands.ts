@@ -4,10 +4,10 @@ import { newId } from '../db/columns'
 import { contacts } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
-import { enqueueEvents, isHeard } from '../outbox/enqueue'
 import { inTransaction, type Scope } from '../scope'
 import { fold } from '../search/fold'
 import { codePoints, isUuid } from '../shapes/fields'
+import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../webhooks/publish'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
 import { findContact, getContact, getContacts, type KnownContact, spellings } from './queries'
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
@@ -17,7 +17,7 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
   return inTransaction(scope, async (scope) => {
     const created = await insertContact(scope, contact)
     if (!created) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
-    return announceNew(scope, created.id)
+    return publishNew(scope, created.id)
   })
 }
 
@@ -36,7 +36,8 @@ export function findOrCreateContact(
       if (found) return { ...found, created: false }
       const created = await insertContact(scope, { name: nameOf(sender), email: sender.email })
       if (!created) continue
-      if (await isHeard(scope, 'contact.created')) await announceNew(scope, created.id)
+      const subscribers = await findSubscribers(scope)
+      if (hasSubscriber(subscribers, 'contact.created')) await publishNew(scope, created.id, subscribers)
       return { ...created, created: true }
     }
     throw new ApiError('SERVICE_UNAVAILABLE')
@@ -63,7 +64,7 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
-    await enqueueEvents(scope, [{ type: 'contact.updated', data: contact }])
+    await publish(scope, [{ type: 'contact.updated', data: contact }])
     return contact
   })
 }
@@ -75,26 +76,29 @@ export function deleteContact(scope: Scope, id: string): Promise<void> {
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
     await scope.db.delete(contacts).where(and(eq(contacts.organization_id, scope.organization_id), eq(contacts.id, id)))
-    await enqueueEvents(scope, [{ type: 'contact.deleted', data: contact }])
+    await publish(scope, [{ type: 'contact.deleted', data: contact }])
   })
 }
 
-/** Tells of contacts whose company changed with the company, in the transaction of that change. */
-export async function announceContacts(scope: Scope, ids: string[]): Promise<void> {
-  for (let start = 0; start < ids.length; start += ANNOUNCED_AT_ONCE) {
-    const changed = await getContacts(scope, ids.slice(start, start + ANNOUNCED_AT_ONCE))
-    await enqueueEvents(
-      scope,
-      changed.map((data) => ({ type: 'contact.updated', data })),
-    )
+/** Contacts that are read and published by one statement each. */
+const PUBLISH_BATCH = 500
+
+/** Publishes contacts whose company changed with the company, in the transaction of that change. */
+export async function publishContacts(scope: Scope, ids: string[]): Promise<void> {
+  if (ids.length === 0) return
+  const subscribers = await findSubscribers(scope)
+  if (!hasSubscriber(subscribers, 'contact.updated')) return
+  for (let start = 0; start < ids.length; start += PUBLISH_BATCH) {
+    const changed = await getContacts(scope, ids.slice(start, start + PUBLISH_BATCH))
+    const events = changed.map((data): NewEvent => ({ type: 'contact.updated', data }))
+    await publish(scope, events, { subscribers })
   }
 }
 
-const ANNOUNCED_AT_ONCE = 500
-
-async function announceNew(scope: Scope, id: string): Promise<ContactWithTickets> {
+/** @param subscribers when the caller has read them already */
+async function publishNew(scope: Scope, id: string, subscribers?: Subscriber[]): Promise<ContactWithTickets> {
   const data = await getContact(scope, id)
-  await enqueueEvents(scope, [{ type: 'contact.created', data }])
+  await publish(scope, [{ type: 'contact.created', data }], { subscribers })
   return data
 }
 

@@ -3,11 +3,12 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { renderBody } from '../html/body'
-import { enqueueEvents, enqueueWork, isHeard, type NewEvent } from '../outbox/enqueue'
+import { enqueueWork } from '../outbox/enqueue'
 import { waitForOutcome } from '../outbox/outcome'
 import { inTransaction, type Scope, together } from '../scope'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
+import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
 import type { MessageDraft, OutgoingEmail } from './draft'
@@ -45,14 +46,15 @@ export type KnownDraft = MessageDraft & { id: string }
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
   const id = draft.id ?? newId()
   const message = { ...draft, id }
-  const [, , , is_heard] = await together([
+  const [, , , subscribers] = await together([
     writeMessage(scope, ticket.id, message),
     completeMessage(scope, ticket.id, message),
     addToSearch(scope, ticket.id, draft.text),
-    isHeard(scope, 'message.created'),
+    findSubscribers(scope),
   ])
-  if (is_heard) {
-    await enqueueEvents(scope, [createdEvent(await getMessage(scope, ticket.id, id), ticket)])
+  if (hasSubscriber(subscribers, 'message.created')) {
+    const event = createdEvent(await getMessage(scope, ticket.id, id), ticket)
+    await publish(scope, [event], { subscribers })
   }
   return id
 }
@@ -119,7 +121,7 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
     await recordActivity(scope, ticket_id, [
       { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
     ])
-    await enqueueEvents(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
+    await publish(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
   })
 }
 

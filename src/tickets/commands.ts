@@ -4,10 +4,10 @@ import { isBlank, renderBody } from '../html/body'
 import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageEntry } from '../messages/commands'
 import type { MessageDraft } from '../messages/draft'
 import { getMessage } from '../messages/queries'
-import { enqueueEvents, type NewEvent } from '../outbox/enqueue'
 import { inTransaction, type Scope, together } from '../scope'
 import { newDocument, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
+import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
@@ -30,17 +30,18 @@ export async function createTicket(
   const { id = newId() } = input
   const draft = first ?? draftOf(input.description, known.contact)
   const message = draft && { ...draft, id: draft.id ?? newId() }
+  const has_subscribers = known.subscribers.length > 0
   const write = async (scope: Scope) => {
     const [ticket] = await together([
       insertTicket(scope, id, number, input, known, message),
       message && completeMessage(scope, id, message),
     ])
-    if (known.has_webhooks) await announceNew(scope, ticket, message)
+    if (has_subscribers) await publishNew(scope, ticket, message, known.subscribers)
     return ticket
   }
   // One statement alone is a transaction, also with a description, on which nothing hangs: to begin and to commit one
   // would take two more round trips.
-  const is_alone = !first && !known.has_webhooks && !scope.before_commit
+  const is_alone = !first && !has_subscribers && !scope.before_commit
   return is_alone ? write(scope) : inTransaction(scope, write)
 }
 
@@ -58,7 +59,7 @@ export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Pr
     const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted) }
     if (changes.subject) await rebuildSearch(scope, id)
     await recordActivity(scope, id, activityOf(before, after, changes))
-    await enqueueEvents(scope, eventsOf(before, after, changes))
+    await publish(scope, eventsOf(before, after, changes))
     return after
   })
 }
@@ -73,7 +74,7 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
         delete from ticket_search where organization_id = ${organization_id} and ticket_id = ${id}
       )
       update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
-    await enqueueEvents(scope, [{ type: 'ticket.deleted', data: ticket }])
+    await publish(scope, [{ type: 'ticket.deleted', data: ticket }])
   })
 }
 
@@ -90,11 +91,16 @@ function draftOf(description: string | undefined, contact: KnownForNew['contact'
   }
 }
 
-async function announceNew(scope: Scope, ticket: Ticket, message: KnownDraft | undefined): Promise<void> {
+async function publishNew(
+  scope: Scope,
+  ticket: Ticket,
+  message: KnownDraft | undefined,
+  subscribers: Subscriber[],
+): Promise<void> {
   const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
   if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
   if (message) events.push(createdEvent(await getMessage(scope, ticket.id, message.id), ticket))
-  await enqueueEvents(scope, events)
+  await publish(scope, events, { subscribers })
 }
 
 /**

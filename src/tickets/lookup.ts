@@ -2,6 +2,7 @@
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
 import type { Scope } from '../scope'
 import { asIds } from '../shapes/fields'
+import { type Subscriber, subscribersIn } from '../webhooks/publish'
 import type { NewTicket, Ticket, TicketChanges } from './model'
 import { isAllowed, TRANSITIONS } from './status'
 
@@ -13,8 +14,8 @@ export type KnownForNew = {
   contact: { id: string; name: string; email: string }
   assignee_id: string | null
   labels: Label[]
-  /** Without any, nobody is told of the ticket. */
-  has_webhooks: boolean
+  /** Of the organization, for the events of the new ticket. */
+  subscribers: Subscriber[]
 }
 
 /** All that a new ticket is made of, in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
@@ -27,9 +28,7 @@ export async function findForNew(
     select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
       case when c.id is not null then json_build_object('id', c.id, 'name', c.name, 'email', c.email) end as contact,
       m.user_id as assignee_id, ${labelsIn(scope, label_ids)} as labels,
-      exists (
-        select from webhooks w where w.organization_id = o.id and w.active and w.deleted_at is null
-      ) as has_webhooks
+      ${subscribersIn(scope)} as subscribers
     from organizations o
     left join contacts c on c.organization_id = o.id and c.id = ${asId(contact_id)}
     left join companies co on co.organization_id = o.id and co.id = c.company_id

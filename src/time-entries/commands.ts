@@ -2,10 +2,10 @@ import { and, eq, sql } from 'drizzle-orm'
 import { newId } from '../db/columns'
 import { time_entries } from '../db/schema'
 import { ApiError } from '../errors'
-import { enqueueEvents } from '../outbox/enqueue'
 import { inTransaction, type Scope } from '../scope'
 import { isUuid } from '../shapes/fields'
 import { recordActivity } from '../timeline/activity'
+import { publish } from '../webhooks/publish'
 import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
 import { getRateSources, getTimeEntry } from './queries'
 import { resolveRate } from './rate'
@@ -26,7 +26,7 @@ export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): P
       { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
     ])
     const data = await getTimeEntry(scope, id)
-    await enqueueEvents(scope, [{ type: 'time_entry.created', data }])
+    await publish(scope, [{ type: 'time_entry.created', data }])
     return data
   })
 }
@@ -55,7 +55,7 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
       { type: 'time_changed', data: { time_entry_id: id, changes: told } },
     ])
     const data = await getTimeEntry(scope, id)
-    await enqueueEvents(scope, [{ type: 'time_entry.updated', data }])
+    await publish(scope, [{ type: 'time_entry.updated', data }])
     return data
   })
 }
@@ -70,7 +70,7 @@ export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
     await recordActivity(scope, data.ticket.id, [
       { type: 'time_deleted', data: { time_entry_id: id, duration_minutes: data.duration_minutes } },
     ])
-    await enqueueEvents(scope, [{ type: 'time_entry.deleted', data }])
+    await publish(scope, [{ type: 'time_entry.deleted', data }])
   })
 }
 

@@ -1,25 +1,21 @@
 /** Sending at once, while the caller waits: the test of a webhook, and a delivery once more. */
 import { config } from '../config'
-import { newId } from '../db/columns'
 import { ApiError } from '../errors'
 import { takeLease } from '../outbox/claim'
-import { eventBody, insertEvents } from '../outbox/enqueue'
 import type { Job } from '../outbox/job'
 import { settleOne } from '../outbox/settle'
 import { inTransaction, type Scope } from '../scope'
 import { attemptDelivery } from './deliver'
 import type { Delivery } from './model'
+import { publishTo } from './publish'
 import { getDelivery, lockWebhook } from './queries'
 
 /** Sends `test.ping`, once, whatever the outcome. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED */
 export async function testWebhook(scope: Scope, webhook_id: string): Promise<Delivery> {
-  const id = newId()
-  const job = await inTransaction(scope, async (scope) => {
+  const { id, job } = await inTransaction(scope, async (scope) => {
     await requireEnabled(scope, webhook_id)
-    const body = eventBody(scope, { type: 'test.ping', data: { webhook_id } }, new Date())
-    const deliveries = [{ id, webhook_id, waits: false }]
-    await insertEvents(scope, [{ id: newId(), type: 'test.ping', body, deliveries }])
-    return takeLease(scope, id)
+    const id = await publishTo(scope, webhook_id, { type: 'test.ping', data: { webhook_id } })
+    return { id, job: await takeLease(scope, id) }
   })
   return sendNow(scope, webhook_id, id, job)
 }

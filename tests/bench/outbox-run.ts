@@ -9,11 +9,11 @@ import { newId } from '../../src/db/columns'
 import { startEmbedded } from '../../src/db/embedded/supervise'
 import { migrateDatabase } from '../../src/db/migrate'
 import { startDrain } from '../../src/outbox/drain'
-import { enqueueEvents, eventBody } from '../../src/outbox/enqueue'
 import { KINDS } from '../../src/outbox/kinds'
 import { afterCommit, inTransaction, type Scope, SYSTEM } from '../../src/scope'
 import { useSecrets } from '../../src/secrets'
 import { deliverWebhook } from '../../src/webhooks/deliver'
+import { eventBody, publish } from '../../src/webhooks/publish'
 import { LOOPBACK } from '../support/receiver'
 import { cpuOf } from './cpu'
 import { seedBacklog, seedFinished, seedWebhooks } from './outbox-seed'
@@ -171,7 +171,7 @@ async function measureSingle(): Promise<void> {
       afterCommit(scope, () => {
         committed_ms = performance.timeOrigin + performance.now()
       })
-      await enqueueEvents(scope, [{ type: 'ticket.created', data: DATA }])
+      await publish(scope, [{ type: 'ticket.created', data: DATA }])
     })
     times.push((await arrival).at_ms - committed_ms)
   }

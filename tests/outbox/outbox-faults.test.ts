@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:te
 import { connection, driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import { startDrain } from '../../src/outbox/drain'
-import { enqueueEvents } from '../../src/outbox/enqueue'
 import { inTransaction, type Scope, SYSTEM } from '../../src/scope'
 import { deliverWebhook } from '../../src/webhooks/deliver'
+import { publish } from '../../src/webhooks/publish'
 import { startApi, stopApi } from '../support/api'
 import { stepClock } from '../support/clock'
 import { checkDeliveries, emitMany, endLeases, insertWebhooks } from '../support/drain-processes'
@@ -106,7 +106,7 @@ test.each([
 /** An event whose NOTIFY never arrives and whose process is gone. */
 async function insertUntold(): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    await enqueueEvents({ ...scope, after_commit: [] }, [{ type: 'ticket.created', data: {} }])
+    await publish({ ...scope, after_commit: [] }, [{ type: 'ticket.created', data: {} }])
   })
 }
 
@@ -139,7 +139,7 @@ test.each([
 ])('a transaction whose connection is lost %s leaves neither change nor event', async (_, lose) => {
   const { sql, organization_id } = scope
   const change = inTransaction(scope, async (scope) => {
-    await enqueueEvents(scope, [{ type: 'ticket.created', data: {} }])
+    await publish(scope, [{ type: 'ticket.created', data: {} }])
     await scope.sql.unsafe(lose)
     await scope.sql`update organizations set name = 'Changed' where id = ${organization_id}`
   })

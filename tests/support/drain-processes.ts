@@ -3,8 +3,8 @@ import { expect } from 'bun:test'
 import path from 'node:path'
 import { driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
-import { enqueueEvents } from '../../src/outbox/enqueue'
 import { inTransaction, type Scope } from '../../src/scope'
+import { publish } from '../../src/webhooks/publish'
 import { LOOPBACK_SETTING, type ReceivedRequest, type Receiver } from './receiver'
 import { until } from './service'
 
@@ -89,7 +89,7 @@ export async function insertWebhooks(
 /** Events that are committed together: for each subscribed webhook as many deliveries. */
 export async function emitMany(scope: Scope, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_, n) => ({ type: 'ticket.created' as const, data: { n } }))
-  await inTransaction(scope, (scope) => enqueueEvents(scope, events))
+  await inTransaction(scope, (scope) => publish(scope, events))
 }
 
 /** As if the leases of dead or frozen processes had run out. The last statement of a dead one may still take some. */

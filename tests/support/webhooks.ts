@@ -2,9 +2,9 @@
 import { config } from '../../src/config'
 import { connection } from '../../src/db/client'
 import { drainOutbox } from '../../src/outbox/drain'
-import { type EventType, enqueueEvents } from '../../src/outbox/enqueue'
 import { inTransaction, type Scope } from '../../src/scope'
 import { deliverWebhook } from '../../src/webhooks/deliver'
+import { type EventType, publish } from '../../src/webhooks/publish'
 import type { Client } from './api'
 import { type Receiver, startReceiver } from './receiver'
 
@@ -28,7 +28,7 @@ export async function createWebhook(client: Client, fields: Record<string, unkno
 
 /** Something happens, and is committed. */
 export async function emit(scope: Scope, data: unknown = { id: 'a ticket' }, type: EventType = 'ticket.created') {
-  await inTransaction(scope, (scope) => enqueueEvents(scope, [{ type, data }]))
+  await inTransaction(scope, (scope) => publish(scope, [{ type, data }]))
 }
 
 /** Sends what is due, until nothing is. */

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { connection } from '../../src/db/client'
-import { enqueueEvents } from '../../src/outbox/enqueue'
 import { inTransaction } from '../../src/scope'
+import { publish } from '../../src/webhooks/publish'
 import { sweepDeliveries } from '../../src/webhooks/upkeep'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import {
@@ -26,7 +26,7 @@ test('a delivery is a signed POST of the event', async () => {
   const webhook = await createWebhook(admin, { url: receiver.url, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' })
   const happened_at = new Date('2026-03-04T05:06:07.890Z')
   await inTransaction(scope, (scope) =>
-    enqueueEvents(scope, [{ type: 'ticket.created', data: { code: 'ACME-1', subject: 'Grüße 🎉' } }], happened_at),
+    publish(scope, [{ type: 'ticket.created', data: { code: 'ACME-1', subject: 'Grüße 🎉' } }], { happened_at }),
   )
   await deliverDue()
 
@@ -89,7 +89,7 @@ test('a rolled back command delivers nothing', async () => {
   const { admin, scope } = await createOrganization()
   const webhook = await createWebhook(admin, { url: receiver.url })
   await inTransaction(scope, async (scope) => {
-    await enqueueEvents(scope, [{ type: 'ticket.created', data: {} }])
+    await publish(scope, [{ type: 'ticket.created', data: {} }])
     throw new Error('roll back')
   }).catch(() => {})
   await deliverDue()

@@ -1,0 +1,125 @@
+/**
+ * Publishes events to subscribers, which makes deliveries. Event, deliveries and outbox rows are written in the
+ * transaction of the change: no change without its events, no event without its change.
+ */
+import { newId } from '../db/columns'
+import type { EVENTS } from '../db/schema'
+import { firstAttemptAt } from '../outbox/enqueue'
+import { wake } from '../outbox/wake'
+import { afterCommit, type Scope } from '../scope'
+
+export type EventType = (typeof EVENTS)[number]
+
+/** Something that happened. `data` is the resource as the API returns it, and what the type adds (such as `changes`). */
+export type NewEvent = { type: EventType; data: unknown }
+
+/** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
+export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[] }
+
+type PublishOptions = {
+  /** The organization's subscribers, when the caller has read them already. */
+  subscribers?: Subscriber[]
+  /** The time of the change; now by default. */
+  happened_at?: Date
+}
+
+/**
+ * Publishes events in the order given, in the caller's transaction, and wakes the workers after the commit. The bytes
+ * that receivers get are fixed here. Writes nothing when no webhook subscribes.
+ */
+export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
+  if (events.length === 0) return
+  const { subscribers = await findSubscribers(scope), happened_at = new Date() } = options
+  const published = events
+    .filter(({ type }) => hasSubscriber(subscribers, type))
+    .map((event) => newPublication(scope, event, subscribersOf(subscribers, event.type), happened_at))
+  if (published.length === 0) return
+  await insertPublications(scope, published)
+  afterCommit(scope, () => wake('webhook'))
+}
+
+/**
+ * Publishes an event to one webhook, whatever it subscribes to, and wakes nobody: the caller sends it.
+ * @returns the id of the delivery, which is also that of its outbox row
+ */
+export async function publishTo(scope: Scope, webhook_id: string, event: NewEvent): Promise<string> {
+  const publication = newPublication(scope, event, [{ id: webhook_id, status: 'active' }], new Date())
+  await insertPublications(scope, [publication])
+  return publication.deliveries[0]!.id
+}
+
+/** Reads the organization's subscribers. A command reads them once, and passes them on to `publish`. */
+export async function findSubscribers(scope: Scope): Promise<Subscriber[]> {
+  const [found] = await scope.sql<{ subscribers: Subscriber[] }[]>`select ${subscribersIn(scope)} as subscribers`
+  return found!.subscribers
+}
+
+/** SQL for the list that `findSubscribers` returns, for a statement that reads more than that. */
+export function subscribersIn({ sql, organization_id }: Scope) {
+  return sql`(
+    select coalesce(json_agg(json_build_object('id', id, 'status', status, 'events', events)), '[]')
+    from webhooks where organization_id = ${organization_id} and active and deleted_at is null
+  )`
+}
+
+/** Tells whether a webhook wants events of a type. If none does, their data need not be read. */
+export function hasSubscriber(subscribers: Subscriber[], type: EventType): boolean {
+  return subscribersOf(subscribers, type).length > 0
+}
+
+/** Makes the exact bytes of a delivery's body, the same for every attempt. */
+export function eventBody({ organization_id }: Scope, { type, data }: NewEvent, happened_at: Date): string {
+  const timestamp = `${happened_at.toISOString().slice(0, 19)}Z`
+  return JSON.stringify({ event: type, timestamp, organization_id, data })
+}
+
+/** An event with its deliveries, as they are written. */
+type Publication = {
+  id: string
+  type: EventType
+  body: string
+  /** `is_parked`: the webhook is failed, the delivery waits until it is enabled again. */
+  deliveries: { id: string; webhook_id: string; is_parked: boolean }[]
+}
+
+function newPublication(
+  scope: Scope,
+  event: NewEvent,
+  receivers: Pick<Subscriber, 'id' | 'status'>[],
+  happened_at: Date,
+): Publication {
+  const deliveries = receivers.map(({ id: webhook_id, status }) => {
+    return { id: newId(), webhook_id, is_parked: status === 'failed' }
+  })
+  return { id: newId(), type: event.type, body: eventBody(scope, event, happened_at), deliveries }
+}
+
+/** Inserts events, deliveries and their outbox rows in one statement. */
+async function insertPublications({ sql, organization_id }: Scope, published: Publication[]): Promise<void> {
+  const events = published.map(({ id, type, body }) => ({ id, type, body }))
+  const rows = published.flatMap(({ id: event_id, type: event, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, event_id, event })),
+  )
+  await sql`
+    with new_events as (
+      insert into events (organization_id, id, type, body)
+      select ${organization_id}::uuid, id, type, body
+      from json_to_recordset(${JSON.stringify(events)}::text::json) as x (id uuid, type text, body text)
+    ), given as (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
+        as x (id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean)
+    ), new_deliveries as (
+      insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
+      select ${organization_id}::uuid, id, webhook_id, event_id, event,
+        case when not is_parked then ${firstAttemptAt(sql)} end
+      from given
+    )
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    select ${organization_id}::uuid, id, 'webhook', webhook_id,
+      case when is_parked then 'infinity' else ${firstAttemptAt(sql)} end
+    from given`
+}
+
+function subscribersOf(subscribers: Subscriber[], type: EventType): Subscriber[] {
+  return subscribers.filter(({ events }) => events.includes(type))
+}
