@@ -1,6 +1,6 @@
 /**
- * What `bun run test [file] [options of bun test]` runs: one PostgreSQL for all files, with one migrated template.
- * `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one after the other.
+ * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
+ * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one by one.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one.
  */
 import { spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import path from 'node:path'
 import { runOnServer, TEMPLATE_URL, withDatabase } from './support/database'
 import { freePort } from './support/ports'
 
-/** What an operator's or developer's shell may hold and tests must not act on. */
+/** Variables that a shell may hold and that tests must not act on. */
 const FOREIGN_SETTINGS = [
   ...['DATABASE_URL', 'DATABASE_POOL', 'DATA_DIR', 'SECRET_KEY', 'SECRET_KEY_PREVIOUS', 'PORT', 'HOST', 'BASE_URL'],
   ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'TRUSTED_PROXIES', 'SMTP_PORT', 'ATTACHMENT_STORE', 'REDIS_URL'],
@@ -23,7 +23,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
-/** Of a test and a hook: a machine that is slow, or busy, is not what they look for. */
+/** Time limit of a test or hook, long enough for a slow or busy machine. */
 const TIMEOUT_MS = 120_000
 
 const LONG = '--long'

@@ -1,4 +1,4 @@
-/** An address with an international domain is one person's, as Punycode and as people write it: mail brings the former. */
+/** International domains: the Punycode spelling (as in mail) and the Unicode spelling are one address. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
 import type { SmtpListener } from '../../src/mail/smtp/listener'

@@ -1,3 +1,4 @@
+/** The attachment endpoints: uploads, downloads, limits and removal. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'

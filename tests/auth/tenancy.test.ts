@@ -3,10 +3,10 @@ import { type Answer, api, type Client, createOrganization, type Organization, s
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId } from '../support/world'
 
-/** Stands in every text of the other organization. */
+/** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** What an agent may not do (decisions.md section 3). */
+/** Requests that only an admin may make: everything else is open to agents too. */
 const ADMIN_ONLY = [
   ...['POST /webhooks', 'PATCH /webhooks/{webhook_id}', 'DELETE /webhooks/{webhook_id}'],
   ...['POST /webhooks/{webhook_id}/test', 'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry'],

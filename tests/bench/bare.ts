@@ -1,4 +1,4 @@
-/** The limits that the product is measured against: the same work with nothing around it, in a process of its own. */
+/** Bare limits to compare the product with: the same work with nothing around it, in a separate process. */
 import postgres from 'postgres'
 import { SMTPServer } from 'smtp-server'
 

@@ -1,4 +1,4 @@
-/** Load from many clients at once, and what came of it. */
+/** Load from many clients at once, and its figures. */
 import type { Cpu } from './cpu'
 
 /** `cpu` is that of one request. */

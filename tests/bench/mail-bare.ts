@@ -1,4 +1,4 @@
-/** What mail is measured against: the same two libraries, nothing stored, in a process of its own. */
+/** The bare limit of mail: the same two libraries, nothing stored, in a separate process. */
 import { simpleParser } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
 

@@ -1,6 +1,6 @@
 /**
  * `bun run bench mail`: messages in, over SMTP, beside the same libraries that parse them and store nothing. The product
- * answers when a message is durable and files it behind that: both rates, and the processor time of all of it, are given.
+ * answers when a message is durable and files it later: prints both rates, and the processor time of all of it.
  * Settings: BENCH_MESSAGES (2000) of 5 kB for each figure, a tenth of it of 500 kB.
  */
 import { spawn } from 'node:child_process'

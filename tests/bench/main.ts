@@ -1,4 +1,4 @@
-/** `bun run bench [name]` measures on this machine; `requests` unless told. What each takes is at the top of its file. */
+/** Runs `bun run bench [name]`, `requests` by default. The top of each file says what it measures. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'

@@ -1,4 +1,4 @@
-/** A webhook receiver in a process of its own. Tells its parent when it listens, and when each request came if asked to. */
+/** A webhook receiver in a separate process. Tells its parent when it listens and, if asked, when deliveries came. */
 import { readFileSync } from 'node:fs'
 
 const [cert = '', key = ''] = process.argv.slice(2).map((file) => readFileSync(file, 'utf8'))

@@ -1,4 +1,4 @@
-/** What `outbox.ts` starts. Arguments: files with the receiver's certificate and key. */
+/** The measurements that `outbox.ts` starts. Arguments: files with the receiver's certificate and key. */
 import { fork } from 'node:child_process'
 import fs from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'

@@ -2,7 +2,7 @@
 import type { Sql } from '../../src/db/client'
 import { encrypt } from '../../src/secrets'
 
-/** Webhooks with a secret, each with a path of its own. */
+/** Webhooks with a secret, each with its own path. */
 export async function seedWebhooks(sql: Sql, organization_id: string, url: string, count: number): Promise<string[]> {
   const secret = encrypt('a secret of the receiver that is as long as usual')
   const rows = await sql<{ id: string }[]>`

@@ -1,4 +1,4 @@
-/** Every field of every body and every query parameter with what clients get wrong and attackers try. */
+/** Sends every body field and query parameter with common mistakes of clients and with attacks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
@@ -84,7 +84,7 @@ const DEEP = `${'['.repeat(5000)}${']'.repeat(5000)}`
 const TEXT_EVERY = 8
 
 /**
- * Values for a field as they stand in the JSON, with their types there: those of its own type, a few of the others.
+ * Values for a field as they stand in the JSON, with their types there: those of the field's type, a few of the others.
  * @param turn the number of the field
  */
 function valuesFor(schema: Schema, turn: number): { json: string; type: string }[] {
@@ -220,7 +220,7 @@ describe('a body as a whole', () => {
 
 type Target = { endpoint: Endpoint; admin: Client; world: World }
 
-/** A request that differs from a good one; `fault_at` is where a 422 has to be told, if there must be one. */
+/** A request that differs from a good one; `fault_at` is the field that a 422 must name, when there must be one. */
 type BadRequest = { body?: () => string | Uint8Array; query?: string; about: string; fault_at?: string }
 
 async function createTarget(endpoint: Endpoint): Promise<Target> {

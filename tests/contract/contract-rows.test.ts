@@ -1,4 +1,4 @@
-/** Rows of the interface that no section's own tests prove: what holds in all of them. */
+/** Rows of the interface that hold for all sections, so that no section's own tests prove them. */
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { postWebhook } from '../../src/webhooks/post'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'

@@ -1,4 +1,4 @@
-/** The contract, row by row: `contract/interface.ts` names the test that proves each, and none may be missing. */
+/** Checks the contract row by row: `contract/interface.ts` names the test that proves each row. */
 import { describe, expect, test } from 'bun:test'
 import { contractRows } from './interface'
 import { readInterface, rowsOf } from './read-interface'

@@ -1,4 +1,4 @@
-/** The endpoints with what they take and give, except the authentication. */
+/** Rows of the endpoints: their parameters, bodies and answers, without authentication. */
 export const ENDPOINTS = `
 GET /tickets <- ticket-list: the list > shows all tickets of the organization, newest first, with every field
 GET /tickets / response / id <- ticket-list: the list > shows all tickets of the organization, newest first, with every field

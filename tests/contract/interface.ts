@@ -1,4 +1,4 @@
-/** What proves the interface: one line for every row of it, with the test that fails when the row is broken. */
+/** Lists the proof of each row of the interface: the test that fails when the row is broken. */
 import { ENDPOINTS } from './endpoints'
 import { RESOURCES } from './resources'
 import { RULES } from './rules'

@@ -1,4 +1,4 @@
-/** The rows of the interface, read from its text: what the table of proofs is compared with. */
+/** Reads the rows of the interface from its text, to compare them with the table of proofs. */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 

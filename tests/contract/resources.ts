@@ -1,4 +1,4 @@
-/** What the service does, its resources with their fields, and the transitions of a ticket. */
+/** Rows of the service, its resources with their fields, and the transitions of a ticket. */
 export const RESOURCES = `
 What the service does / rule / 1 <- inbound-mail: mail of a new sender becomes a ticket with a first message, and the same events as over the API
 What the service does / rule / 2 <- mail-threading: a reply to our message is threaded by In-Reply-To, before References

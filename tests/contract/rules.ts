@@ -1,4 +1,4 @@
-/** Authentication, events, errors and limits. */
+/** Rows of authentication, events, errors and limits. */
 export const RULES = `
 Authentication / token / Access token <- auth: an access token > ends after its time, whether or not it was used before
 Authentication / token / Refresh token <- auth: refreshing > tokens are kept as hashes for 7 days

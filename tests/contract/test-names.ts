@@ -1,4 +1,4 @@
-/** The names of all tests, read from their files without running them. */
+/** Reads the names of all tests from their files without running them. */
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 

@@ -1,4 +1,4 @@
-/** PostgreSQL crashes, refuses connections or has a full disk: what was committed is delivered, requests answer 503. */
+/** Faults of PostgreSQL (crash, refused connection, full disk): committed work is delivered, requests answer 503. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -177,7 +177,7 @@ async function startDesk(url: string, receiver: Receiver) {
       if (status === 201) acknowledged.push(body.data.id)
       return status
     },
-    /** Every ticket that is there was told of, those that were acknowledged among them; nothing else was. */
+    /** The webhook got the event of every ticket that exists, the acknowledged ones among them, and no other event. */
     async check(): Promise<void> {
       const sql = postgres(url, { max: 2 })
       const [organization] = await sql<
@@ -228,7 +228,7 @@ function mountSmallDisk(where: string) {
   }
 }
 
-/** What PostgreSQL does on a full disk, where there is none. */
+/** Raises the error of a full disk, on machines where the test cannot mount one. */
 async function refuseForLackOfSpace(url: string): Promise<() => Promise<void>> {
   const sql = postgres(url, { max: 1 })
   await sql.unsafe(`

@@ -1,4 +1,4 @@
-/** The embedded PostgreSQL: what happens to it and to the data, however processes end and whatever they left behind. */
+/** The embedded PostgreSQL: no end of a process, and nothing that it left behind, harms the server or its data. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'

@@ -1,4 +1,4 @@
-/** Migrating at the start: any number of processes, and releases that do not fit the database. */
+/** Migrating at the start: several processes at once, and releases that do not fit the database. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import os from 'node:os'

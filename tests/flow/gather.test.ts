@@ -1,8 +1,8 @@
-/** Many who ask at the same time share a call, and none suffers from another. */
+/** Callers that ask at the same time share one call, and the failure of one does not reach the others. */
 import { expect, test } from 'bun:test'
 import { gathered } from '../../src/flow/gather'
 
-/** A function under test whose runs end when they are told to. */
+/** A function whose runs end when the test says so. */
 function startGathered(most_runs?: number) {
   const runs: { items: number[]; end(): void }[] = []
   const ask = gathered(async (items: number[]) => {

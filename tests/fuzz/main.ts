@@ -1,5 +1,5 @@
 /**
- * `bun run fuzz [--seed N] [--requests N]`: generated requests against the whole API, 20,000 unless told. A failure
+ * `bun run fuzz [--seed N] [--requests N]`: generated requests against the whole API, 20,000 by default. A failure
  * shows the simplest request that causes it; the same seed gives the same requests again.
  */
 import { spawn } from 'node:child_process'

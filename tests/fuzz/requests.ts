@@ -1,4 +1,4 @@
-/** Run by `tests/fuzz/main.ts` within the test runner, which has the database; not part of `bun run test`. */
+/** Generated requests. `tests/fuzz/main.ts` starts this file in the test runner, which has the database. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startApi, stopApi } from '../support/api'
 import { tryRequests } from '../support/properties'

@@ -1,4 +1,4 @@
-/** Hostile HTML through both doors, the API and email, and then into a browser. */
+/** Hostile HTML sent by the API and by email, then opened in a browser. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { embedImages, renderBody, sanitizeEmailHtml as sanitize } from '../../src/html/body'

@@ -1,4 +1,4 @@
-/** What of a body reaches a page, and what it says in plain text. */
+/** Message bodies: the HTML that reaches a page, and their plain text. */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { embedImages, htmlToText, isBlank, renderBody, sanitizeEmailHtml, textToHtml } from '../../src/html/body'

@@ -18,7 +18,7 @@ describe.skipIf(!is_there)('the documentation in a browser', () => {
   let page: Page
   let server: Bun.Server<undefined>
   let organization: Organization
-  /** What went wrong in the page, and whom it asked for anything. */
+  /** Errors of the page, and the URLs that it requested. */
   const faults: string[] = []
   const origins = new Set<string>()
 

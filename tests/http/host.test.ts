@@ -1,4 +1,4 @@
-/** What the Host header says, over real connections: it decides nothing, so that nobody gets past a check with it. */
+/** The Host header over real connections: no decision depends on it, so it opens no way around a check. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { createApp } from '../../src/app'
@@ -50,7 +50,7 @@ test.each(HOSTS)('a path for host %p leads nowhere else than it says', async (ho
   }
 })
 
-/** One request on a connection of its own. @param host null: none is sent, as HTTP/1.0 allows */
+/** One request on a new connection. @param host null sends no header, as HTTP/1.0 allows */
 async function ask(host: string | null, method: string, path: string, token?: string, body?: unknown) {
   const content = body === undefined ? '' : JSON.stringify(body)
   const lines = [

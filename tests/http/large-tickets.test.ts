@@ -1,4 +1,4 @@
-/** Tickets whose messages are too large to be held at once: the same answers, made while they are read. */
+/** Tickets whose messages are too large for memory: the answers are the same, written while rows are read. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Server } from 'bun'
 import { newId } from '../../src/db/columns'

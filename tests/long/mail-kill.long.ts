@@ -1,4 +1,4 @@
-/** 10,000 messages of a load generator while the service is killed five times: what was acknowledged is there, once. */
+/** Kills the service five times under 10,000 messages of a load generator: each acknowledged message is filed once. */
 import { expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ const MESSAGES = Number(process.env.MAIL_KILL_MESSAGES ?? 10_000)
 const KILLS = 5
 const SESSIONS = 20
 const ADDRESS = 'support@desk.example'
-/** Of Debian's package postfix: a message of its own for each, with a Message-ID made of process, session and number. */
+/** `smtp-source` of Debian's package postfix: each message gets a Message-ID made of process, session and number. */
 const SMTP_SOURCE = '/usr/sbin/smtp-source'
 const PAGE = 100
 

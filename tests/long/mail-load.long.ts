@@ -1,4 +1,4 @@
-/** A service process under idle connections, large messages and a stop, and what it needs for them. */
+/** Measures memory and time of a service with idle SMTP connections, with large messages, and when it stops. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** How long healthy endpoints wait beside a crowd of dead ones (delivery.md, section 5, Fairness). */
+/** Measures how long healthy endpoints wait beside a crowd of dead ones, which must not hold all slots. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
@@ -6,7 +6,7 @@ import { startDrainProcess } from '../support/drain-processes'
 import { createCrowd } from '../support/fairness'
 
 const [DEAD, DUE, HEALTHY] = [1000, 20, 20]
-/** Longer than the time limit of an attempt, so that dead endpoints are tried again meanwhile. */
+/** Longer than the time limit of an attempt, so that dead endpoints are tried again within it. */
 const LASTS_MS = 75_000
 const EVERY_MS = 500
 const P95_MOST_MS = 3000

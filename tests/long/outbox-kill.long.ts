@@ -1,4 +1,4 @@
-/** A service on its own durable database is killed at random moments while it is written to. Prints what came of it. */
+/** Kills a service at random moments while clients write: acknowledged changes stay, deliveries and emails go out. */
 import { expect, test } from 'bun:test'
 import { mkdirSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'

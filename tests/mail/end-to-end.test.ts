@@ -1,4 +1,4 @@
-/** The main job with real neighbours: Postfix relays to us, a second SMTP server takes our answer, webhooks arrive. */
+/** The whole job with real neighbours: Postfix relays to us, an SMTP server takes our answer, webhooks arrive. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** What a running service tells its operator: figures for Prometheus, and a log line for each attempt of a delivery. */
+/** Metrics and logs of a running service: figures for Prometheus, and a log line for each attempt of a delivery. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -84,7 +84,7 @@ async function scrape() {
   return { text, samples, types, helps, figure }
 }
 
-/** A webhook that answers with 500 first, and a contact that it is told of: two attempts. Some other work beside it. */
+/** A webhook that answers with 500 first, and a contact whose event it gets: two attempts. Other work beside it. */
 async function deliver(): Promise<void> {
   logged_from = service.output().length
   const { call } = service

@@ -1,4 +1,4 @@
-/** The operator's commands for the outbox, as processes of their own beside whoever else uses the database. */
+/** The operator's commands for the outbox, run as separate processes beside a service on the same database. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import path from 'node:path'
@@ -76,7 +76,7 @@ test('draining works off everything that is due, of every kind, and tells how mu
   await acceptMessage(connection(), envelope, Readable.from([raw]))
 
   const { code, lines, stderr } = await cli('outbox', 'drain')
-  // The ticket that the mail became is told to the webhook too.
+  // The ticket that the mail created is published to the webhook too.
   expect({ code, lines }).toEqual({ code: 0, lines: [{ webhook: 31, email: 1, inbound: 1 }] })
   expect(stderr).toContain('webhook attempt')
   expect(receiver.requests).toHaveLength(31)

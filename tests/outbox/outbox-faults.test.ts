@@ -1,4 +1,4 @@
-/** What time, the database and the network may do to the outbox: nothing is lost, doubled or recorded as it was not. */
+/** Faults of the clock, the database and the network: the outbox loses nothing, and records every attempt as it was. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection, driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'

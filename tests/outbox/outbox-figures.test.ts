@@ -1,4 +1,4 @@
-/** The figures that the drain keeps of its work, with handlers of the test's own. */
+/** Figures that the drain keeps of its work, with handlers that the tests define. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { register } from 'prom-client'
 import { connection } from '../../src/db/client'

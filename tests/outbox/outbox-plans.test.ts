@@ -1,4 +1,4 @@
-/** Finding and leasing work costs by what is left to do: what is finished is in other tables, which nobody reads. */
+/** Query plans: finding and leasing work costs by the work that is left, not by the history. */
 import { test } from 'bun:test'
 import { checkClaimsBeside } from '../support/claim-plans'
 

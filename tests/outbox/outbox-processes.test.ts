@@ -1,4 +1,4 @@
-/** Processes that are killed again and again while they work: at least once, never settled twice. */
+/** Processes that are killed while they work: every job runs at least once and is settled once. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'

@@ -1,4 +1,4 @@
-/** The drain: leases, settling, fairness (delivery.md, section 5). With handlers of the test's own and real rows. */
+/** The drain: leases, settling, fairness. With handlers that the tests define, and real rows. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection, driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'

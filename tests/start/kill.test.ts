@@ -1,4 +1,4 @@
-/** Nothing that was acknowledged is lost or doubled when the service is killed at any moment. */
+/** Kills the service at any moment: nothing that it acknowledged is lost or doubled. */
 import { expect, test } from 'bun:test'
 import { mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

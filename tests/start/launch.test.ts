@@ -1,4 +1,4 @@
-/** The launcher, on a small project of its own: what it installs, what it passes on, what it leaves behind. */
+/** The launcher, on a small project that the test makes: what it installs, passes on, and leaves behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type ChildProcess, spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -107,7 +107,7 @@ test('what Ctrl-C sends twice at once interrupts once', async () => {
     launched.child.kill('SIGINT')
     await until('the first arrived', () => launched.lines.length > 1)
     launched.child.kill('SIGINT')
-    // A busy machine may send the second so late that it is one of its own.
+    // A busy machine may send the second so late that it counts as another signal.
     was_at_once = performance.now() - sent_ms < 100
     launched.child.kill('SIGTERM')
     await ended(launched.child)

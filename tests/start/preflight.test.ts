@@ -1,4 +1,4 @@
-/** What stops the start besides the form of a setting: files, folders, hosts and databases that are not what they should be. */
+/** Checks of the start beyond the form of a setting: wrong files, folders, hosts and databases. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -32,7 +32,7 @@ afterAll(() => {
   fs.rmSync(dir, { recursive: true, force: true })
 })
 
-/** Settings that nothing is wrong with, but for `changes`. */
+/** Good settings with `changes`. */
 function settings(changes: Partial<Config>): Config {
   return { ...readConfig({}), HOST: '127.0.0.1', DATA_DIR: path.join(dir, 'data'), ...changes }
 }

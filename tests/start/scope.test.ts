@@ -1,4 +1,4 @@
-/** Transactions, and statements that are sent together within them. */
+/** Transactions, and statements that are sent together within one. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { inTransaction, together } from '../../src/scope'
 import { createOrganization, startApi, stopApi } from '../support/api'

@@ -1,4 +1,4 @@
-/** Whole services that are killed, starved of connections or cut off half-way: what they acknowledged is done, once. */
+/** Whole services that are killed, starved of connections or cut off half-way: acknowledged work is done, once. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -34,7 +34,7 @@ function start(receiver: Receiver, env: Record<string, string> = {}): Promise<Se
   })
 }
 
-/** A webhook for all that the tests do, and whom tickets are for. */
+/** A webhook for all events of the tests, and the contact of their tickets. */
 async function prepare(service: Service, receiver: Receiver) {
   await service.call('POST', '/webhooks', { url: receiver.url, events: ['ticket.created', 'message.created'] })
   const contact = await service.call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })
@@ -140,7 +140,7 @@ test('when no NOTIFY arrives work is found by looking, and the deaf connection d
   const { scope } = await prepare(service, receiver)
   await until('it is deaf', () => proxy.deaf() > 0)
   for (let count = 1; count <= 3; count++) {
-    // In this process, which tells of it and sends nothing itself.
+    // In this process, which notifies the service and sends nothing itself.
     await emitMany(scope, 1)
     await receiver.waitFor(count)
   }

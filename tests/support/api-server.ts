@@ -1,5 +1,5 @@
 /**
- * The API on a real port in a process of its own, for tests that watch its memory. Prints one JSON line
+ * The API on a real port in a separate process, for tests that watch its memory. Prints one JSON line
  * `{ port, token }`, and ends when its standard input does.
  */
 import './preload'

@@ -69,7 +69,7 @@ async function checker() {
 let password_hash: string | undefined
 export const PASSWORD = 'correct horse battery staple'
 
-/** An organization of its own, with an admin and an agent who are signed in: tenancy isolates tests. */
+/** A new organization with an admin and an agent who are signed in: tenancy isolates tests from each other. */
 export async function createOrganization(name = 'Acme'): Promise<Organization> {
   const id = newId()
   const { sql } = connection()

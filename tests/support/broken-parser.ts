@@ -1,6 +1,6 @@
 /**
- * A parser's process that hangs where nothing but a kill ends it, takes memory without end, dies, or is busy until a
- * file is there.
+ * A parser process that misbehaves: hangs until it is killed, takes memory without end, dies, or is busy until a file
+ * exists.
  */
 import { existsSync } from 'node:fs'
 

@@ -1,4 +1,4 @@
-/** A certificate authority of the test's own, and server certificates it signed. Made at run time: nothing expires. */
+/** A certificate authority for tests, and server certificates that it signed. Made at run time: nothing expires. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'

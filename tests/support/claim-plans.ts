@@ -1,4 +1,4 @@
-/** How PostgreSQL runs the statements that find and lease work, beside more or less work that is finished. */
+/** Query plans of the statements that find and lease work, beside more or less finished work. */
 import { expect } from 'bun:test'
 import postgres from 'postgres'
 import type { Sql } from '../../src/db/client'

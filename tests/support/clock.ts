@@ -1,4 +1,4 @@
-/** A clock that steps and goes on, as one that is set does; `setSystemTime` of bun:test stops it. */
+/** A clock that steps and goes on, like one that an operator sets; `setSystemTime` of bun:test stops the clock. */
 const RealDate = Date
 let offset_ms = 0
 

@@ -13,7 +13,7 @@ export type TestDatabase = {
 /** Where the template is: set by the test runner. */
 export const TEMPLATE_URL = 'DESKWIRE_TEST_TEMPLATE_URL'
 
-/** A database of its own with the current schema and no rows. */
+/** A new database with the current schema and no rows. */
 export async function createDatabase(): Promise<TestDatabase> {
   const template = templateUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`

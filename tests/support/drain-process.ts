@@ -1,6 +1,6 @@
 /**
- * A process of its own that works off the outbox of DATABASE_URL: webhooks as the service does, and jobs of kind
- * inbound by noting in `runs` when they begin and in `results` when they are settled. Ends with SIGTERM.
+ * A process that drains the outbox of DATABASE_URL: webhooks as the service does, and jobs of kind inbound by noting in
+ * `runs` when they begin and in `results` when they are settled. Ends with SIGTERM.
  */
 
 import { config } from '../../src/config'

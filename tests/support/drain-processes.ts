@@ -1,4 +1,4 @@
-/** Processes that work off an outbox, what can befall them, and what must be true whatever befell. */
+/** Processes that drain an outbox, the accidents that can happen to them, and what must be true afterwards. */
 import { expect } from 'bun:test'
 import path from 'node:path'
 import { driverPool } from '../../src/db/client'
@@ -24,7 +24,7 @@ export type DrainProcess = {
 /** Names of the connections of processes that were killed. */
 const killed: string[] = []
 
-/** Starts a process that works off the outbox of a database until it is stopped. `await using` kills it. */
+/** Starts a process that drains the outbox of a database until it is stopped. `await using` kills it. */
 export function startDrainProcess(
   database_url: string,
   receiver: Receiver,
@@ -71,7 +71,7 @@ export function startDrainProcess(
   }
 }
 
-/** Webhooks of the scope's organization, each with a path of its own at the receiver. */
+/** Webhooks of the scope's organization, each with its own path at the receiver. */
 export async function insertWebhooks(
   { sql, organization_id }: Scope,
   receiver: Receiver,

@@ -1,4 +1,4 @@
-/** A process of its own that runs an embedded PostgreSQL until SIGTERM. Arguments: DATA_DIR, options as JSON. */
+/** A process that runs an embedded PostgreSQL until SIGTERM. Arguments: DATA_DIR, options as JSON. */
 import { startEmbedded } from '../../src/db/embedded/supervise'
 
 const [data_dir = '', options = '{}'] = process.argv.slice(2)

@@ -1,4 +1,4 @@
-/** A real Exim that hands one message to an SMTP server, with a spool and configuration of its own in a temp folder. */
+/** A real Exim that hands one message to an SMTP server. Its spool and configuration are in a temporary folder. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

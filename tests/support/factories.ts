@@ -1,4 +1,4 @@
-/** What tests need before they begin: small functions that return what they made. */
+/** Factories: small functions that make what a test needs, and return it. */
 import { newId } from '../../src/db/columns'
 import { EVENTS } from '../../src/db/schema'
 import { lockConversation } from '../../src/messages/conversation'

@@ -1,4 +1,4 @@
-/** Endpoints that take connections and never answer, with much that is due for them, beside endpoints that are well. */
+/** Endpoints that take connections and never answer, with much work due for them, beside healthy endpoints. */
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import { type Scope, SYSTEM } from '../../src/scope'
@@ -9,7 +9,7 @@ import { emit } from './webhooks'
 export type Crowd = {
   scope: Scope
   receiver: Receiver
-  /** Something happens that every healthy endpoint is told of. */
+  /** Publishes an event to every healthy endpoint. */
   tell(): Promise<void>
   /** Of each delivery to a healthy endpoint, how long after the event it arrived. */
   delays_ms(): number[]
@@ -28,7 +28,7 @@ export async function createCrowd(count: { dead: number; due: number; healthy: n
   const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
   const { sql } = scope
   await sql`insert into organizations (id, name) values (${organization_id}, 'Acme')`
-  // All of 127.0.0.0/8 is this host, so that each dead endpoint is a host of its own.
+  // All of 127.0.0.0/8 is this host, so that each dead endpoint is another host.
   const dead_urls = Array.from({ length: count.dead }, (_, n) => `https://127.1.${n >> 8}.${n & 255}:${silent.port}/`)
   const dead_ids = await addWebhooks(sql, organization_id, dead_urls, 'ticket.deleted')
   const healthy_urls = Array.from({ length: count.healthy }, (_, n) => `${receiver.url}/${n}`)

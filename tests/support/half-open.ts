@@ -1,4 +1,4 @@
-/** A way to PostgreSQL on which the connection that listens goes deaf: it stays open, and nothing more comes from it. */
+/** A connection to PostgreSQL that goes deaf while a process listens on it: it stays open, and nothing more arrives. */
 import { connect, createServer, type Socket } from 'node:net'
 
 /**

@@ -1,4 +1,4 @@
-/** What runs in the browser: it must not refer to anything outside of the function. */
+/** The function that runs in the browser: it must not refer to anything outside of itself. */
 
 export type Fault = { what: string; message?: number }
 

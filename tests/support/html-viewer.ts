@@ -1,4 +1,4 @@
-/** Chromium looks at messages as a page shows them, and tells what they do that they must not. */
+/** Opens messages in Chromium as a page shows them, and reports what they do and must not do. */
 import { existsSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
 import { auditMessages, type Fault, TITLE } from './html-audit'

@@ -1,4 +1,4 @@
-/** The product's mail path for tests: its SMTP listener over the test database, and a drain that runs when told to. */
+/** The mail path for tests: SMTP listener, mailboxes, a sink for what leaves, and a drain that tests call. */
 import { config } from '../../src/config'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'

@@ -1,4 +1,4 @@
-/** A process of its own that takes ticket numbers: `DATABASE_URL`, and ids of organizations as arguments. */
+/** A process that takes ticket numbers. Uses `DATABASE_URL`; the arguments are ids of organizations. */
 import { closeDatabase, connectDatabase } from '../../src/db/client'
 import { takeNumber } from '../../src/tickets/code'
 

@@ -1,4 +1,4 @@
-/** Every answer that a test gets is held against `/swagger/json`: what the document does not declare is a failure. */
+/** Compares every answer of a test with `/swagger/json`: an answer that the document does not declare is a failure. */
 import Ajv, { type ValidateFunction } from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 

@@ -1,4 +1,4 @@
-/** A PostgreSQL of a test's own, that may crash, run full or refuse. Commits are durable against its crash. */
+/** A PostgreSQL for one test, which may crash, run full or refuse. Commits are durable against its crash. */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'

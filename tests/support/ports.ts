@@ -1,4 +1,4 @@
-/** Ports for what a test starts, stops and starts again, and ports where nobody is. */
+/** Ports for servers that a test starts, stops and starts again, and ports that nothing listens on. */
 import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -11,9 +11,9 @@ const EPHEMERAL = 32_768
 const kept: Socket[] = []
 
 /**
- * A port of 127.0.0.1 that nobody listens on. It is none of those that the system gives to outgoing connections: while
- * a service is away, one of these would take its port. Other processes that ask for a port do not get it either, as
- * long as this one runs.
+ * A port of 127.0.0.1 that nobody listens on. It lies outside of the range that the system gives to outgoing connections:
+ * one of these would otherwise take the port while a service is away. As long as this process runs, other processes that
+ * ask for a port do not get it either.
  */
 export async function freePort(): Promise<number> {
   const end = firstEphemeral()

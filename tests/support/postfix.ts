@@ -1,4 +1,4 @@
-/** A real Postfix as relay, with a queue and configuration of its own in a temp folder, on loopback only. */
+/** A real Postfix as relay, on loopback only. Its queue and configuration are in a temporary folder. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

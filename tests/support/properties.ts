@@ -1,4 +1,4 @@
-/** What holds for every request, whatever it is: never a fault of ours, always an answer that the document allows. */
+/** Properties of every answer: never a fault of ours, always one that the document allows. */
 import { expect } from 'bun:test'
 import fc from 'fast-check'
 import { config } from '../../src/config'

@@ -1,4 +1,4 @@
-/** A receiver for tests that speaks bytes, not HTTP: for answers that no proper server gives. */
+/** A receiver that speaks bytes, not HTTP: for answers that no proper server gives. */
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
 import { issueCertificate } from './certificates'
@@ -7,8 +7,8 @@ import { issueCertificate } from './certificates'
  * Listens on loopback; `using` stops it and ends all connections.
  * @param onConnection gets each connection and its number from 1, with TLS after the handshake
  * @param options.tls false for bare TCP
- * @param options.address of loopback, 127.0.0.1 unless told
- * @param options.port a free one unless told
+ * @param options.address of loopback, 127.0.0.1 by default
+ * @param options.port a free one by default
  */
 export async function startRawReceiver(
   onConnection: (socket: Socket, number: number) => void,

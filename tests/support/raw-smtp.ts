@@ -1,4 +1,4 @@
-/** The SMTP server of somebody else for tests, line by line: for what no proper server does. */
+/** A foreign SMTP server, line by line: for behaviour that no proper server shows. */
 import type { Socket } from 'node:net'
 import { startRawReceiver } from './raw-receiver'
 

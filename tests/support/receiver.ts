@@ -1,4 +1,4 @@
-/** A webhook receiver for tests: a real HTTPS server on loopback that records what it gets and answers as told. */
+/** A webhook receiver: a real HTTPS server on loopback that records requests and answers as the test says. */
 import { createHmac } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { Webhook } from 'standardwebhooks'
@@ -40,9 +40,9 @@ export const LOOPBACK_SETTING = '127.0.0.0/8,::1/128'
 
 /**
  * Starts a receiver; `using` stops it, hanging requests included.
- * @param options.answer what it answers, 200 unless told; a list is used in order and its last entry from then on.
+ * @param options.answer what it answers, 200 by default; a list is used in order and its last entry from then on.
  *   It can be changed at any time through `receiver.answer`
- * @param options.names host names and addresses of its certificate, loopback's unless told
+ * @param options.names host names and addresses of its certificate, loopback's by default
  */
 export async function startReceiver(options: { answer?: Answer | Answer[]; names?: string[] } = {}) {
   const certificate = await issueCertificate(options.names)

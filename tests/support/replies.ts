@@ -1,4 +1,4 @@
-/** A reply to send in tests, and to whom. */
+/** A reply to send, and its recipient. */
 import ipaddr from 'ipaddr.js'
 import type { Network } from '../../src/config'
 import { composeReply, type Reply } from '../../src/mail/outbound/compose'

@@ -1,4 +1,4 @@
-/** Requests made from the OpenAPI document: mostly good ones, with all that clients get wrong mixed in. */
+/** Generates requests from the OpenAPI document: mostly good ones, mixed with the mistakes that clients make. */
 import fc from 'fast-check'
 import { type Answer, type Client, createOrganization, type Organization, stranger } from './api'
 import { type Endpoint, pathWith, type Schema, typesOf } from './endpoints'

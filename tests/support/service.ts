@@ -1,4 +1,4 @@
-/** The whole service as a process of its own, as an operator runs it. */
+/** The whole service as a separate process, as an operator runs it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import path from 'node:path'
 import { freePort } from './ports'

@@ -64,7 +64,7 @@ export async function expectService(port: number): Promise<void> {
   expect((await sendMail(mail)).code).toBe(250)
 }
 
-/** A connection that begins with these bytes, and its first reply; empty when there is none. */
+/** A connection that begins with these bytes, and its first reply; empty when the server closes without one. */
 export async function begin(port: number, bytes: string | Uint8Array) {
   const dialog = await smtpDialog(port)
   dialog.write(bytes)

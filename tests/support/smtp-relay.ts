@@ -1,4 +1,4 @@
-/** A TCP relay in front of an SMTP server that hears its answers: who sends through it need not say what was taken. */
+/** A TCP relay in front of an SMTP server that reads its answers, so that it knows which messages were accepted. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export type CountingRelay = Disposable & {

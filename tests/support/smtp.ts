@@ -1,4 +1,4 @@
-/** Mail for tests over real sockets: a client that shows the server's answers, and a sink that records what arrives. */
+/** SMTP over real sockets: a client that shows the answers of a server, and a sink that records mail. */
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { createTransport, type SendMailOptions } from 'nodemailer'
@@ -200,7 +200,7 @@ export type ReceivedMail = {
   connection: number
 }
 
-/** Where the server stands: a MAIL, a RCPT, or the end of DATA. */
+/** The step that the server has to answer: a MAIL, a RCPT, or the end of DATA. */
 export type SinkEvent =
   | { stage: 'mail' | 'rcpt'; address: string }
   | { stage: 'data'; message: ReceivedMail; address: string }
@@ -224,7 +224,7 @@ export type SmtpSink = Disposable & {
 
 export type SinkOptions = {
   tls?: 'starttls' | 'tls'
-  /** Names of the certificate; localhost and loopback unless told. */
+  /** Names of the certificate; localhost and loopback by default. */
   names?: string[]
   certificate?: { key: string; cert: string; ca: string }
   /** Without it nobody has to sign in. `refusal` is the reply to anything else. */
@@ -234,7 +234,7 @@ export type SinkOptions = {
   answer?: SinkAnswer
 }
 
-/** Starts the SMTP server of somebody else: it records what it takes and fails when told to. */
+/** Starts a foreign SMTP server: it records the mail that it takes, and fails when `answer` says so. */
 export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink> {
   const { tls, auth } = options
   const certificate = tls ? (options.certificate ?? (await issueCertificate(options.names))) : undefined

@@ -1,5 +1,5 @@
 /**
- * A process of its own that posts webhooks, for tests of what a whole process has: its limit of requests, its file
+ * A process that posts webhooks, for tests of the limits of a whole process: its requests at once, its file
  * descriptors, its trusted authorities. Arguments: the name of the scenario and the URL. Prints the answers as JSON.
  */
 import { openSync } from 'node:fs'

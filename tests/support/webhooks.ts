@@ -1,4 +1,4 @@
-/** What the tests of webhooks share: creating one, causing events, and moving time on. */
+/** Webhooks for tests: creates them, publishes events, delivers them, and moves time on. */
 import { config } from '../../src/config'
 import { connection } from '../../src/db/client'
 import { drainOutbox } from '../../src/outbox/drain'

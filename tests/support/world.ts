@@ -1,4 +1,4 @@
-/** One of everything in an organization, and a good request for every endpoint: what tests of all endpoints vary. */
+/** One row of everything in an organization, and a good request for every endpoint. */
 import { generateKeyPairSync } from 'node:crypto'
 import { connection } from '../../src/db/client'
 import { type Answer, type Client, type Organization, PASSWORD } from './api'

@@ -15,7 +15,7 @@ import {
 beforeAll(() => startApi())
 afterAll(stopApi)
 
-/** What hangs on tickets, and how many rows of it there are. */
+/** Tables whose rows belong to tickets, with the number of rows. */
 const TABLES = ['tickets', 'messages', 'activities', 'ticket_labels', 'ticket_search', 'participants', 'attachments']
 
 test('a deleted ticket is purged after the retention with all that hangs on it', async () => {

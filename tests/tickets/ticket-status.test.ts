@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(stopApi)
 
-/** The table of the interface, written down once more: the code's own table would always agree with itself. */
+/** The transitions of the interface, written a second time: the code's own table would always agree with itself. */
 const ALLOWED: Record<string, string[]> = {
   open: ['pending', 'resolved', 'closed'],
   pending: ['open', 'resolved', 'closed'],

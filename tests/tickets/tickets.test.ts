@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(stopApi)
 
-/** An organization that requests which are refused leave as it is: one ticket, and a webhook that hears nothing. */
+/** An organization for refused requests, which must not change it: one ticket, and a webhook that gets no event. */
 async function createUnchanged() {
   const organization = await createOrganization()
   const ticket = await createTicket(organization.agent)
@@ -616,7 +616,7 @@ describe('events', () => {
   })
 })
 
-/** Whether a statement waits for a lock. */
+/** Tells if a statement waits for a lock. */
 async function someoneWaits(): Promise<boolean> {
   const { sql } = connection()
   const waiting = await sql`

@@ -1,4 +1,4 @@
-/** What receivers see, and what becomes of deliveries (interface: Events; decisions.md section 8). */
+/** Deliveries: the request that receivers get, and the status that is recorded. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { connection } from '../../src/db/client'

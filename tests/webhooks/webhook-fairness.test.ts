@@ -1,4 +1,4 @@
-/** Endpoints that are dead keep nobody else from their deliveries. tests/long/outbox-fairness.long.ts measures more of them. */
+/** Dead endpoints delay no others. tests/long/outbox-fairness.long.ts measures more of them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { KINDS } from '../../src/outbox/kinds'
 import { startApi, stopApi } from '../support/api'

@@ -1,4 +1,4 @@
-/** Processes that die, freeze and compete while they deliver: at least once, recorded as it was, same id and bytes. */
+/** Processes that die, freeze and compete while they deliver: every event arrives, with one id and the same bytes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
@@ -74,7 +74,7 @@ test('killed between the answer and its record: sent again, and recorded once', 
   await insertWebhooks(scope, receiver)
   const held = Promise.withResolvers<() => Promise<void>>()
   receiver.answer = async () => {
-    // The lease is committed by now; whoever ends it waits for us.
+    // The lease is committed by now; a process that ends it waits for us.
     if (receiver.requests.length === 1) held.resolve(await holdLock('select from outbox for update'))
     return 200
   }

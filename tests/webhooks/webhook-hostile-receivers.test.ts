@@ -1,4 +1,4 @@
-/** Receivers that break the rules, each a real socket: what they can cost is bounded, and the connection ends. */
+/** Receivers that break the rules, each a real socket: their cost is bounded, and the connection ends. */
 import { describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
 import { postWebhook } from '../../src/webhooks/post'

@@ -1,4 +1,4 @@
-/** Whose fault it is that receivers cannot be reached: theirs, or ours when most of them cannot be. */
+/** Unreachable receivers: an outage is theirs, or ours when most of the receivers cannot be reached. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { log } from '../../src/log'
 import { createOutageWatch } from '../../src/webhooks/outage'
@@ -7,7 +7,7 @@ import { createWebhook, deliverDue, deliveriesOf, emit, makeDue, queueOf } from 
 
 const MINUTE = 60_000
 
-/** A watch with a clock of its own; each step is a host, `!` before it when it cannot be reached. */
+/** A watch with its own clock; each step is a host, `!` before it when it cannot be reached. */
 function watch() {
   let now = 0
   const { note, isOurs } = createOutageWatch(() => now)
@@ -110,7 +110,7 @@ describe('deliveries', () => {
   test('to hosts that cannot be reached during an outage of ours wait a minute and do not count', async () => {
     const { admin, scope } = await createOrganization()
     const hooks: string[] = []
-    // Nothing listens on port 1 of these; loopback has many addresses, which are hosts of their own.
+    // Nothing listens on port 1 of these; loopback has many addresses, each of which counts as one host.
     for (const host of [2, 3, 4]) hooks.push((await createWebhook(admin, { url: `https://127.0.0.${host}:1/` })).id)
     await emit(scope)
     await deliverDue()

@@ -1,4 +1,4 @@
-/** Deliveries that wait: how many are sent at once, and what becomes of them when their webhook changes (section 8). */
+/** Deliveries that wait: how many are sent at once, and what a change of the webhook does to them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { KINDS } from '../../src/outbox/kinds'
 import { inTransaction } from '../../src/scope'

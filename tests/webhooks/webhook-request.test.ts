@@ -1,4 +1,4 @@
-/** What is sent to a receiver, where it goes, and whom it trusts. Bad receivers: webhook-hostile-receivers.test.ts */
+/** The request to a receiver: its bytes, its destination, its TLS. Bad receivers: webhook-hostile-receivers.test.ts. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'

@@ -1,4 +1,4 @@
-/** Deliveries are kept for a while (decisions.md section 8), and go in small steps that anything may interrupt. */
+/** Retention: old deliveries are deleted in small steps, each of which may be interrupted. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { connection, transact } from '../../src/db/client'

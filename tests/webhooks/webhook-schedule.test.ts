@@ -1,4 +1,4 @@
-/** When deliveries are tried, and what of an attempt is new (decisions.md section 8). */
+/** The schedule of attempts: their delays, and which headers are new in each. */
 import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { config } from '../../src/config'
 import { createOrganization, startApi, stopApi } from '../support/api'

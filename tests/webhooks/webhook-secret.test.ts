@@ -1,4 +1,4 @@
-/** Changing the secret of a webhook: receivers have a day to change over (decisions.md section 8). */
+/** Changing the secret of a webhook: both secrets sign for 24 hours. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'

@@ -1,4 +1,4 @@
-/** The webhook endpoints (interface: Webhooks; decisions.md section 8). Delivery is in webhook-delivery.test.ts. */
+/** The webhook endpoints. Sending is in webhook-delivery.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'

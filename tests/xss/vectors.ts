@@ -1,4 +1,4 @@
-/** Hostile HTML, one vector a line in the text files beside this one: own, and what is commonly known. */
+/** Hostile HTML, one vector a line in the text files beside this one: our own and well-known ones. */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 

@@ -1,4 +1,4 @@
-/** What becomes of mail that arrives: tickets, contacts, bodies, attachments, bounces (decisions.md section 7). */
+/** Mail that arrives becomes tickets and messages: contacts, bodies, attachments, bounces. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
 import { connection } from '../../../src/db/client'

@@ -1,4 +1,4 @@
-/** Reports about delivery: which message they are about, and what they change (decisions.md section 7). */
+/** Bounces: a report finds the message it is about, and changes the outcome of its recipient. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { connection } from '../../../src/db/client'
 import { newId } from '../../../src/db/columns'
@@ -295,7 +295,7 @@ test('a report to a reply address is no report about our mail when somebody is t
   expect((await readMessage(sent)).email_status).toBe('sent')
 })
 
-/** Our email as a relay passed it on that gives every mail an id of its own. */
+/** Our email after a relay that replaces every Message-ID. */
 function relayed({ email_message_id }: { email_message_id: string }): string {
   const isIt = ({ raw }: ReceivedMail) =>
     /^Message-ID:\s+<(.+)>/im.exec(raw.toString('latin1'))?.[1] === email_message_id
@@ -404,7 +404,7 @@ function damaged(address: string): string {
   return address.slice(0, at) + (address[at] === '0' ? '1' : '0') + address.slice(at + 1)
 }
 
-/** One for all: whoever marks it is found out by the tests after it too. */
+/** One message for all tests: a test that marks it makes the tests after it fail too. */
 let target: Sent | undefined
 
 test.each(FORGERIES)('a report of a stranger who knows %s marks nothing', async (_, forge) => {

@@ -1,4 +1,4 @@
-/** The real mail of the corpus through the whole pipeline: every message ends with an outcome, and as its source expects. */
+/** The real mail of the corpus through the whole pipeline: every message gets the outcome that its source expects. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import path from 'node:path'

@@ -1,4 +1,4 @@
-/** Mail of ours that comes back under an id that is not ours is known by its Reply-To (decisions.md section 7). */
+/** Our own mail that comes back under a foreign Message-ID is recognized by its Reply-To, and dropped. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'

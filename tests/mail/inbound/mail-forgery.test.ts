@@ -1,4 +1,4 @@
-/** Forged, stolen and guessed anchors: nobody gets into a conversation without a right to it (decisions.md section 7). */
+/** Forged, stolen and guessed anchors: mail enters a conversation only from its people, or with a signed anchor. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'

@@ -1,4 +1,4 @@
-/** What the listener answers, what the ledger says, and that nothing that got a 250 is lost (decisions.md section 7). */
+/** The ledger: one row for each message that got a 250, its outcome, and no message lost. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Machines that answer machines (RFC 3834): this service sends no mail that no person wrote, so whatever answers it,
- * forwards it or sends it back, an answer of an agent is one mail, and what it causes comes to rest.
+ * Mail loops (RFC 3834). The service sends only mail that a person wrote. So any machine may answer it, forward it or
+ * send it back: an answer of an agent is one mail, and the exchange ends.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
@@ -54,7 +54,7 @@ async function openTicket(from = CONTACT, fields: Fields = {}): Promise<string> 
 /** What a machine sends when it gets a mail; nothing when it is silent. */
 type Machine = (mail: ReceivedMail) => Promise<{ from?: string; raw: Uint8Array } | undefined>
 
-/** Sends what waits and lets mail flow until nobody sends any more. @returns how many mails of ours there were */
+/** Sends what waits and lets mail flow until it rests. @returns how many mails of ours there were */
 async function settle(machine: Machine): Promise<number> {
   sink.messages.length = 0
   for (let answered = 0; answered < 20; answered++) {

@@ -1,4 +1,4 @@
-/** Which ticket a message belongs to, and what a reply does to it (decisions.md section 7, Threading and reopening). */
+/** Threading and reopening: finds the ticket that a message belongs to, and changes its status. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'

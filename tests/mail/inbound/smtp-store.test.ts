@@ -1,4 +1,4 @@
-/** The listener with its real store: what is left of messages that were not acknowledged, and when none can be taken. */
+/** The listener with its real store: messages without a 250 leave nothing behind, and a full store refuses mail. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
@@ -29,7 +29,7 @@ afterAll(async () => {
   await stopApi()
 })
 
-/** With limits of its own. */
+/** A listener with other limits. */
 async function start(capacity: Partial<CapacityLimits> = {}, changes: Partial<SmtpServerOptions> = {}) {
   const listener = await startListener({ refusal: checkCapacity(connection().sql, capacity), ...changes })
   listeners.push(listener)

@@ -1,4 +1,4 @@
-/** What a reply is made of (decisions, section 7, "Outbound"). */
+/** The parts of a reply: header, anchors, bodies and attachments. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { simpleParser } from 'mailparser'

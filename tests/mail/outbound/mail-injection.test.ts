@@ -1,4 +1,4 @@
-/** Whatever people and mail put into names, subjects, ids and files: the mail that leaves has our header and no more. */
+/** Header injection: hostile names, subjects, ids and file names add no header line to the mail that leaves. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
 import { config } from '../../../src/config'

@@ -1,4 +1,4 @@
-/** How mail reaches the mailbox's server (decisions, section 7, "Outbound"). */
+/** Sending to the SMTP server of a mailbox: TLS, sign-in, and an outcome for each recipient. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
 import path from 'node:path'

@@ -1,4 +1,4 @@
-/** Servers that fail: what is tried again, what is final, and that nobody gets a message twice where SMTP can tell. */
+/** Failing servers: which refusals are tried again, which are final, and that no recipient gets a message twice. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'

@@ -1,4 +1,4 @@
-/** Answers that leave by email: how they look, what becomes of them, how they are tried again (decisions.md sections 5, 7). */
+/** Answers that leave by email: their content, their recipients, the outcome that is recorded, and new attempts. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Recipients whose address is written otherwise in RCPT than we have it: what the server says of each is known, once. */
+/** Recipients whose address is written differently in RCPT: the answer of the server is recorded for each, once. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { config } from '../../../src/config'

@@ -1,4 +1,4 @@
-/** What leaves is valid on the wire (RFC 5322, 2045, 2047, 2231) and reads back as it was meant, whatever people type. */
+/** Validity of what leaves (RFC 5322, 2045, 2047, 2231): any text that people type reads back unchanged. */
 import { afterAll, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Mail that was made to stop a helpdesk: every message is read within limits of time and memory, or filed unread with
- * its original, and the next message is filed as if nothing had happened.
+ * Mail made to stop a helpdesk. Every message is read within limits of time and memory, or filed unread with its
+ * original, and the next message is filed as usual.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** Mail that machines wrote, and mail of people that looks like it. */
+/** Mail that machines wrote, and mail of people that only looks like it. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
 

@@ -1,4 +1,4 @@
-/** What headers of real mail look like, and how they are read. */
+/** Headers of real mail, and the values that are read from them. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail, readHeaders } from '../../../src/mail/parse/parse'
 

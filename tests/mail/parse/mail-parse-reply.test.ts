@@ -1,4 +1,4 @@
-/** Where the new part of a reply ends. */
+/** The end of the new part of a reply: quotes, separators and signatures of many mail programs. */
 import { describe, expect, test } from 'bun:test'
 import { replyText } from '../../../src/mail/parse/reply-text'
 

@@ -1,4 +1,4 @@
-/** What bodies and attachments of real mail look like, and how they are read. */
+/** Bodies and attachments of real mail, and the values that are read from them. */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
 

@@ -1,4 +1,4 @@
-/** One message in is one message, and its bytes are whole; so is one out: no line end hides a second one. */
+/** SMTP smuggling: no line end hides a second message, neither in mail that arrives nor in mail that leaves. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import { simpleParser } from 'mailparser'
@@ -42,7 +42,7 @@ const SMUGGLED = [
   'From: ceo@customer.example\r\nMessage-ID: <smuggled@evil.example>\r\nSubject: Smuggled\r\n\r\nPay at once',
 ]
 
-/** What one server or another took for the end of a message; only CRLF, dot, CRLF is one (RFC 5321 section 2.3.8). */
+/** Bytes that some servers took as the end of a message; only CRLF, dot, CRLF ends one (RFC 5321, section 2.3.8). */
 const ENDS = [
   ...[
     '\n.\n',
@@ -73,7 +73,7 @@ test.each([
       using dialog = await startMessage()
       await writeInSteps(dialog, Buffer.concat([text, Buffer.from('.\r\n')]), step)
       expect(await dialog.read()).toStartWith('250 2.0.0 Ok: queued')
-      // Whatever is taken for a command has an answer of its own, and it comes before this one.
+      // A command has its own answer, which would come before this one.
       expect(await dialog.command('NOOP')).toBe('250 2.0.0 OK')
       return { id, text }
     }),

@@ -1,4 +1,4 @@
-/** Clients that mean harm, or are broken, over real sockets: the listener stays up, bounded and open for others. */
+/** Hostile and broken clients over real sockets: the listener stays up, within its limits, and serves others. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
@@ -398,7 +398,7 @@ test('each transaction is observed once, with its last reply', async () => {
   expect(observed).toEqual([250, 552, 452, 250])
 })
 
-/** A process of its own, so that its memory is the listener's: prints the bytes taken and the growth of its peak. */
+/** Runs the listener in a separate process to measure its memory: prints the bytes taken and the growth of its peak. */
 const MEMORY_CHILD = `
   const { startSmtpServer } = await import('./src/mail/smtp/listener')
   const { log } = await import('./src/log')

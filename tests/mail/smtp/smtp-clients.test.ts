@@ -1,4 +1,4 @@
-/** Mail from the programs that customers' and operators' servers run; which of them is missing here is said. */
+/** Mail from the programs that real servers run; prints which of them are missing on this machine. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

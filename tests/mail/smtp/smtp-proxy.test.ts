@@ -1,4 +1,4 @@
-/** The PROXY header of load balancers, versions 1 and 2, over real sockets: who is believed, and what harms nobody. */
+/** The PROXY header of load balancers, versions 1 and 2, over real sockets: only trusted proxies may name a client. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
@@ -22,7 +22,7 @@ const TLVS = Buffer.concat([
   Buffer.from([4, 0, 3, 0, 0, 0]),
 ])
 
-/** A header of version 2. @param length what it says to be its own, the truth unless told */
+/** A header of version 2. @param length the length that it declares; the true one by default */
 function version2(command: number, family: number, body: Buffer = Buffer.alloc(0), length = body.length): Buffer {
   return Buffer.concat([SIGNATURE, Buffer.from([command, family, length >> 8, length & 255]), body])
 }
@@ -38,7 +38,7 @@ const FROM_IPV6 = version2(PROXY, TCP6, addresses('2001:db8::77', '2001:db8::1')
 const WITH_TLVS = version2(PROXY, TCP4, Buffer.concat([addresses('192.0.2.77', '198.51.100.1'), TLVS]))
 const TEXT = Buffer.from('PROXY TCP4 192.0.2.77 198.51.100.1 40000 25\r\n')
 
-/** Headers, and whom they name; the proxy itself where they name nobody. */
+/** Headers, and the client that each names; the proxy itself when it names none. */
 const HEADERS: [string, Buffer, string][] = [
   ['version 1, IPv4', TEXT, '192.0.2.77'],
   ['version 1, IPv6', Buffer.from('PROXY TCP6 2001:DB8:0::77 2001:db8::1 40000 25\r\n'), '2001:db8::77'],
@@ -203,7 +203,7 @@ describe.concurrent('proxies', () => {
     for (const header of [version2(LOCAL, UNSPEC), version2(LOCAL, UNSPEC), Buffer.from('PROXY UNKNOWN\r\n')]) {
       expect(await connect(header)).toBe('220')
     }
-    // Who is named is a client, of whatever network.
+    // The address in the header is a client, whatever its network is.
     const named = version2(PROXY, TCP4, addresses('10.0.0.1', '198.51.100.1'))
     expect([await connect(named), await connect(named)]).toEqual(['220', '421'])
   })
@@ -253,7 +253,7 @@ async function sendHello(dialog: SmtpDialog): Promise<string> {
   return (await dialog.read()).slice(0, 3)
 }
 
-/** Of this machine, so that it can be told from loopback; of one without a network there is no other. */
+/** An address of this machine that is not loopback; loopback when it has no other. */
 function ownAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
   return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'

@@ -1,4 +1,4 @@
-/** The SMTP listener over real sockets (decisions, section 7, "Inbound"): protocol, limits, stopping. */
+/** The SMTP listener over real sockets: protocol, limits, stopping. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import { until } from '../../support/service'
 import { dotStuffed, sendMail, smtpDialog } from '../../support/smtp'
