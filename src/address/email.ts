@@ -1,6 +1,6 @@
 /** What counts as an email address, and the two ways to write an international domain. Pure. */
 import { domainToUnicode } from 'node:url'
-import { codePoints } from '../shapes/fields'
+import { codePoints } from '../shapes/characters'
 import { toDomain } from './domains'
 
 const MAX_LENGTH = 254

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Uuid } from '../shapes/fields'
+import { Uuid } from '../shapes/answers'
 
 export const Attachment = Type.Object({
   id: Uuid,

@@ -1,7 +1,7 @@
 /** Addresses of attachments' bytes that work for an hour without a token (decisions.md section 5). */
 import { config } from '../config'
 import { sign, verify } from '../secrets'
-import { isUuid } from '../shapes/fields'
+import { isUuid } from '../shapes/ids'
 
 const LIFETIME_S = 3600
 /** The expiry is rounded down to this, so that an address stays the same for some minutes. */

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../db/schema'
-import { body, oneOf, optional, text, Uuid } from '../shapes/fields'
+import { Uuid } from '../shapes/answers'
+import { body, oneOf, optional, text } from '../shapes/fields'
 
 export const Credentials = body({
   email: Type.String({ fault: 'must be text', examples: ['admin@example.com'] }),

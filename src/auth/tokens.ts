@@ -4,7 +4,7 @@ import { errors, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { ApiError } from '../errors'
 import { keysOf } from '../secrets'
-import { isUuid } from '../shapes/fields'
+import { isUuid } from '../shapes/ids'
 
 export type AccessClaims = { sub: string; email: string; org_id: string; role: string; exp: number }
 

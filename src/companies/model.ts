@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../address/domains'
 import { RecentTicket } from '../contacts/model'
-import { body, Instant, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, nullable, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
 import { Paging, query } from '../shapes/query'
 

@@ -2,7 +2,7 @@ import { domainsOf, ownersOf } from '../address/domains'
 import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { type Paging, pageOf } from '../shapes/query'
 import type { Company, CompanyWithDetails } from './model'
 

@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { createCompany, deleteCompany, updateCompany } from './commands'
 import { linkContacts } from './link'
 import { Company, CompanyChanges, CompanyPage, CompanyWithDetails, Linked, NewCompany } from './model'
@@ -12,7 +13,7 @@ export const companyRoutes = new Elysia({ tags: ['Companies'] })
 
   .get('/companies', ({ scope, query }) => listCompanies(scope, query), {
     query: CompanyPage,
-    response: page(Company),
+    response: pageOf(Company),
   })
 
   .post('/companies', async ({ scope, body, status }) => status(201, await data(createCompany(scope, body))), {

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../address/email'
-import { body, IdInput, Instant, nullable, optional, orNull, TicketCode, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, TicketCode, Uuid } from '../shapes/answers'
+import { body, IdInput, nullable, optional, text } from '../shapes/fields'
 import { Paging, query, queryId, queryText } from '../shapes/query'
 
 const name = text({ min: 1, max: 255 })

@@ -3,7 +3,7 @@ import type { Sql } from '../db/client'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { fold } from '../search/fold'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { pageOf } from '../shapes/query'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 

@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { createContact, deleteContact, updateContact } from './commands'
 import { Contact, ContactChanges, ContactFilter, ContactWithTickets, NewContact } from './model'
 import { getContact, listContacts } from './queries'
@@ -11,7 +12,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'] })
 
   .get('/contacts', ({ scope, query }) => listContacts(scope, query), {
     query: ContactFilter,
-    response: page(Contact),
+    response: pageOf(Contact),
   })
 
   .post('/contacts', async ({ scope, body, status }) => status(201, await data(createContact(scope, body))), {

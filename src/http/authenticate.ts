@@ -4,7 +4,7 @@ import { getMembership, type Membership } from '../auth/membership'
 import { connection } from '../db/client'
 import { ApiError, fieldError } from '../errors'
 import { type Scope, SYSTEM } from '../scope'
-import { isUuid } from '../shapes/fields'
+import { isUuid } from '../shapes/ids'
 import { type Caller, stateOf } from './request'
 
 /** Gives handlers `user`, the caller of a valid access token. @throws INVALID_TOKEN, TOKEN_EXPIRED */

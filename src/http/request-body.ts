@@ -3,7 +3,7 @@
  * thrown, because roles and paths are judged before bodies (decisions.md section 2).
  */
 import { ApiError, type Fault } from '../errors'
-import { isCleanText } from '../shapes/fields'
+import { isCleanText } from '../shapes/characters'
 import { stateOf } from './request'
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024

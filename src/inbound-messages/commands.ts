@@ -7,7 +7,7 @@ import { fileMessage } from '../mail/inbound/filing'
 import { inboundOf } from '../mail/inbound/message'
 import { orDiscard, parse, storeParts } from '../mail/inbound/receive'
 import { inTransaction, type Scope } from '../scope'
-import { asIds } from '../shapes/fields'
+import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
 import { getInboundMessage } from './queries'
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
-import { Instant, oneOf, orNull, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { oneOf } from '../shapes/fields'
 import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../shapes/query'
 
 const OUTCOMES =

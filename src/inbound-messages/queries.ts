@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres'
 import { storage } from '../attachments/storage'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { pageOf } from '../shapes/query'
 import type { InboundFilter, InboundMessage } from './model'
 

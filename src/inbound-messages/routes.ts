@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { asAdmin } from '../http/authenticate'
-import { one, page, path } from '../shapes/fields'
+import { one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'
 import { listInboundMessages, openOriginal } from './queries'
@@ -11,7 +12,7 @@ export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
 
   .get('/inbound-messages', ({ scope, query }) => listInboundMessages(scope, query), {
     query: InboundFilter,
-    response: page(InboundMessage),
+    response: pageOf(InboundMessage),
   })
 
   .post(

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { body, Instant, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, nullable, optional, text } from '../shapes/fields'
 
 const name = text({ min: 1, max: 64, description: 'Unique without regard to case' })
 const color = Type.String({

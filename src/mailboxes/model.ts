@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { toDomain } from '../address/domains'
 import { isEmailAddress } from '../address/email'
 import { SMTP_SECURITIES } from '../db/schema'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
 import { readDkimKey } from './dkim'
 
 const address = text({

@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createMailbox, deleteMailbox, testMailbox, updateMailbox } from './commands'
 import { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
@@ -12,7 +13,7 @@ const reads = new Elysia({ tags: ['Mailboxes'] })
 
   .get('/mailboxes', ({ scope, query }) => listMailboxes(scope, query), {
     query: query(Paging),
-    response: page(Mailbox),
+    response: pageOf(Mailbox),
   })
 
   .get('/mailboxes/:mailbox_id', ({ scope, params }) => data(getMailbox(scope, params.mailbox_id)), {

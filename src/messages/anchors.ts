@@ -4,7 +4,7 @@
  */
 
 import { sign, verify } from '../secrets'
-import { isUuid } from '../shapes/fields'
+import { isUuid } from '../shapes/ids'
 
 const ID_HASH_BYTES = 12
 

@@ -3,7 +3,8 @@ import { isEmailAddress } from '../address/email'
 import { Attachment } from '../attachments/model'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../db/schema'
 import { isBlank } from '../html/body'
-import { body, flag, IdsInput, Instant, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, flag, IdsInput, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryFlag } from '../shapes/query'
 
 const BODY_HTML =

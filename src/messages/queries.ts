@@ -6,7 +6,7 @@ import type { InSteps, Steps } from '../flow/steps'
 import { turns } from '../flow/turns'
 import { viewHtml } from '../html/view'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { pageOf } from '../shapes/query'
 import type { Message, MessageFilter } from './model'
 

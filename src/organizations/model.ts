@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import { body, flag, nullable, optional, orNull, text, Uuid } from '../shapes/fields'
+import { orNull, Uuid } from '../shapes/answers'
+import { body, flag, nullable, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
 
 export const Organization = Type.Object({

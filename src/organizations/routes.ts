@@ -1,7 +1,7 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { one } from '../shapes/fields'
+import { one } from '../shapes/answers'
 import { updateOrganization } from './commands'
 import { Organization, OrganizationChanges } from './model'
 import { getOrganization } from './queries'

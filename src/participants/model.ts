@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../address/email'
-import { body, optional, orNull, text, Uuid } from '../shapes/fields'
+import { orNull, Uuid } from '../shapes/answers'
+import { body, optional, text } from '../shapes/fields'
 
 export const Participant = Type.Object({
   id: Uuid,

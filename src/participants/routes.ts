@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createParticipant, deleteParticipant } from './commands'
 import { NewParticipant, Participant } from './model'
@@ -13,7 +14,7 @@ export const participantRoutes = new Elysia({ tags: ['Participants'] })
   .get(
     '/tickets/:ticket_id/participants',
     ({ scope, params, query }) => listParticipants(scope, params.ticket_id, query),
-    { params: path('ticket_id'), query: query(Paging), response: page(Participant) },
+    { params: path('ticket_id'), query: query(Paging), response: pageOf(Participant) },
   )
 
   .post(

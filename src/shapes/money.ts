@@ -1,4 +1,4 @@
-/** What comes in about money: rates, currencies, and the prefix that a company has beside them. */
+/** Fields of bodies that a company, a user and the organization share: rate, currency, ticket prefix. */
 import { Kind, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
 import { type FieldOptions, text } from './fields'
 
@@ -30,7 +30,7 @@ export function currencyInput(options: FieldOptions = {}) {
   })
 }
 
-/** The prefix of ticket codes (decisions.md section 4). */
+/** The prefix of ticket codes, such as `ACME` of ACME-42. */
 export function ticketPrefixInput(options: FieldOptions = {}) {
   return text({
     max: 255,
@@ -41,7 +41,7 @@ export function ticketPrefixInput(options: FieldOptions = {}) {
   })
 }
 
-/** Decimals are counted in the shortest decimal form of the number: in binary even 19.99 has more than two. */
+/** Counts decimals in the shortest decimal form of the number: in binary even 19.99 has more than two. */
 function isRate(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value <= MAX_RATE && /^\d+(\.\d{1,2})?$/.test(String(value))
 }

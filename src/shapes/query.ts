@@ -1,6 +1,6 @@
 /**
- * Shapes of queries, and the pages of lists. Every value arrives as text; Elysia decodes a query twice, so what is no
- * text is taken as decoded already.
+ * Parameters of queries. Every value arrives as text. Elysia decodes a query twice, so a value that is no text any more
+ * was decoded before and stays as it is.
  */
 import {
   Kind,
@@ -11,29 +11,30 @@ import {
   Type,
   TypeRegistry,
 } from '@sinclair/typebox'
-import { asIds, codePoints, type FieldOptions, isCleanText, isUuid } from './fields'
+import { codePoints, isCleanText } from './characters'
+import type { FieldOptions } from './fields'
+import { asIds, isUuid } from './ids'
 import { isDay, timeOf } from './time'
 
-/** Decoders of schemas, by number: a schema is copied and printed as JSON, a function in it would be lost. */
-const decoders: ((text: string) => unknown)[] = []
+/** The key of a parameter's decoder. TypeBox copies what stands under a symbol, and JSON leaves it out. */
+const DECODE = Symbol('decode')
 
-TypeRegistry.Set<TSchema & { decoder: number }>('Query', (schema, value) => {
+TypeRegistry.Set<TSchema & { [DECODE]: (text: string) => unknown }>('Query', (schema, value) => {
   if (typeof value !== 'string') return value !== undefined
-  return isCleanText(value) && decoders[schema.decoder]!(value) !== undefined
+  return isCleanText(value) && schema[DECODE](value) !== undefined
 })
 
 /**
  * A query parameter.
  * @param schema what the OpenAPI document says of it
- * @param decode the value of the text, undefined when it is wrong
+ * @param decode gives the value of the text, undefined when the text is wrong
  */
 export function queryValue<T>(
   schema: Record<string, unknown>,
   decode: (text: string) => T | undefined,
   options: FieldOptions = {},
 ) {
-  const decoder = decoders.push(decode) - 1
-  const wire = Type.Unsafe<string>({ [Kind]: 'Query', ...schema, decoder, ...options })
+  const wire = Type.Unsafe<string>({ [Kind]: 'Query', ...schema, [DECODE]: decode, ...options })
   const decoded = Type.Transform(wire)
     .Decode((value) => (typeof value === 'string' ? decode(value) : value))
     .Encode(String)
@@ -41,7 +42,7 @@ export function queryValue<T>(
   return Type.Optional(decoded) as unknown as TOptional<TUnsafe<T>>
 }
 
-/** A whole number of a query, as large as a JSON number holds exactly. */
+/** A whole number, as large as a JSON number holds exactly. */
 function queryInteger(min: number, options: FieldOptions = {}) {
   return queryValue(
     { type: 'integer', minimum: min },
@@ -53,13 +54,13 @@ function queryInteger(min: number, options: FieldOptions = {}) {
   )
 }
 
-/** A yes or no of a query: `true` or `false`. */
+/** A yes or no: `true` or `false`. */
 export function queryFlag(options: FieldOptions = {}) {
   const decode = (value: string) => (value === 'true' ? true : value === 'false' ? false : undefined)
   return queryValue({ type: 'boolean' }, decode, { fault: 'must be true or false', ...options })
 }
 
-/** One word of a list in a query. */
+/** One word of a list. */
 export function queryWord<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
   return queryValue(
     { type: 'string', enum: [...words] },
@@ -68,13 +69,13 @@ export function queryWord<const Words extends readonly string[]>(words: Words, o
   )
 }
 
-/** An id as a filter: must be a UUID; one that names nothing gives an empty list. */
+/** An id as a filter: must be a UUID. One that names nothing gives an empty list. */
 export function queryId(options: FieldOptions = {}) {
   const decode = (value: string) => (isUuid(value) ? value.toLowerCase() : undefined)
   return queryValue({ type: 'string', format: 'uuid' }, decode, { fault: 'must be a UUID', ...options })
 }
 
-/** Comma-separated ids of a query, at most 50. */
+/** Ids separated by commas, at most 50. */
 export function queryIds(options: FieldOptions = {}) {
   return queryValue(
     { type: 'string' },
@@ -86,13 +87,13 @@ export function queryIds(options: FieldOptions = {}) {
   )
 }
 
-/** A time of a query: RFC 3339 with offset. Decoded to milliseconds since 1970. */
+/** A time with offset (RFC 3339), decoded to milliseconds since 1970. */
 export function queryInstant(options: FieldOptions = {}) {
   const fault = 'must be a time with offset, such as 2026-01-31T09:00:00Z'
   return queryValue({ type: 'string', format: 'date-time' }, timeOf, { fault, ...options })
 }
 
-/** A day of a query. */
+/** A day that exists. */
 export function queryDay(options: FieldOptions = {}) {
   const decode = (value: string) => (isDay(value) ? value : undefined)
   return queryValue({ type: 'string', format: 'date' }, decode, {
@@ -101,7 +102,7 @@ export function queryDay(options: FieldOptions = {}) {
   })
 }
 
-/** Text of a query, trimmed, at most 255 characters. */
+/** A text, trimmed, of at most 255 characters. */
 export function queryText(options: FieldOptions = {}) {
   const decode = (value: string) => (codePoints(value.trim()) <= 255 ? value.trim() : undefined)
   return queryValue({ type: 'string', maxLength: 255 }, decode, {

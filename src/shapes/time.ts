@@ -2,16 +2,19 @@
 
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
 
-/** Milliseconds since 1970 of a time with offset (RFC 3339), undefined when it is none. A leap second counts as the one after it, as PostgreSQL has it. */
+/**
+ * Reads a time with offset (RFC 3339). A leap second counts as the second after it, as in PostgreSQL.
+ * @returns milliseconds since 1970, undefined for any other text
+ */
 export function timeOf(value: string): number | undefined {
   if (!RFC_3339.test(value) || !isDay(value.slice(0, 10))) return undefined
   if (value.slice(17, 19) !== '60') return Date.parse(value)
   const time = Date.parse(`${value.slice(0, 17)}59${value.slice(19)}`) + 1000
-  // They end a month of UTC, in whatever offset they are written.
+  // A leap second ends a month of UTC, in whatever offset it is written.
   return /-01T00:00:00/.test(new Date(time).toISOString()) ? time : undefined
 }
 
-/** Whether a text is a day that exists and that PostgreSQL can hold, as YYYY-MM-DD. */
+/** True for a day that exists and that PostgreSQL can hold, as YYYY-MM-DD. */
 export function isDay(value: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(value) || value < '0001-01-01') return false
   const time = Date.parse(`${value}T00:00:00Z`)

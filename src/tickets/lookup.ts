@@ -1,7 +1,7 @@
 /** Looks up what a request names on a ticket: unknown ids are refused here, all of them at once. */
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
 import type { Scope } from '../scope'
-import { asIds } from '../shapes/fields'
+import { asIds } from '../shapes/ids'
 import { type Subscriber, subscribersIn } from '../webhooks/publish'
 import type { NewTicket, Ticket, TicketChanges } from './model'
 import { isAllowed, TRANSITIONS } from './status'

@@ -1,19 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { ACTOR_TYPES, TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
 import { Message } from '../messages/model'
-import {
-  body,
-  IdInput,
-  IdsInput,
-  Instant,
-  nullable,
-  oneOf,
-  optional,
-  orNull,
-  TicketCode,
-  text,
-  Uuid,
-} from '../shapes/fields'
+import { Instant, orNull, TicketCode, Uuid } from '../shapes/answers'
+import { body, IdInput, IdsInput, nullable, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../shapes/query'
 import { TicketTimeEntry } from '../time-entries/model'
 

@@ -13,7 +13,7 @@ import {
 import type { Scope } from '../scope'
 import { organizationNumber } from '../search/ticket-document'
 import { toTsquery } from '../search/words'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { type Paging, pageOf } from '../shapes/query'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import { countOf, isCounted } from './counts'

@@ -2,7 +2,8 @@ import Elysia from 'elysia'
 import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
 import type { Scope } from '../scope'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { createTicket, deleteTicket, updateTicket } from './commands'
 import {
   Activity,
@@ -22,7 +23,7 @@ export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
 
   .get('/tickets', ({ scope, query }) => listTickets(scope, query), {
     query: TicketFilter,
-    response: page(Ticket),
+    response: pageOf(Ticket),
   })
 
   .post('/tickets', async ({ scope, body, status }) => status(201, await data(createTicket(scope, body))), {
@@ -77,7 +78,7 @@ export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
   .get('/tickets/:ticket_id/activity', ({ scope, params, query }) => listActivity(scope, params.ticket_id, query), {
     params: path('ticket_id'),
     query: ActivityPage,
-    response: page(Activity),
+    response: pageOf(Activity),
   })
 
 async function ticketAnswer(scope: Scope, id: string): Promise<{ data: TicketWithMessages }> {

@@ -1,19 +1,6 @@
 import { Type } from '@sinclair/typebox'
-import {
-  body,
-  Day,
-  dayInput,
-  flag,
-  Instant,
-  nullable,
-  optional,
-  orNull,
-  PageMeta,
-  TicketCode,
-  text,
-  Uuid,
-  unchecked,
-} from '../shapes/fields'
+import { Day, Instant, orNull, PageMeta, TicketCode, Uuid, unchecked } from '../shapes/answers'
+import { body, dayInput, flag, nullable, optional, text } from '../shapes/fields'
 import { rateInput } from '../shapes/money'
 import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../shapes/query'
 

@@ -2,7 +2,8 @@ import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../address/email'
 import { Password } from '../auth/model'
 import { ROLES } from '../db/schema'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput } from '../shapes/money'
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' })

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { type Paging, pageOf } from '../shapes/query'
 import type { User } from './model'
 

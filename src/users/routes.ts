@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createUser, deleteUser, updateUser } from './commands'
 import { NewUser, User, UserChanges } from './model'
@@ -10,7 +11,7 @@ import { getUser, listUsers } from './queries'
 const reads = new Elysia({ tags: ['Users'] })
   .use(inOrganization)
 
-  .get('/users', ({ scope, query }) => listUsers(scope, query), { query: query(Paging), response: page(User) })
+  .get('/users', ({ scope, query }) => listUsers(scope, query), { query: query(Paging), response: pageOf(User) })
 
   .get('/users/:user_id', ({ scope, params }) => data(getUser(scope, params.user_id)), {
     params: path('user_id'),

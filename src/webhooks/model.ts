@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../db/schema'
 import { checkUrl } from '../net/destination'
-import { body, flag, Instant, nullable, oneOf, optional, orNull, text, Uuid } from '../shapes/fields'
+import { Instant, orNull, Uuid } from '../shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryWord } from '../shapes/query'
 
 const url = text({

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/fields'
+import type { PageMeta } from '../shapes/answers'
 import { type Paging, pageOf } from '../shapes/query'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 

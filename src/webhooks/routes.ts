@@ -1,7 +1,8 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
 import { asAdmin, inOrganization } from '../http/authenticate'
-import { NoContent, one, page, path } from '../shapes/fields'
+import { NoContent, one, pageOf } from '../shapes/answers'
+import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { createWebhook, deleteWebhook, updateWebhook } from './commands'
 import { Delivery, DeliveryDetail, DeliveryFilter, NewWebhook, Webhook, WebhookChanges } from './model'
@@ -13,7 +14,7 @@ const reads = new Elysia({ tags: ['Webhooks'] })
 
   .get('/webhooks', ({ scope, query }) => listWebhooks(scope, query), {
     query: query(Paging),
-    response: page(Webhook),
+    response: pageOf(Webhook),
   })
 
   .get('/webhooks/:webhook_id', ({ scope, params }) => data(getWebhook(scope, params.webhook_id)), {
@@ -24,7 +25,7 @@ const reads = new Elysia({ tags: ['Webhooks'] })
   .get(
     '/webhooks/:webhook_id/deliveries',
     ({ scope, params, query }) => listDeliveries(scope, params.webhook_id, query),
-    { params: path('webhook_id'), query: DeliveryFilter, response: page(Delivery) },
+    { params: path('webhook_id'), query: DeliveryFilter, response: pageOf(Delivery) },
   )
 
   .get(
