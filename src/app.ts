@@ -25,7 +25,7 @@ import { webhookRoutes } from './webhooks/routes'
 /** @param isReady whether the service can do its work, for `/readyz` */
 export function createApp(isReady: () => Promise<boolean>) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
-    .use(authRoutes())
+    .use(authRoutes)
     .use(ticketRoutes)
     .use(messageRoutes)
     .use(attachmentRoutes)

@@ -6,10 +6,7 @@ import { forgetMemberships } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { type Account, findAccount, getMe, listMemberships } from './queries'
-import { hashToken, newRefreshToken } from './tokens'
-
-/** What an access token says. */
-export type Claims = { sub: string; email: string; org_id: string; role: string }
+import { type Claims, hashToken, newRefreshToken } from './tokens'
 
 const FAILURES = 10
 const FAILURE_WINDOW_S = 15 * 60

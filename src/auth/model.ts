@@ -27,6 +27,7 @@ export const AccessToken = Type.Object({
   token_type: tokenType,
   expires_in: expiresIn,
 })
+export type AccessToken = typeof AccessToken.static
 
 export const Me = Type.Object({
   id: Uuid,

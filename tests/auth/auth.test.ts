@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
 import { deleteExpiredTokens } from '../../src/auth/commands'
 import { forgetMemberships } from '../../src/auth/membership'
-import { signingKey } from '../../src/auth/tokens'
 import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { keysOf } from '../../src/secrets'
 import {
   type Answer,
   type Client,
@@ -295,7 +295,7 @@ describe('an access token', () => {
   test('is refused when it was not made here or says too little', async () => {
     const { agent } = await createOrganization()
     const { iat, exp, ...claims } = decodeJwt(agent.token)
-    const key = new TextEncoder().encode(signingKey())
+    const key = new TextEncoder().encode(keysOf('access-token')[0]!.toString('hex'))
     const signed = (payload: object, alg = 'HS256', secret = key) =>
       new SignJWT({ ...payload }).setProtectedHeader({ alg }).setIssuedAt().setExpirationTime('15m').sign(secret)
     const [head, body, signature] = agent.token.split('.')

@@ -1,8 +1,7 @@
 /** The API as a client sees it, over `app.handle`: real validation, authentication and database, no socket. */
-import { SignJWT } from 'jose'
 import { createApp } from '../../src/app'
 import { hashPassword } from '../../src/auth/password'
-import { signingKey } from '../../src/auth/tokens'
+import { signAccessToken } from '../../src/auth/tokens'
 import { closeDatabase, connectDatabase, connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
@@ -102,21 +101,8 @@ async function createMember(organization_id: string, role: 'admin' | 'agent', na
   const email = `${role}.${user_id}@deskwire.example`
   await sql`insert into users (id, email, name, password_hash) values (${user_id}, ${email}, ${name}, ${password_hash})`
   await sql`insert into memberships (organization_id, user_id, role) values (${organization_id}, ${user_id}, ${role})`
-  return clientOf(await accessToken({ sub: user_id, email, org_id: organization_id, role }), user_id, email)
-}
-
-/** As a sign-in gives it, without the time that a password takes to be checked. */
-function accessToken({
-  sub,
-  ...claims
-}: {
-  sub: string
-  email: string
-  org_id: string
-  role: string
-}): Promise<string> {
-  const token = new SignJWT({ ...claims, jti: newId() }).setProtectedHeader({ alg: 'HS256' }).setSubject(sub)
-  return token.setIssuedAt().setExpirationTime('900s').sign(new TextEncoder().encode(signingKey()))
+  const token = await signAccessToken({ sub: user_id, email, org_id: organization_id, role })
+  return clientOf(token, user_id, email)
 }
 
 function clientOf(token: string, user_id: string, email: string): Client {
