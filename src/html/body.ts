@@ -3,7 +3,10 @@ import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
 import { safeHtmlToText } from './text'
 
-/** Both forms of a body. `body_html` runs nothing and loads nothing; `html-view.ts` makes of it what a page shows. */
+/**
+ * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
+ * `view.ts` turns it into what a page shows.
+ */
 export type RenderedBody = { body_html: string; text: string }
 
 /** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
@@ -80,16 +83,16 @@ const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
  */
 export function renderBody(body: string): RenderedBody {
   if (!isHtml(body)) return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
-  const body_html = sanitize(body, keepCid)
+  const body_html = sanitize(body, writtenImage)
   return { body_html, text: safeHtmlToText(body_html) }
 }
 
 /**
- * The HTML of an email made safe. The addresses of images of the message itself stay `cid:`, for `embedImages`: this
- * runs where the message is parsed, which is before they are stored.
+ * Makes the HTML of an email safe. No image loads: the address of each is in `data-src`. Images of the message itself
+ * keep `cid:` as their address until `embedImages` knows where they are stored, because mail is parsed before that.
  */
 export function sanitizeEmailHtml(html: string): string {
-  return sanitize(html, (src) => `cid:${encodeURIComponent(decodeCid(src.slice(4)).toWellFormed())}`)
+  return sanitize(html, mailedImage)
 }
 
 /**
@@ -105,7 +108,7 @@ export function embedImages(safe_html: string, address: (content_id: string) => 
 
 /** HTML as text: no styles or scripts, headings as written, text after `</body>` included. */
 export function htmlToText(html: string): string {
-  return safeHtmlToText(sanitize(html, keepCid))
+  return safeHtmlToText(sanitize(html, mailedImage))
 }
 
 /** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
@@ -167,8 +170,14 @@ function escapeHtml(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 }
 
-/** @param embedded what becomes of the address of an image in the message itself (`cid:`); null drops the image */
-function sanitize(html: string, embedded: (src: string) => string | null): string {
+/** The attributes of an image as they were given: `later` is `data-src`. */
+type ImageSource = { src: string; later: string }
+
+/** Where the address of an image stands: in `src`, which loads it, or in `data-src`, which does not. */
+type ImageAddress = { src: string } | { 'data-src': string }
+
+/** @param place says where the address of an image goes; null drops the image */
+function sanitize(html: string, place: (image: ImageSource) => ImageAddress | null): string {
   return sanitizeHtml(limitDepth(html), {
     allowedTags: TAGS,
     allowedAttributes: {
@@ -186,7 +195,7 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
     },
     allowedStyles: { '*': STYLES },
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
-    allowedSchemesByTag: { img: ['data'] },
+    allowedSchemesByTag: { img: ['data', 'https'] },
     allowProtocolRelative: false,
     nonTextTags: UNREADABLE,
     transformTags: {
@@ -195,7 +204,7 @@ function sanitize(html: string, embedded: (src: string) => string | null): strin
         return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
       },
       img: (tagName, { src, 'data-src': later, referrerpolicy: _, loading: __, ...attribs }) => {
-        const address = imageAddress((src || later || '').trim(), embedded)
+        const address = place({ src: (src ?? '').trim(), later: (later ?? '').trim() })
         if (!address) return { tagName, attribs: {} }
         return { tagName, attribs: { ...address, ...attribs, referrerpolicy: 'no-referrer', loading: 'lazy' } }
       },
@@ -209,18 +218,31 @@ function isSafeLink(href: string): boolean {
   return /^\s*(?:https?:\/\/|mailto:|tel:)/i.test(href)
 }
 
+/** A picture that the text itself holds, of a type that runs nothing. It asks nobody for anything. */
+const HELD_IMAGE = /^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i
+
 /**
- * Only a picture that the text itself holds, of a type that runs nothing, is shown as it is. The address of any other
- * waits in `data-src`, which loads nothing: else the sender would learn that the message was opened, and from where.
+ * Places an image of an email. Its address waits in `data-src`: loading it would show the sender who reads the message,
+ * when and where.
  */
-function imageAddress(src: string, embedded: (src: string) => string | null): Record<string, string> | null {
-  if (/^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i.test(src)) return { src }
-  const address = /^cid:/i.test(src) ? embedded(src) : /^https?:\/\//i.test(src) ? src : null
-  return address === null ? null : { 'data-src': address }
+function mailedImage({ src, later }: ImageSource): ImageAddress | null {
+  const address = src || later
+  if (HELD_IMAGE.test(address)) return { src: address }
+  if (/^cid:/i.test(address)) {
+    return { 'data-src': `cid:${encodeURIComponent(decodeCid(address.slice(4)).toWellFormed())}` }
+  }
+  return /^https?:\/\//i.test(address) ? { 'data-src': address } : null
 }
 
-function keepCid(src: string): string {
-  return src
+/**
+ * Places an image of a body that came through the API: an https address stays in `src`. An address in `data-src` stays
+ * there, because an agent who quotes a customer's HTML must not load the customer's images by it.
+ */
+function writtenImage({ src, later }: ImageSource): ImageAddress | null {
+  if (/^https:\/\//i.test(src)) return { src }
+  const address = src || later
+  if (HELD_IMAGE.test(address)) return { src: address }
+  return /^(?:https?:\/\/|cid:)/i.test(address) ? { 'data-src': address } : null
 }
 
 function decodeCid(content_id: string): string {

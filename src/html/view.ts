@@ -1,7 +1,7 @@
-/** Sanitized HTML as a page or an email shows it: where images come from, and that nothing sticks out. Pure. */
+/** Turns stored HTML into what a page or an email shows: gives images their addresses, and a box to what sticks out. Pure. */
 
-/** The sanitizer puts the address first; HTML of earlier versions has it in `src`. */
-const IMAGE = /<img (?:data-)?src="([^"]*)"/g
+/** The sanitizer writes the address of an image first. */
+const IMAGE = /<img ((?:data-)?src)="([^"]*)"/g
 const ATTACHMENT = /\/api\/v1\/attachments\/([0-9a-f-]{36})\/content(?:\?|$)/i
 
 /** Text, paragraphs and links stay in their place by themselves. Of all else a page makes something wider or taller. */
@@ -9,27 +9,32 @@ const MAY_STICK_OUT =
   /<(?!\/?(?:a|abbr|b|br|cite|code|del|div|em|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u)[ >])|<[a-z]+ [^>]*\b(?:style|align)=|(?:^|>)[^<>]*?[^\s<>]{40}/
 const BOX = '<div style="overflow: auto; overflow-wrap: break-word">'
 
-/** The address of an attachment that the message may show. */
-export type UrlOf = (attachment_id: string) => string | undefined
+/** Gives the address of an attachment that the message may show. */
+type UrlOf = (attachment_id: string) => string | undefined
 
 /**
- * The HTML of a page. It loads no image but attachments, and is in a box of its own where styles, sizes or long words
- * could cover what is around it.
+ * Images from elsewhere: `load` puts all addresses into `src`, `wait` puts all into `data-src`, `as written` leaves https
+ * addresses where the author put them and lets the others wait.
  */
-export function viewHtml(html: string, urlOf: UrlOf): string {
-  const shown = placeImages(html, urlOf, 'data-src')
+type RemoteImages = 'load' | 'wait' | 'as written'
+
+/**
+ * Makes the HTML of a page. Styles, sizes and long words that could cover what is around the message are in a box.
+ * @param remote `wait` for what a customer wrote: stored HTML of earlier versions has remote images of email in `src`
+ */
+export function viewHtml(html: string, urlOf: UrlOf, remote: Exclude<RemoteImages, 'load'>): string {
+  const shown = placeImages(html, urlOf, remote)
   return MAY_STICK_OUT.test(shown) ? `${BOX}${shown}</div>` : shown
 }
 
-/**
- * Gives images that are attachments their addresses. Those that the text itself holds (`data:`) stay as they are.
- * @param attribute where the address of any other image is: `src` loads it, `data-src` does not
- */
-export function placeImages(html: string, urlOf: UrlOf, attribute: 'src' | 'data-src'): string {
-  return html.replace(IMAGE, (image, src: string) => {
-    if (/^data:/i.test(src)) return image
-    const attachment_id = ATTACHMENT.exec(src)?.[1]
+/** Gives images that are attachments their addresses. Images that the text itself holds (`data:`) stay as they are. */
+export function placeImages(html: string, urlOf: UrlOf, remote: RemoteImages): string {
+  return html.replace(IMAGE, (image, written: string, address: string) => {
+    if (/^data:/i.test(address)) return image
+    const attachment_id = ATTACHMENT.exec(address)?.[1]
     const url = attachment_id && urlOf(attachment_id)
-    return url ? `<img src="${url.replaceAll('&', '&amp;')}"` : `<img ${attribute}="${src}"`
+    if (url) return `<img src="${url.replaceAll('&', '&amp;')}"`
+    const loads = remote === 'load' || (remote === 'as written' && written === 'src' && /^https:/i.test(address))
+    return `<img ${loads ? 'src' : 'data-src'}="${address}"`
   })
 }

@@ -8,9 +8,9 @@ import { body, flag, IdsInput, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryFlag } from '../shapes/query'
 
 const BODY_HTML =
-  'Safe to put in a page as it is: runs nothing, loads nothing from elsewhere and covers nothing around it. Images ' +
-  'among the attachments are shown; the address of any other is in `data-src`, so that the sender does not learn ' +
-  'that the message is read: copy it to `src` to show the image'
+  'Safe to put in a page as it is: runs nothing and covers nothing around it. Images among the attachments are shown, ' +
+  'and so are https images that the team wrote. In what a customer wrote the address of any other image is in ' +
+  '`data-src`, because loading it would tell the sender that the message is read: copy it to `src` to show the image'
 
 export const Message = Type.Object({
   id: Uuid,

@@ -186,7 +186,7 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
   return {
     id,
     body,
-    body_html: viewHtml(row.body_html, urlOf),
+    body_html: viewHtml(row.body_html, urlOf, direction === 'inbound' ? 'wait' : 'as written'),
     reply_text,
     is_internal,
     direction,

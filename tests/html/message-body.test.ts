@@ -60,7 +60,8 @@ describe('HTML', () => {
   test.each([
     ['data:image/png;base64,AA==', 'src'],
     [`${ATTACHMENT}?signature=a-b_c&amp;expires=1`, 'data-src'],
-    ['https://x.org/a.png', 'data-src'],
+    ['https://x.org/a.png', 'src'],
+    ['HTTPS://x.org/a.png', 'src'],
     ['http://x.org/a.png', 'data-src'],
     ['cid:a@b', 'data-src'],
     ['data:image/svg+xml;base64,AA==', null],
@@ -72,7 +73,25 @@ describe('HTML', () => {
     const image = `<img ${attribute}="${src}" referrerpolicy="no-referrer" loading="lazy" />`
     const expected = `<p>a</p>${attribute ? image : ''}`
     expect(renderBody(`<p>a</p><img src="${src}" onerror="x">`).body_html).toBe(expected)
-    expect(renderBody(`<p>a</p><img data-src="${src}">`).body_html).toBe(expected)
+    expect(renderBody(`<p>a</p><img data-src="${src}">`).body_html).toBe(
+      /^https/i.test(src) ? expected.replace('<img src', '<img data-src') : expected,
+    )
+  })
+
+  test.each(['https://x.org/a.png', 'http://x.org/a.png', 'cid:a%40b'])(
+    'the address of an image of an email at %p is in data-src',
+    (src) => {
+      const image = `<img data-src="${src}" referrerpolicy="no-referrer" loading="lazy" />`
+      expect(sanitizeEmailHtml(`<img src="${src}">`)).toBe(image)
+      expect(sanitizeEmailHtml(`<img data-src="${src}">`)).toBe(image)
+      expect(sanitizeEmailHtml(`<img src=" ${src} " data-src="https://other.example/b.png">`)).toBe(image)
+    },
+  )
+
+  test('an image that waits still waits when what holds it is quoted in an answer', () => {
+    const mailed = sanitizeEmailHtml('<p>a</p><img src="https://tracker.example/a.gif">')
+    const quoted = viewHtml(renderBody(`<blockquote>${mailed}</blockquote>`).body_html, () => undefined, 'as written')
+    expect(quoted).toContain('<img data-src="https://tracker.example/a.gif"')
   })
 
   test('an image within an email points to its attachment, or goes', () => {
@@ -150,17 +169,29 @@ describe('HTML in a page', () => {
     ['an attachment, as it was stored once', `<img src="${ATTACHMENT}" alt="a" />`],
   ])('shows an image that is %s', (_, html) => {
     const shown = '<img src="https://desk.example/a?b=1&amp;c=2" alt="a" />'
-    expect(viewHtml(html, urlOf)).toContain(shown)
-    expect(placeImages(html, urlOf, 'src')).toBe(shown)
-    expect(viewHtml(html, () => undefined)).not.toContain(' src=')
+    for (const remote of ['wait', 'as written'] as const) {
+      expect(viewHtml(html, urlOf, remote)).toContain(shown)
+      expect(viewHtml(html, () => undefined, remote)).not.toContain(' src=')
+    }
+    expect(placeImages(html, urlOf, 'load')).toBe(shown)
   })
 
   test('loads no other image, unlike in an email', () => {
     const elsewhere = `<img src="https://evil.example/api/v1/attachments/${crypto.randomUUID()}/content" />`
-    expect(viewHtml(REMOTE + HELD + elsewhere, urlOf)).toContain(
+    expect(viewHtml(REMOTE + HELD + elsewhere, urlOf, 'wait')).toContain(
       REMOTE + HELD + elsewhere.replace('<img src', '<img data-src'),
     )
-    expect(placeImages(REMOTE + HELD, urlOf, 'src')).toBe(REMOTE.replace('data-src', 'src') + HELD)
+    expect(placeImages(REMOTE + HELD, urlOf, 'load')).toBe(REMOTE.replace('data-src', 'src') + HELD)
+  })
+
+  test.each([
+    [REMOTE, REMOTE],
+    ['<img src="https://x.org/a.png" />', '<img src="https://x.org/a.png" />'],
+    ['<img src="http://x.org/a.png" />', '<img data-src="http://x.org/a.png" />'],
+    ['<img src="cid:a" />', '<img data-src="cid:a" />'],
+  ])('what the team wrote loads https images that it does not let wait: %p', (html, expected) => {
+    expect(viewHtml(html, urlOf, 'as written')).toContain(expected)
+    expect(viewHtml(html, urlOf, 'wait')).not.toContain(' src=')
   })
 
   test.each([
@@ -176,7 +207,7 @@ describe('HTML in a page', () => {
     [`<a href="https://x.org/${'x'.repeat(40)}" ${LINK}>${'x'.repeat(39)}</a>`, false],
   ])('%p may stick out of its place and is in a box: %p', (html, expected) => {
     const box = '<div style="overflow: auto; overflow-wrap: break-word">'
-    expect(viewHtml(html, urlOf)).toBe(expected ? `${box}${html}</div>` : html)
+    expect(viewHtml(html, urlOf, 'wait')).toBe(expected ? `${box}${html}</div>` : html)
   })
 })
 
@@ -260,6 +291,6 @@ test.each([
   const body = piece.repeat(1_000_000 / piece.length)
   const { body_html } = renderBody(body)
   expect(body_html.length).toBeLessThan(10_000_000)
-  expect(viewHtml(body_html, () => undefined).length).toBeLessThan(10_000_000)
+  expect(viewHtml(body_html, () => undefined, 'as written').length).toBeLessThan(10_000_000)
   expect(isBlank(body)).toBeBoolean()
 })

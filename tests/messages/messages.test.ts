@@ -4,6 +4,7 @@ import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { readMessageId } from '../../src/messages/anchors'
 import { addMessage } from '../../src/messages/commands'
+import { lockConversation } from '../../src/messages/conversation'
 import type { MessageDraft } from '../../src/messages/draft'
 import { getMessage } from '../../src/messages/queries'
 import { announceOutcome } from '../../src/outbox/outcome'
@@ -183,7 +184,43 @@ test('a body that is an image is not empty', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const { body_html } = await createMessage(agent, ticket.id, { body: '<img src="https://x.example/a.png">' })
-  expect(body_html).toContain(' data-src="https://x.example/a.png"')
+  expect(body_html).toContain('<img src="https://x.example/a.png"')
+})
+
+test.each([
+  ['an answer', { is_internal: false }],
+  ['a note', { is_internal: true }],
+])('%s shows the https images that its author put into it, and lets others wait', async (_, kind) => {
+  const { agent, scope } = await createOrganization()
+  const ticket = await insertTicket(scope)
+  const image = (attribute: string, url: string) => `<img ${attribute}="${url}" />`
+  const images = [
+    image('src', 'https://x.example/a.png'),
+    image('data-src', 'https://x.example/b.png'),
+    image('src', 'http://x.example/c.png'),
+  ]
+  const { id, body_html } = await createMessage(agent, ticket.id, { ...kind, body: images.join('\n') })
+  expect([...body_html.matchAll(/<img ([a-z-]+="[^"]*")/g)].map(([, attribute]) => attribute)).toEqual([
+    'src="https://x.example/a.png"',
+    'data-src="https://x.example/b.png"',
+    'data-src="http://x.example/c.png"',
+  ])
+  expect((await agent.get(`/tickets/${ticket.id}/messages/${id}`)).body.data.body_html).toBe(body_html)
+  expect((await agent.get(`/tickets/${ticket.id}`)).body.data.messages[0].body_html).toBe(body_html)
+})
+
+test('what a customer wrote loads no image, also when it was stored with one that would', async () => {
+  const { agent, scope } = await createOrganization()
+  const contact = (await agent.post('/contacts', { name: 'Carla', email: 'carla@customer.example' })).body.data
+  const described = { contact_id: contact.id, description: '<img src="https://x.example/a.png">' }
+  const { id } = (await agent.post('/tickets', { subject: 'Look', ...described })).body.data
+  const draft = { ...inbound('Look'), body_html: '<p><img src="https://x.example/a.png" /></p>' }
+  await inTransaction(scope, async (scope) => addMessage(scope, await lockConversation(scope, id), draft))
+  const { messages } = (await agent.get(`/tickets/${id}`)).body.data
+  expect(messages.map(({ body_html }: { body_html: string }) => /<img [a-z-]+=/.exec(body_html)?.[0])).toEqual([
+    '<img data-src=',
+    '<img data-src=',
+  ])
 })
 
 test('a body has at most 1,000,000 characters', async () => {

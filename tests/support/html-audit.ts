@@ -5,7 +5,7 @@ export type Fault = { what: string; message?: number }
 export const TITLE = 'Messages'
 
 /** Goes through all that the browser made of the messages, by lists of what may be there. */
-export function auditMessages(address: string): Fault[] {
+export function auditMessages({ address, loads }: { address: string; loads: string }): Fault[] {
   const TAGS = new Set(
     `A ABBR ADDRESS ARTICLE ASIDE B BIG BLOCKQUOTE BR CAPTION CENTER CITE CODE COL COLGROUP DD DEL DIV DL DT EM
     FIGCAPTION FIGURE FONT FOOTER H1 H2 H3 H4 H5 H6 HEADER HR I IMG INS KBD LI MAIN MARK NAV OL P PRE Q S SAMP SECTION
@@ -65,7 +65,8 @@ export function auditMessages(address: string): Fault[] {
     if (href !== undefined && !/^(https?|mailto|tel):$/.test(new URL(href, address).protocol)) add(`links to ${href}`)
     if (href !== undefined && element.getAttribute('rel') !== 'noopener noreferrer nofollow')
       add('links with a way back')
-    if (src !== undefined && !/^data:image\/(png|jpeg|gif|webp);/i.test(src)) add(`shows ${src}`)
+    const is_loaded = loads === 'https images' && /^https:\/\//i.test(src ?? '')
+    if (src !== undefined && !is_loaded && !/^data:image\/(png|jpeg|gif|webp);/i.test(src)) add(`shows ${src}`)
   }
 
   function auditButton(button: HTMLButtonElement, add: (what: string) => void) {

@@ -15,9 +15,11 @@ export function whyNoViewer(): string | undefined {
 /** How the messages come into the page: as part of what the server sends, or by a script. */
 export type Way = 'served' | 'inserted'
 
+export type Loads = 'nothing' | 'https images'
+
 export type Viewer = AsyncDisposable & {
-  /** What is wrong with any of the messages on one page. */
-  look(messages: string[], way: Way): Promise<Fault[]>
+  /** What is wrong with any of the messages on one page. @param loads what they may ask others for; default nothing */
+  look(messages: string[], way: Way, loads?: Loads): Promise<Fault[]>
 }
 
 export async function startViewer(timeout_ms: number): Promise<Viewer> {
@@ -34,13 +36,13 @@ export async function startViewer(timeout_ms: number): Promise<Viewer> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: timeout_ms })
   const context = await browser.newContext({ viewport: { width: 900, height: 600 } })
   return {
-    async look(messages, way) {
+    async look(messages, way, loads = 'nothing') {
       const address = new URL(`/page-${pages.size}`, server.url)
       pages.set(address.pathname, pageOf(messages, way))
       const page = await context.newPage()
       page.setDefaultTimeout(timeout_ms)
       try {
-        return await lookAt(page, address.href)
+        return await lookAt(page, address.href, loads)
       } finally {
         await page.close()
       }
@@ -52,7 +54,7 @@ export async function startViewer(timeout_ms: number): Promise<Viewer> {
   }
 }
 
-async function lookAt(page: Page, address: string): Promise<Fault[]> {
+async function lookAt(page: Page, address: string, loads: Loads): Promise<Fault[]> {
   const last = new URL('/last', address).href
   const faults: Fault[] = []
   const add = (what: string) => faults.push({ what })
@@ -62,11 +64,14 @@ async function lookAt(page: Page, address: string): Promise<Fault[]> {
   )
   page.on('request', (request) => {
     const url = request.url()
+    if (loads === 'https images' && request.resourceType() === 'image' && url.startsWith('https:')) return
     if (url !== address && url !== last && !url.startsWith('data:')) add(`requests ${url}`)
   })
   page.on('framenavigated', (frame) => frame.url() !== address && add(`navigates to ${frame.url()}`))
   page.on('popup', () => add('opens a window'))
-  page.on('console', (message) => message.location().url === last || add(`logs ${message.text()}`))
+  // The browser logs that an image of nobody did not come.
+  const isAllowed = (url: string) => url === last || (loads === 'https images' && url.startsWith('https:'))
+  page.on('console', (message) => isAllowed(message.location().url) || add(`logs ${message.text()}`))
   page.on('pageerror', (error) => add(`throws ${error.message}`))
   page.on('dialog', async (dialog) => {
     add('opens a dialog')
@@ -76,7 +81,7 @@ async function lookAt(page: Page, address: string): Promise<Fault[]> {
     await page.goto(address)
     // What messages ask for was asked before this.
     await page.evaluate(waitForImage, '/last')
-    return [...faults, ...(await page.evaluate(auditMessages, address))]
+    return [...faults, ...(await page.evaluate(auditMessages, { address, loads }))]
   } catch (error) {
     // A page that went away cannot be asked.
     if (faults.length > 0) return faults

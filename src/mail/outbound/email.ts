@@ -78,7 +78,7 @@ export async function replyOf(
     shown.add(attachment_id)
     return `cid:${contentIdOf(attachment_id)}`
   }
-  const html = placeImages(email.body_html, placeInline, 'src')
+  const html = placeImages(email.body_html, placeInline, 'load')
   return {
     from: { name: email.mailbox_name ?? email.organization_name, address },
     envelope_from: email.verp ? bounceAddress(address, id) : undefined,
