@@ -1,9 +1,9 @@
 /** Starts the service, and stops it in order: database, outbox, mail, HTTP; then the same backwards. */
 import { createApp } from './app'
 import { CONFIG_EXIT_CODE, ConfigError, config, ignoreProxies } from './config'
-import { connection } from './db/client'
 import { EmbeddedError } from './db/embedded/supervise'
 import { MigrationError } from './db/migrate'
+import { connection } from './db/pool'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/inbound/accept'
 import { checkCapacity } from './mail/inbound/capacity'

@@ -1,5 +1,5 @@
 /** In whose name and in which organization something happens: the first argument of every query and command. */
-import { type Connection, type Db, type Sql, transact } from './db/client'
+import { type Connection, type Db, type Sql, transact } from './db/transact'
 
 export type Actor =
   | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }

@@ -21,10 +21,16 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['routes', /\/routes$/, /^app$/],
   ['what HTTP needs', /^http\//, /^(app|main|start\/jobs|http\/.*|metrics\/listener|.*\/routes|auth\/commands)$/],
   ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
+  // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',
-    /^db\/client$/,
-    /^(main|cli|start\/(database|doctor)|scope|http\/authenticate|metrics\/listener|auth\/(routes|commands))$|^organizations\/(commands|first)$|^outbox\/(settle|wake)$|^tickets\/(code|purge)$|^(attachments\/commands|mail\/inbound\/retention)$/,
+    /^db\/pool$/,
+    /^(main|cli|start\/database|metrics\/listener|auth\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
+  ],
+  [
+    'transactions without a scope',
+    /^db\/transact$/,
+    /^scope$|^outbox\/settle$|^(auth|organizations|attachments)\/commands$|^organizations\/first$|^tickets\/purge$|^mail\/inbound\/retention$/,
   ],
   [
     'the database server',

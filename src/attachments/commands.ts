@@ -1,5 +1,5 @@
-import { type Connection, transact } from '../db/client'
 import { newId } from '../db/columns'
+import { type Connection, transact } from '../db/transact'
 import { unknownIds } from '../errors'
 import { log, safeError } from '../log'
 import { inTransaction, type Scope } from '../scope'

@@ -1,5 +1,5 @@
 import { config } from '../config'
-import { type Connection, transact } from '../db/client'
+import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import { createLimiter, rateLimited } from '../http/rate-limit'
 import { forgetMemberships } from './membership'

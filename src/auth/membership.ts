@@ -1,6 +1,6 @@
 /** Role and membership of a caller, from the database, remembered for a few seconds (decisions.md section 3). */
 import { LRUCache } from 'lru-cache'
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 
 export type Membership = { name: string; email: string; role: 'admin' | 'agent' }

@@ -1,4 +1,4 @@
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Me } from './model'
 

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
 import { config } from '../config'
-import { connection } from '../db/client'
+import { connection } from '../db/pool'
 import { signedIn } from '../http/authenticate'
 import { stateOf } from '../http/request'
 import { NoContent } from '../shapes/answers'

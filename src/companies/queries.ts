@@ -1,5 +1,5 @@
 import { domainsOf, ownersOf } from '../address/domains'
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { PageMeta } from '../shapes/answers'

@@ -1,5 +1,5 @@
 import { asciiAddress, unicodeAddress } from '../address/email'
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { fold } from '../search/fold'

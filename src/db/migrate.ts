@@ -3,7 +3,7 @@ import path from 'node:path'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import postgres from 'postgres'
-import type { ConnectionOptions } from './client'
+import type { ConnectionOptions } from './pool'
 
 /** A reason why this release cannot use the database. Its message is one line for the operator. */
 export class MigrationError extends Error {}

@@ -3,7 +3,7 @@
  * equally good to PostgreSQL, and its checks of foreign keys keep a plan that reads all rows of the organization; its
  * own autovacuum looks only once a minute.
  */
-import type { Connection } from './client'
+import type { Connection } from './transact'
 
 /** Below, reading all of a table costs nothing. */
 const LEAST_PAGES = 4

@@ -1,7 +1,7 @@
 /** Who calls, and in which organization: three plugins that a section uses before its first route. */
 import Elysia from 'elysia'
 import { getMembership, type Membership } from '../auth/membership'
-import { connection } from '../db/client'
+import { connection } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
 import { type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'

@@ -1,5 +1,5 @@
 import type { PendingQuery, Row } from 'postgres'
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/transport'
 import type { Scope } from '../scope'

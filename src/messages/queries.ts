@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres'
 import { withUrl } from '../attachments/queries'
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { InSteps, Steps } from '../flow/steps'
 import { turns } from '../flow/turns'

@@ -1,7 +1,8 @@
 /** Figures for Prometheus, on a listener of their own (METRICS_PORT); sections add theirs to the same registry. */
 import { collectDefaultMetrics, Gauge, Histogram, register } from 'prom-client'
 import { config } from '../config'
-import { type Connection, connection } from '../db/client'
+import { connection } from '../db/pool'
+import type { Connection } from '../db/transact'
 import { ensureUrl } from '../http/url'
 import { log, safeError } from '../log'
 import { type OutboxStats, outboxStats } from '../outbox/operate'

@@ -1,7 +1,7 @@
 /** The first organization, from the environment, in a database that has none. */
 import { randomBytes } from 'node:crypto'
 import { config } from '../config'
-import { type Connection, transact } from '../db/client'
+import { type Connection, transact } from '../db/transact'
 import { createOrganization } from './commands'
 
 /** Any number: processes that start together create one organization, not two. */

@@ -3,8 +3,8 @@
  * rescue the rows of a dead process. Only the database's clock counts.
  */
 
-import type { Sql } from '../db/client'
 import { newId } from '../db/columns'
+import type { Sql } from '../db/transact'
 import { type Claimed, observeClaim } from '../metrics/outbox-attempts'
 import type { Scope } from '../scope'
 import type { Job } from './job'

@@ -3,7 +3,7 @@
  * Work is found at once when this process or another says so, and within a second in any case.
  */
 import { Cron } from 'croner'
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import { log, safeError } from '../log'
 import { LEASE_S } from './claim'
 import type { Handler } from './job'

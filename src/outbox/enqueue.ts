@@ -1,6 +1,6 @@
 /** Enqueues work in the transaction of the change that causes it: the work exists only if the change does. */
 import { config } from '../config'
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { afterCommit, type Scope } from '../scope'
 import { type OutboxKind, wake } from './wake'
 

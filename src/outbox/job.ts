@@ -1,5 +1,5 @@
 /** What the drain hands to a handler, and what a handler answers. */
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 
 /** A leased row of the outbox. */
 export type Job = {

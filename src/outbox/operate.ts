@@ -1,6 +1,7 @@
 /** What operators see of the outbox, and what they may do with it. */
-import type { Connection } from '../db/client'
+
 import { OUTBOX_KINDS } from '../db/schema'
+import type { Connection } from '../db/transact'
 import type { OutboxKind } from './wake'
 
 export type OutboxStats = {

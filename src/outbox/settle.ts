@@ -3,7 +3,7 @@
  * only while the lease holds. Many are settled at once, because the commit costs more than the rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Connection, type Sql, transact } from '../db/client'
+import { type Connection, type Sql, transact } from '../db/transact'
 import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import { type EndedLease, observeSettled } from '../metrics/outbox-attempts'

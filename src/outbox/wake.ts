@@ -1,6 +1,6 @@
 /** Tells the drains of all processes that there is work. A hint only: croner looks each second whatever happens. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { driverPool, shortConnection } from '../db/client'
+import { driverPool, shortConnection } from '../db/pool'
 import { OUTBOX_KINDS } from '../db/schema'
 import { log, safeError } from '../log'
 

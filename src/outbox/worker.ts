@@ -1,7 +1,7 @@
 /** Works off one kind of the outbox: finds lanes with due work, leases rows for the free slots, runs, settles. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Connection } from '../db/client'
 import { newId } from '../db/columns'
+import type { Connection } from '../db/transact'
 import { isAway } from '../db/violations'
 import { log, safeError } from '../log'
 import { countStale } from '../metrics/outbox-attempts'

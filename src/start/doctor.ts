@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access, mkdir, statfs } from 'node:fs/promises'
 import { config } from '../config'
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import { outboxStats } from '../outbox/operate'
 
 /** Figures and checks; `warnings` are sentences about what needs attention. */

@@ -4,7 +4,7 @@
  * A number is taken in a short commit of its own, never in the transaction of the ticket, which would hold the
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
-import { shortConnection } from '../db/client'
+import { shortConnection } from '../db/pool'
 import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 

@@ -3,7 +3,7 @@
  * wait for each other, so a trigger on `tickets` only adds a row for each change, in the transaction of the change, and
  * a job folds these rows into the counts. Both are read together, by one statement.
  */
-import type { Connection } from '../db/client'
+import type { Connection } from '../db/transact'
 import type { Scope } from '../scope'
 import type { TicketQuery } from './filter'
 

@@ -1,6 +1,7 @@
 /** Which tickets a list shows, and in which order: fragments of SQL over `tickets t` and, for words, `ticket_search s`. */
-import type { Sql } from '../db/client'
+
 import { TICKET_PRIORITIES } from '../db/schema'
+import type { Sql } from '../db/transact'
 import type { Scope } from '../scope'
 import type { TicketFilter } from './model'
 

@@ -1,5 +1,5 @@
 /** Removes deleted tickets for good once their retention is over (decisions.md section 4). For a background job. */
-import { type Connection, type Sql, transact } from '../db/client'
+import { type Connection, type Sql, transact } from '../db/transact'
 
 const BATCH = 50
 

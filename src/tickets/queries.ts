@@ -1,5 +1,5 @@
 import type { PendingQuery, Row } from 'postgres'
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { InSteps } from '../flow/steps'
 import {

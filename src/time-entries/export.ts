@@ -2,7 +2,7 @@
  * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It needs a connection of
  * its own for as long as it takes, so that only some run at a time and a reader who stops reading is cut off.
  */
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { streamOf } from '../flow/stream'
 import { turns } from '../flow/turns'
 import { inTransaction, type Scope } from '../scope'

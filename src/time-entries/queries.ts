@@ -1,4 +1,4 @@
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { pageOf } from '../shapes/query'

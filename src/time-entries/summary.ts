@@ -1,4 +1,4 @@
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 import type { Scope } from '../scope'
 import type { SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'

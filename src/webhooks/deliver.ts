@@ -1,8 +1,8 @@
 /** The outbox handler of kind webhook: reads the webhook as it is now, signs, sends, tells the outbox what follows. */
 import { readFile } from 'node:fs/promises'
 import { config } from '../config'
-import type { Connection } from '../db/client'
 import type { EVENTS } from '../db/schema'
+import type { Connection } from '../db/transact'
 import { log } from '../log'
 import { observeAttempt } from '../metrics/webhook-attempts'
 import { bareHost } from '../net/destination'

@@ -4,7 +4,7 @@
  * it, who looks at the webhook again before the next attempt. Waiting for a settle could deadlock, since that may wait
  * for the webhook.
  */
-import type { Sql } from '../db/client'
+import type { Sql } from '../db/transact'
 
 type Fragment = ReturnType<Sql>
 

@@ -1,5 +1,5 @@
 /** What becomes of deliveries, written in the transaction that ends or reschedules their outbox rows; many at a time. */
-import type { Connection, Sql } from '../db/client'
+import type { Connection, Sql } from '../db/transact'
 import { cancelQueued, parkQueued } from './queue'
 
 export type DeliveryKey = { organization_id: string; id: string }

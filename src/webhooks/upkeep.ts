@@ -1,6 +1,6 @@
 /** What a timer does for deliveries: repairs what no attempt will come to, and ends what waited or was kept long enough. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Connection, Sql } from '../db/client'
+import type { Connection, Sql } from '../db/transact'
 import { log } from '../log'
 import { cancelQueued, releaseQueued } from './queue'
 

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from 'jose'
 import { deleteExpiredTokens } from '../../src/auth/commands'
 import { forgetMemberships } from '../../src/auth/membership'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { keysOf } from '../../src/secrets'
 import {
   type Answer,

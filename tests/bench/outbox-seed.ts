@@ -1,5 +1,5 @@
 /** Volume for the outbox, made by the database itself. */
-import type { Sql } from '../../src/db/client'
+import type { Sql } from '../../src/db/transact'
 import { encrypt } from '../../src/secrets'
 
 /** Webhooks with a secret, each with its own path. */

@@ -1,6 +1,6 @@
 /** A database that is filled at once: its plans must not be those of an empty one. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { analyzeNewTables } from '../../src/db/statistics'
 import { createOrganization, startApi, stopApi } from '../support/api'
 

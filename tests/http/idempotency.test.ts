@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { removeIdempotencyKeys } from '../../src/http/rerun/idempotency-keys'
 import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createContact, createMessage, createTicket, formOf, insertMailbox } from '../support/factories'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { createOrganization as createWithAdmin } from '../../src/organizations/commands'
 import { createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../support/api'
 import { createTicket } from '../support/factories'

@@ -1,7 +1,7 @@
 /** Faults of the clock, the database and the network: the outbox loses nothing, and records every attempt as it was. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { connection, driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection, driverPool } from '../../src/db/pool'
 import { startDrain } from '../../src/outbox/drain'
 import { inTransaction, type Scope, SYSTEM } from '../../src/scope'
 import { deliverWebhook } from '../../src/webhooks/deliver'

@@ -1,8 +1,8 @@
 /** Figures that the drain keeps of its work, with handlers that the tests define. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { register } from 'prom-client'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { drainOutbox } from '../../src/outbox/drain'
 import type { Attempt, Outcome } from '../../src/outbox/job'
 import { startApi, stopApi } from '../support/api'

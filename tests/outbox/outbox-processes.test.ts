@@ -1,7 +1,7 @@
 /** Processes that are killed while they work: every job runs at least once and is settled once. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { KINDS } from '../../src/outbox/kinds'
 import { type Scope, SYSTEM } from '../../src/scope'
 import { startApi, stopApi } from '../support/api'

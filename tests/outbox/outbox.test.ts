@@ -1,7 +1,7 @@
 /** The drain: leases, settling, fairness. With handlers that the tests define, and real rows. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { connection, driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection, driverPool } from '../../src/db/pool'
 import { claim, renew } from '../../src/outbox/claim'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { enqueueWork } from '../../src/outbox/enqueue'

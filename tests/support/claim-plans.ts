@@ -1,8 +1,8 @@
 /** Query plans of the statements that find and lease work, beside more or less finished work. */
 import { expect } from 'bun:test'
 import postgres from 'postgres'
-import type { Sql } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import type { Sql } from '../../src/db/transact'
 import { claim, findDueLanes } from '../../src/outbox/claim'
 import { createDatabase } from './database'
 

@@ -4,7 +4,7 @@
  */
 
 import { config } from '../../src/config'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/client'
+import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
 import { startDrain } from '../../src/outbox/drain'
 import type { Attempt } from '../../src/outbox/job'
 import { useSecrets } from '../../src/secrets'

@@ -1,8 +1,8 @@
 /** Processes that drain an outbox, the accidents that can happen to them, and what must be true afterwards. */
 import { expect } from 'bun:test'
 import path from 'node:path'
-import { driverPool } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { driverPool } from '../../src/db/pool'
 import { inTransaction, type Scope } from '../../src/scope'
 import { publish } from '../../src/webhooks/publish'
 import { LOOPBACK_SETTING, type ReceivedRequest, type Receiver } from './receiver'

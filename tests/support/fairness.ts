@@ -1,6 +1,7 @@
 /** Endpoints that take connections and never answer, with much work due for them, beside healthy endpoints. */
-import { connection } from '../../src/db/client'
+
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { type Scope, SYSTEM } from '../../src/scope'
 import { startRawReceiver } from './raw-receiver'
 import { type Receiver, startReceiver } from './receiver'

@@ -1,7 +1,7 @@
 /** The mail path for tests: SMTP listener, mailboxes, a sink for what leaves, and a drain that tests call. */
 import { config } from '../../src/config'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
 import { closeTransports } from '../../src/mail/outbound/transport'

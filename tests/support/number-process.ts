@@ -1,5 +1,5 @@
 /** A process that takes ticket numbers. Uses `DATABASE_URL`; the arguments are ids of organizations. */
-import { closeDatabase, connectDatabase } from '../../src/db/client'
+import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { takeNumber } from '../../src/tickets/code'
 
 const WAVES = 20

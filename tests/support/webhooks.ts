@@ -1,6 +1,6 @@
 /** Webhooks for tests: creates them, publishes events, delivers them, and moves time on. */
 import { config } from '../../src/config'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { drainOutbox } from '../../src/outbox/drain'
 import { inTransaction, type Scope } from '../../src/scope'
 import { deliverWebhook } from '../../src/webhooks/deliver'

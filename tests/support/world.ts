@@ -1,6 +1,6 @@
 /** One row of everything in an organization, and a good request for every endpoint. */
 import { generateKeyPairSync } from 'node:crypto'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { type Answer, type Client, type Organization, PASSWORD } from './api'
 import {
   createCompany,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { takeNumber } from '../../src/tickets/code'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { TEMPLATE_URL, withDatabase } from '../support/database'

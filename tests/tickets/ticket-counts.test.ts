@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { transact } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../src/db/schema'
+import { transact } from '../../src/db/transact'
 import type { Scope } from '../../src/scope'
 import { deleteTicket, updateTicket } from '../../src/tickets/commands'
 import { foldTicketCounts } from '../../src/tickets/counts'

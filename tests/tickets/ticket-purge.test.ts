@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { purgeDeletedTickets } from '../../src/tickets/purge'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import {

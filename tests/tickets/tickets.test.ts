@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connection, transact } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { createTicket as createTicketBy, updateTicket } from '../../src/tickets/commands'
 import { createOrganization, type Organization, startApi, stopApi, stranger } from '../support/api'
 import {

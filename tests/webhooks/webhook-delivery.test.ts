@@ -1,7 +1,7 @@
 /** Deliveries: the request that receivers get, and the status that is recorded. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../src/config'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { inTransaction } from '../../src/scope'
 import { publish } from '../../src/webhooks/publish'
 import { sweepDeliveries } from '../../src/webhooks/upkeep'

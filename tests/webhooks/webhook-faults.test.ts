@@ -1,7 +1,7 @@
 /** Processes that die, freeze and compete while they deliver: every event arrives, with one id and the same bytes. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { type Scope, SYSTEM } from '../../src/scope'
 import { updateWebhook } from '../../src/webhooks/commands'
 import { startApi, stopApi } from '../support/api'

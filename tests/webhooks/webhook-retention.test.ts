@@ -1,7 +1,8 @@
 /** Retention: old deliveries are deleted in small steps, each of which may be interrupted. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { config } from '../../src/config'
-import { connection, transact } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { purgeDeliveries } from '../../src/webhooks/upkeep'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createWebhook, deliverDue, deliveriesOf, emit, startTrustedReceiver } from '../support/webhooks'

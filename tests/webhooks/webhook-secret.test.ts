@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { connection } from '../../src/db/client'
+import { connection } from '../../src/db/pool'
 import { decrypt } from '../../src/secrets'
 import { forgetSecrets } from '../../src/webhooks/upkeep'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'

@@ -1,7 +1,7 @@
 /** The webhook endpoints. Sending is in webhook-delivery.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { connection } from '../../src/db/client'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { decrypt } from '../../src/secrets'
 import { createOrganization, startApi, stopApi, stranger } from '../support/api'
 import {

@@ -1,6 +1,6 @@
 /** The rows behind Idempotency-Key. Every statement that a runner makes names its token: given up for dead, it changes nothing. */
 import { createHash } from 'node:crypto'
-import type { Connection } from '../../db/client'
+import type { Connection } from '../../db/transact'
 import { ApiError } from '../../errors'
 import type { Scope } from '../../scope'
 

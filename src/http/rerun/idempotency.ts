@@ -1,7 +1,7 @@
 /** Idempotency-Key: a POST that is sent again gets the first answer (decisions.md section 2). */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
-import type { Connection } from '../../db/client'
 import { newId } from '../../db/columns'
+import type { Connection } from '../../db/transact'
 import { ApiError, fieldError } from '../../errors'
 import { log, safeError } from '../../log'
 import { inTransaction, type Scope } from '../../scope'

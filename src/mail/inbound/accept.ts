@@ -2,8 +2,8 @@
 
 import { asciiAddress } from '../../address/email'
 import { storage } from '../../attachments/storage'
-import type { Connection, Sql } from '../../db/client'
 import { newId } from '../../db/columns'
+import type { Connection, Sql } from '../../db/transact'
 import { gathered } from '../../flow/gather'
 import { findMailboxByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'

@@ -1,7 +1,7 @@
 /** Whether one more message can be taken: the sender's server keeps it better than a full disk does. */
 import { statfs } from 'node:fs/promises'
 import { config } from '../../config'
-import type { Sql } from '../../db/client'
+import type { Sql } from '../../db/transact'
 import { log, safeError } from '../../log'
 import type { Refusal } from '../smtp/gate'
 

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { storeAttachment } from '../../attachments/commands'
 import { storage } from '../../attachments/storage'
-import type { Connection } from '../../db/client'
+import type { Connection } from '../../db/transact'
 import { isPassing } from '../../db/violations'
 import { log, safeError } from '../../log'
 import type { Handler, Job, Outcome, Settlement } from '../../outbox/job'

@@ -1,5 +1,5 @@
 /** Originals of inbound email go after the retention; their ledger rows stay. For a background job. */
-import { type Connection, transact } from '../../db/client'
+import { type Connection, transact } from '../../db/transact'
 
 const BATCH = 200
 

@@ -1,6 +1,6 @@
 /** The outbox handler of kind email: composes a message, hands it to its mailbox's server, records what came of it. */
 import { config } from '../../config'
-import type { Connection } from '../../db/client'
+import type { Connection } from '../../db/transact'
 import { log } from '../../log'
 import { smtpOptions } from '../../mailboxes/commands'
 import type { Handler, Job, Outcome } from '../../outbox/job'

@@ -1,8 +1,8 @@
 /** Mail that arrives becomes tickets and messages: contacts, bodies, attachments, bounces. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../../src/config'
-import { connection } from '../../../src/db/client'
 import { newId } from '../../../src/db/columns'
+import { connection } from '../../../src/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { api, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import {

@@ -1,7 +1,7 @@
 /** Bounces: a report finds the message it is about, and changes the outcome of its recipient. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { connection } from '../../../src/db/client'
 import { newId } from '../../../src/db/columns'
+import { connection } from '../../../src/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { bounceAddress, newMessageId, replyAddress } from '../../../src/messages/anchors'
 import { createOrganization, type Organization } from '../../support/api'

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
-import { connection } from '../../../src/db/client'
 import { newId } from '../../../src/db/columns'
+import { connection } from '../../../src/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { createOrganization, type Organization } from '../../support/api'
 import { createDatabase } from '../../support/database'

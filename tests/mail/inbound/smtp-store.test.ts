@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { config } from '../../../src/config'
-import { connection, driverPool } from '../../../src/db/client'
+import { connection, driverPool } from '../../../src/db/pool'
 import { type CapacityLimits, checkCapacity } from '../../../src/mail/inbound/capacity'
 import type { SmtpListener, SmtpServerOptions } from '../../../src/mail/smtp/listener'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'

@@ -1,19 +1,13 @@
-/** The connections to PostgreSQL. Whoever else needs the database receives it in its scope (house rule: direction). */
+/**
+ * Holds the connections to PostgreSQL. Entrances and authentication take the pool from here and put it into scopes;
+ * everything else gets its connection in an argument.
+ */
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
-import { observeTransaction } from '../metrics/transactions'
 import { toInstant } from './columns'
+import type { Connection, WireTypes } from './transact'
 
-/** Drizzle over a connection or an open transaction. */
-export type Db = Pick<PostgresJsDatabase, 'select' | 'selectDistinct' | 'insert' | 'update' | 'delete' | 'execute'>
-
-/** Tagged postgres.js SQL over the same connection or transaction; its statements are named and stay prepared. */
-export type Sql = postgres.ISql<Types>
-
-type Types = { bigint: number }
-type Pool = postgres.Sql<Types>
-
-export type Connection = { db: Db; sql: Sql }
+type Pool = postgres.Sql<WireTypes>
 
 export type ConnectionOptions = postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -35,7 +29,7 @@ export function connectDatabase(target: string | ConnectionOptions, pool_size: n
   short = open(target, 1)
 }
 
-/** Connects once. @throws what the driver says when the database cannot be reached or lets nobody in */
+/** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */
 export async function tryConnection(url: string): Promise<void> {
   const client = open(url, 1)
   try {
@@ -58,37 +52,18 @@ export function connection(): Connection {
 }
 
 /**
- * One connection of its own for short statements that commit at once, while the caller may hold a transaction of the
- * pool (ticket numbers, NOTIFY): a second connection of the pool could wait for itself when all are taken.
+ * A connection beside the pool for short statements that commit at once, while the caller may hold a transaction of
+ * the pool (ticket numbers, NOTIFY). A second connection of the pool could wait for itself when all are taken.
  */
 export function shortConnection(): Pool {
   if (!short) throw new Error('The database is not connected')
   return short
 }
 
-/** The driver's pool, for LISTEN, reserved connections and probes. */
+/** The driver's pool, for LISTEN and reserved connections. */
 export function driverPool(): Pool {
   if (!pool) throw new Error('The database is not connected')
   return pool
-}
-
-/** Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. */
-export async function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
-  const db = outer.db as PostgresJsDatabase
-  const observed = db === orm ? observeTransaction() : undefined
-  try {
-    return await db.transaction((tx) => {
-      observed?.began()
-      return work({ db: tx, sql: driverOf(tx) })
-    })
-  } finally {
-    observed?.ended()
-  }
-}
-
-/** Drizzle keeps the driver's transaction in its session, without a public accessor. */
-function driverOf(tx: unknown): Sql {
-  return (tx as { session: { client: Sql } }).session.client
 }
 
 function open(target: string | ConnectionOptions, max: number): Pool {
@@ -101,8 +76,10 @@ function open(target: string | ConnectionOptions, max: number): Pool {
     connection: { application_name: 'deskwire', TimeZone: 'UTC', jit: false },
   }
   const client = typeof target === 'string' ? postgres(target, options) : postgres({ ...target, ...options })
-  readAsWire(client as unknown as Pool)
-  return client as unknown as Pool
+  // `readAsWire` makes the driver return what `WireTypes` promises; the driver's types cannot know that.
+  const wired = client as unknown as Pool
+  readAsWire(wired)
+  return wired
 }
 
 /**
@@ -114,8 +91,8 @@ function reconnectDelay_s(failures: number): number {
 }
 
 /**
- * Values read as the wire shows them: times as `YYYY-MM-DDThh:mm:ssZ`, numerics and counts as numbers. Drizzle resets
- * the parsers of the client that it is given, so this is done after it (stack.md, section 7).
+ * Makes values read as the API shows them: times as `YYYY-MM-DDThh:mm:ssZ`, numerics and counts as numbers. Drizzle
+ * resets the parsers of the client that it is given (to strings), so this is done again after it.
  */
 function readAsWire(client: Pool): void {
   const parsers = client.options.parsers as Record<number, (text: string) => unknown>
