@@ -1,6 +1,7 @@
 /** Tags of single objects (RFC 9110, sections 8.8.3 and 13; decisions.md section 2). */
 import { createHash } from 'node:crypto'
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
+import fresh from 'fresh'
 import { ApiError } from '../../errors'
 import { inTransaction, type Scope } from '../../scope'
 import { LargeAnswer } from '../answer'
@@ -63,8 +64,8 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
   if (header === null || !isConditional(request.method, route) || header.trim() === '*') return
   const read = handlers.find('GET', route)
   const current = read ? tagsOf((await read(call)) as { data: object } | LargeAnswer) : []
-  // If-Match compares strongly: a weak tag never holds.
-  if (!listed(header).some((tag) => current.includes(tag))) throw new ApiError('PRECONDITION_FAILED')
+  // If-Match compares strongly: a weak tag never holds. `fresh` compares weakly and does not read this header.
+  if (!header.split(',').some((tag) => current.includes(tag.trim()))) throw new ApiError('PRECONDITION_FAILED')
 }
 
 /**
@@ -109,19 +110,10 @@ function etagOf(text: string): string {
 
 /** Whether a GET comes from one who has what is tagged so. */
 function isKnown({ method, headers }: Request, etag: string): boolean {
-  return method === 'GET' && names(headers.get('if-none-match'), etag)
+  return method === 'GET' && fresh({ 'if-none-match': headers.get('if-none-match') ?? undefined }, { etag })
 }
 
 function notModified(set: { status?: number | string }): Response {
   set.status = 304
   return new Response(null, { status: 304 })
-}
-
-/** If-None-Match compares weakly. */
-function names(header: string | null, etag: string): boolean {
-  return header !== null && listed(header).some((tag) => tag === '*' || tag.replace(/^W\//, '') === etag)
-}
-
-function listed(header: string): string[] {
-  return header.split(',').map((tag) => tag.trim())
 }
