@@ -7,7 +7,7 @@ import { connection } from './db/pool'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/inbound/accept'
 import { checkCapacity } from './mail/inbound/capacity'
-import { type SmtpListener, startSmtpServer } from './mail/smtp/listener'
+import { type SmtpListener, startSmtpListener } from './mail/smtp/listener'
 import { observeSmtp, startMetrics } from './metrics/listener'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
@@ -83,7 +83,7 @@ async function start(): Promise<void> {
 }
 
 function startSmtp(tls: { cert: string; key: string } | undefined): Promise<SmtpListener> {
-  return startSmtpServer({
+  return startSmtpListener({
     port: config.SMTP_PORT,
     host: config.HOST,
     hostname: config.SMTP_HOSTNAME,

@@ -5,7 +5,8 @@ import { connection } from '../../src/db/pool'
 import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
 import { closeTransports } from '../../src/mail/outbound/transport'
-import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/smtp/listener'
+import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
+import type { SmtpOptions } from '../../src/mail/smtp/options'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { announceOutcome } from '../../src/outbox/outcome'
 import { HANDLERS } from '../../src/start/outbox-handlers'
@@ -16,8 +17,8 @@ import { type SmtpDialog, sendInSession, startSession } from './smtp'
 export const MAX_BYTES = 1_000_000
 
 /** The SMTP listener as `main` wires it, unless a test wants it otherwise. */
-export function startListener(changes: Partial<SmtpServerOptions> = {}): Promise<SmtpListener> {
-  return startSmtpServer({
+export function startListener(changes: Partial<SmtpOptions> = {}): Promise<SmtpListener> {
+  return startSmtpListener({
     port: 0,
     host: '127.0.0.1',
     hostname: 'mx.desk.example',

@@ -2,8 +2,9 @@
 import { expect } from 'bun:test'
 import type { Readable } from 'node:stream'
 import { log } from '../../src/log'
-import type { Envelope } from '../../src/mail/smtp/data'
-import { type SmtpListener, type SmtpServerOptions, startSmtpServer } from '../../src/mail/smtp/listener'
+import type { Envelope } from '../../src/mail/smtp/envelope'
+import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
+import type { SmtpOptions } from '../../src/mail/smtp/options'
 import { issueCertificate } from './certificates'
 import { type SmtpDialog, sendMail, smtpDialog, startData } from './smtp'
 
@@ -19,10 +20,10 @@ export async function closeListeners(): Promise<void> {
 }
 
 /** A listener that knows every address of example.com but those with `unknown` or `broken`, and keeps what it takes. */
-export async function start(changes: Partial<SmtpServerOptions> = {}) {
+export async function start(changes: Partial<SmtpOptions> = {}) {
   const stored: Stored[] = []
   const aborted: unknown[] = []
-  const listener = await startSmtpServer({
+  const listener = await startSmtpListener({
     port: 0,
     host: '127.0.0.1',
     hostname: 'mx.example.com',
@@ -44,7 +45,7 @@ export async function start(changes: Partial<SmtpServerOptions> = {}) {
     ...changes,
   })
   listeners.push(listener)
-  return { ...listener, stored, aborted }
+  return { port: listener.port, close: listener.close.bind(listener), stored, aborted }
 }
 
 export async function readAll(raw: Readable): Promise<Buffer> {

@@ -7,10 +7,10 @@ import type { Connection, Sql } from '../../db/transact'
 import { gathered } from '../../flow/gather'
 import { findMailboxByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
-import type { Envelope, Recipient } from '../smtp/data'
+import type { Envelope, RcptMailbox } from '../smtp/envelope'
 
 /** The active mailbox of a RCPT address; null is answered 550. */
-export async function findRecipient(connection: Connection, address: string): Promise<Recipient | null> {
+export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | null> {
   const mailbox = (await findMailboxByAddress(connection, address)) ?? (await findInAscii(connection, address))
   return mailbox && { organization_id: mailbox.organization_id, mailbox_id: mailbox.id, address }
 }
@@ -56,7 +56,7 @@ type Accepted = {
   storage_key: string
   envelope_sender: string
   size: number
-  entries: (Recipient & { id: string })[]
+  entries: (RcptMailbox & { id: string })[]
 }
 
 /**
@@ -95,8 +95,8 @@ const addToLedger = gathered(async (messages: Accepted[]) => {
 })
 
 /** A message to two mailboxes of an organization is one message; the one with a `+tag` tells more. */
-function onePerOrganization(recipients: Recipient[]): Recipient[] {
-  const chosen = new Map<string, Recipient>()
+function onePerOrganization(recipients: RcptMailbox[]): RcptMailbox[] {
+  const chosen = new Map<string, RcptMailbox>()
   for (const recipient of recipients) {
     const other = chosen.get(recipient.organization_id)
     if (!other || (!other.address.includes('+') && recipient.address.includes('+'))) {

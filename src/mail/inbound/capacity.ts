@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { config } from '../../config'
 import type { Sql } from '../../db/transact'
 import { log, safeError } from '../../log'
-import type { Refusal } from '../smtp/gate'
+import type { SmtpRefusal } from '../smtp/reply'
 
 export type CapacityLimits = {
   /** Free bytes that must be left under DATA_DIR. */
@@ -24,7 +24,7 @@ const LIMITS: CapacityLimits = {
 }
 
 /** What the listener asks at MAIL. Refuses before the disk is full, and when filing is far behind. */
-export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): () => Promise<Refusal | undefined> {
+export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): () => Promise<SmtpRefusal | undefined> {
   const { reserve_bytes, max_pending, count_every_ms } = { ...LIMITS, ...limits }
   let is_behind = false
   let counted_at = Number.NEGATIVE_INFINITY

@@ -1,31 +1,29 @@
-/** How many connections each client has. */
+/** Counts the connections of each client. */
 import ipaddr from 'ipaddr.js'
 
-/** One subscriber of IPv6 has at least a network of this length. */
+/** A subscriber of IPv6 has at least a network of this length, and may use any address in it. */
 const IPV6_BITS = 64
 
-export type ClientCounter = {
-  /** Connections of the address, or of its network for IPv6. */
-  count(address: string): number
-  add(address: string): void
-  remove(address: string): void
-}
+export class ClientCounter {
+  /** Connections by address, or by network of IPv6. */
+  readonly #counts = new Map<string, number>()
 
-export function countClients(): ClientCounter {
-  const counts = new Map<string, number>()
-  const count = (address: string) => counts.get(subscriberOf(address)) ?? 0
-  return {
-    count,
-    add: (address) => void counts.set(subscriberOf(address), count(address) + 1),
-    remove(address) {
-      const left = count(address) - 1
-      if (left > 0) counts.set(subscriberOf(address), left)
-      else counts.delete(subscriberOf(address))
-    },
+  count(address: string): number {
+    return this.#counts.get(subscriberOf(address)) ?? 0
+  }
+
+  add(address: string): void {
+    this.#counts.set(subscriberOf(address), this.count(address) + 1)
+  }
+
+  remove(address: string): void {
+    const left = this.count(address) - 1
+    if (left > 0) this.#counts.set(subscriberOf(address), left)
+    else this.#counts.delete(subscriberOf(address))
   }
 }
 
-/** Relays on this host all have one address. */
+/** True for 127.0.0.0/8 and ::1, from where relays on this host connect. */
 export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
 }

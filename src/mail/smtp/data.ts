@@ -1,41 +1,22 @@
-/** The message of a DATA command while it arrives, and its envelope. */
+/** The bytes of a message while a DATA command delivers them. */
 import { type Readable, Transform } from 'node:stream'
-import type { SMTPServerDataStream, SMTPServerSession } from 'smtp-server'
-
-/** A mailbox that a message is for. */
-export type Recipient = {
-  organization_id: string
-  mailbox_id: string
-  /** The address as the sender's server gave it, with its `+tag`; the domain in Unicode. */
-  address: string
-}
-
-export type Envelope = {
-  /** Empty for the null sender of bounces. */
-  sender: string
-  /** At least one. */
-  recipients: Recipient[]
-  remote_address: string
-  helo: string
-  tls: boolean
-  /** Bytes as announced with SIZE (RFC 1870); the message may differ. */
-  size?: number
-}
+import type { SMTPServerDataStream } from 'smtp-server'
 
 /** The message was cut off by its sender or by the size limit. */
 export class IncompleteError extends Error {}
 
-/** The library cuts at every dot that it removes: whoever writes the message gets pieces of this size instead. */
+/** The library cuts at every dot that it removes, so a message of dots would be written byte by byte: pieces have this size. */
 const PIECE_BYTES = 65_536
 
 /**
- * The message without dot-stuffing, in the sender's pace. Errors when the client leaves or the message grows too large.
- * When the reader stops, the rest is read and dropped, so that the client gets its reply and the session goes on.
+ * Reads the message without dot-stuffing (RFC 5321, section 4.5.2), at the pace of its sender. The stream fails with
+ * IncompleteError when the client leaves or the message grows too large. When its reader stops early, the rest is read
+ * and dropped, so that the client gets its reply and the session goes on.
  */
 export function readMessage(stream: SMTPServerDataStream): Readable {
   const raw = gather(() => stream.sizeExceeded)
   stream.on('error', () => raw.destroy(new IncompleteError('client left before the end of the message')))
-  // Whoever reads `raw` also gets its error; this listener only keeps an unread one from ending the process.
+  // The reader of `raw` gets this error too; without a listener here, an unread one would end the process.
   raw.on('error', () => {})
   raw.on('close', () => {
     stream.unpipe(raw)
@@ -67,19 +48,4 @@ function gather(isTooLarge: () => boolean): Transform {
       else done(null, take())
     },
   })
-}
-
-/** @param recipients the mailboxes by the addresses that were accepted, in lower case */
-export function envelopeOf(session: SMTPServerSession, recipients: Map<string, Recipient>): Envelope {
-  const { mailFrom, rcptTo } = session.envelope
-  const parameters = mailFrom ? mailFrom.args : false
-  const size = parameters ? Number(parameters.SIZE) : Number.NaN
-  return {
-    sender: mailFrom ? mailFrom.address : '',
-    recipients: rcptTo.flatMap(({ address }) => recipients.get(address.toLowerCase()) ?? []),
-    remote_address: session.remoteAddress,
-    helo: session.hostNameAppearsAs,
-    tls: session.secure,
-    size: Number.isFinite(size) ? size : undefined,
-  }
 }

@@ -1,76 +1,69 @@
-/** What the listener asks before it takes a message: whether there is room for one, and who a recipient is. */
-import type { Logger } from 'pino'
+/** Questions of the listener before it takes a message: is there room for one, and which mailbox is it for? */
 import { safeError } from '../../log'
-import type { Recipient } from './data'
+import type { RcptMailbox } from './envelope'
+import type { SmtpLimits, SmtpOptions } from './options'
+import { BUSY, FAULT, refuse, reply, type SmtpRefusal, type SmtpReply } from './reply'
 
-/** Why nothing can be taken now: 451 or 452 with an enhanced code and a text; the sender tries again. */
-export type Refusal = { code: 451 | 452; text: string }
+type GateOptions = Pick<SmtpOptions, 'refusal' | 'recipients' | 'log'> &
+  Pick<SmtpLimits, 'max_storing' | 'max_clients' | 'lookup_timeout_ms'>
 
-/** What smtp-server answers: it takes every reply as an error with a code; see `protocol.ts` for the enhanced code. */
-export type Reply = Error & { responseCode: number }
+export class Gate {
+  readonly #options: GateOptions
+  /** Lookups of recipients under way, those that were given up included. */
+  #looking_up = 0
+  /** The refusal that the last MAIL got. */
+  #refused: SmtpRefusal | undefined
 
-export type GateOptions = {
-  /** Why no message can be taken now. A rejection is answered 451. */
-  refusal?: () => Promise<Refusal | undefined>
-  /** The mailbox of an address: null is answered 550, a rejection 451. */
-  recipients: (address: string) => Promise<Recipient | null>
-  /** Complete messages that are not stored yet; at so many, new ones are answered 451. */
-  max_storing: number
-  /** Lookups at a time, given up or not; one more is answered 451. */
-  max_lookups: number
-  /** How long a lookup may take until it is answered 451. */
-  lookup_timeout_ms: number
-  log: Pick<Logger, 'warn' | 'error'>
-}
+  constructor(options: GateOptions) {
+    this.#options = options
+  }
 
-const BUSY: Refusal = { code: 451, text: '4.3.2 Too busy, try again later' }
-export const TRY_AGAIN = 'Local error in processing, try again later'
-
-/** Neither of its functions ever rejects. */
-export function createGate({ refusal, recipients, max_storing, max_lookups, lookup_timeout_ms, log }: GateOptions) {
-  let looking_up = 0
-  let refused: Refusal | undefined
-
-  return { findRefusal, findRecipient }
-
-  /** Logged when it begins and ends, not for each message. @param storing messages that wait to be stored */
-  async function findRefusal(storing: number): Promise<Refusal | undefined> {
-    const found = storing >= max_storing ? BUSY : await refusalOfCaller()
-    if (found?.text !== refused?.text) log.warn({ reply: found }, found ? 'mail is refused' : 'mail is taken again')
-    refused = found
+  /**
+   * The reason why no message can be taken now. It is logged when refusing begins and ends, not for each message. Never
+   * rejects.
+   * @param storing complete messages that wait to be stored
+   */
+  async findRefusal(storing: number): Promise<SmtpRefusal | undefined> {
+    const { max_storing, log } = this.#options
+    const found = storing >= max_storing ? BUSY : await this.#refusalOfCaller()
+    if (found?.text !== this.#refused?.text) {
+      log.warn({ reply: found }, found ? 'mail is refused' : 'mail is taken again')
+    }
+    this.#refused = found
     return found
   }
 
-  async function refusalOfCaller(): Promise<Refusal | undefined> {
+  async #refusalOfCaller(): Promise<SmtpRefusal | undefined> {
+    const { refusal, log } = this.#options
     try {
       return await refusal?.()
     } catch (error) {
-      log.error({ error: safeError(error) }, 'whether mail can be taken cannot be told')
-      return { code: 451, text: TRY_AGAIN }
+      log.error({ error: safeError(error) }, 'the check for room for mail failed, mail is refused')
+      return FAULT
     }
   }
 
-  /** The mailbox, or the refusal to answer with. A lookup that was given up still counts until it ends. */
-  async function findRecipient(address: string): Promise<Recipient | Reply> {
-    if (looking_up >= max_lookups) return reply(BUSY.code, BUSY.text)
-    looking_up += 1
+  /**
+   * The mailbox of an address, or the reply that refuses it. Never rejects. One lookup for each client that may be
+   * connected runs at a time: one that was given up counts until it ends.
+   */
+  async findMailbox(address: string): Promise<RcptMailbox | SmtpReply> {
+    const { recipients, max_clients, lookup_timeout_ms, log } = this.#options
+    if (this.#looking_up >= max_clients) return refuse(BUSY)
+    this.#looking_up += 1
     const lookup = recipients(address).finally(() => {
-      looking_up -= 1
+      this.#looking_up -= 1
     })
     try {
       return (await inTime(lookup, lookup_timeout_ms)) ?? reply(550, 'No such mailbox here')
     } catch (error) {
       log.error({ error: safeError(error) }, 'recipient lookup failed')
-      return reply(451, TRY_AGAIN)
+      return refuse(FAULT)
     }
   }
 }
 
-export function reply(code: number, text: string): Reply {
-  return Object.assign(new Error(text), { responseCode: code })
-}
-
-/** @throws Error when `work` takes longer; its own later end is then nobody's */
+/** @throws Error when `work` takes longer; the end of `work` is ignored then */
 async function inTime<T>(work: Promise<T>, timeout_ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error(`not within ${timeout_ms} ms`)), timeout_ms)

@@ -1,25 +1,34 @@
-/** What the SMTP library leaves to its callers: headers of proxies, a limit of commands, enhanced codes of our own. */
+/**
+ * Extends the SMTP library (smtp-server 3.21.6) where its options end: networks of proxies and version 2 of their
+ * header, a limit of commands, enhanced codes in our own replies, and sending clients away.
+ *
+ * Extending is the way that the library documents, but some of what is needed it keeps for itself, with an underscore.
+ * This is the only file that uses such members, and the version is pinned; on an upgrade these are to be looked at:
+ *
+ * - `SMTPServer._expectsProxyHeader`, overridden: the option `useProxy` takes single addresses, no networks.
+ * - `SMTPServer._handleProxy`, overridden: reads version 1 only, and lets a header take as long as it likes.
+ * - `SMTPServer._onError` and `_onClientConnect`: `connect` is overridden to make connections of the class below, and
+ *   wires them as the original does.
+ * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
+ * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
+ * - `SMTPConnection._socket`: the library's `close()` waits 5 s for the client's end; here the socket goes once the
+ *   reply is written.
+ *
+ * tests/mail/smtp/smtp-proxy and smtp-abuse fail without any of them.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
-import type { Logger } from 'pino'
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server'
 import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
-import type { Network } from '../../config'
 import { isInNetworks } from '../../net/networks'
+import type { SmtpLimits, SmtpOptions } from './options'
 import { type ProxyHeader, ProxyHeaderError, readProxyHeader } from './proxy-header'
 
-export type ProtocolOptions = {
-  /** Whose connections begin with a PROXY header. */
-  proxies: Network[]
-  /** How long such a header may take. */
-  proxy_header_ms: number
-  /** For each message of a session, refused ones too; the next command is answered 421. */
-  max_commands: number
-  log: Pick<Logger, 'warn'>
-}
+type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'log'> & Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'>
 
-/** The library's server with these options. Extending is its documented way, and the version is pinned. */
+/** The library's server with these options. */
 export class ProtocolServer extends SMTPServer {
+  /** Sessions in which a proxy named no client. */
   readonly #nameless = new WeakSet<object>()
 
   constructor(
@@ -29,9 +38,18 @@ export class ProtocolServer extends SMTPServer {
     super(options)
   }
 
-  /** Whether a proxy named no client: the session is its own, such as a health check, or the client is unknown. */
+  /** True when a proxy named no client: the session is its own, such as a health check, or the client is unknown. */
   isOfProxy(session: SMTPServerSession): boolean {
     return this.#nameless.has(session)
+  }
+
+  /** Ends sessions with 421 and this text. A message that is under way fails. */
+  sendAway(text: string, which: (session: SMTPServerSession) => boolean): void {
+    for (const connection of this.connections) {
+      if (!which(connection.session)) continue
+      connection.send(421, text, false)
+      connection._socket.destroySoon()
+    }
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
@@ -43,12 +61,11 @@ export class ProtocolServer extends SMTPServer {
     connection.init()
   }
 
-  /** The library takes addresses only; a header of anybody else is a command that it does not know. */
+  /** From everybody else a PROXY header is a command that the library does not know. */
   override _expectsProxyHeader(socket: Socket): boolean {
-    return isInNetworks(socket.remoteAddress ?? '', this.protocol.proxies)
+    return isInNetworks(socket.remoteAddress ?? '', this.protocol.proxies ?? [])
   }
 
-  /** The library reads version 1 only. */
   override _handleProxy(socket: Socket, callback: Parameters<SMTPServer['_handleProxy']>[1]): void {
     const onHeader = (error: Error | null, header?: ProxyHeader) => {
       if (error) this.#refuse(socket, error)
@@ -58,7 +75,7 @@ export class ProtocolServer extends SMTPServer {
     else super._handleProxy(socket, callback)
   }
 
-  /** A proxy that only connects, to see whether we are alive, is no fault; one that sends no header may need to be told. */
+  /** Proxies that only connect, to see whether the service is alive, are no fault; one that sends no header is logged. */
   #refuse(socket: Socket, error: Error) {
     socket.on('error', () => {})
     if (!(error instanceof ProxyHeaderError)) return void socket.destroy()

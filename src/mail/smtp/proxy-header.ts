@@ -1,19 +1,22 @@
 /**
- * What a load balancer says about the client before the client's first byte: the PROXY protocol, version 1 (text) and
- * version 2 (binary), https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt.
+ * Reads the header in which a load balancer names its client before the client's first byte: the PROXY protocol,
+ * version 1 (text) and version 2 (binary), https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt.
+ *
+ * Written by hand because smtp-server reads version 1 only.
  */
 import { isIP, type Socket } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 export type ProxyHeader = {
-  /** Bytes of the header; the client's follow. */
+  /** Bytes of the header; the bytes of the client follow. */
   size: number
-  /** The client's. Without it the connection is the proxy's own, such as a health check, or its client is unknown. */
+  /** Address of the client. Absent when the connection is the proxy's own, such as a health check, or names no client. */
   address?: string
+  /** Port of the client. */
   port?: number
 }
 
-/** The peer sent something else than a header, or none in time. */
+/** The peer sent something else than a header, or no header in time. */
 export class ProxyHeaderError extends Error {}
 
 const V1_PREFIX = Buffer.from('PROXY ')
@@ -24,19 +27,19 @@ const V1_LINE = /^PROXY (?:UNKNOWN(?: .*)?|TCP[46] ([^\s%]+) \S+ (\d{1,5}) \d{1,
 const V2_SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n')
 /** Signature, version and command, family and transport, length of what follows (section 2.2). */
 const V2_FIXED = 16
-/** Known proxies stay far below: addresses take 36 bytes, what AWS adds some 30, a client certificate 2 or 3 KiB. */
+/** Known proxies stay far below: addresses take 36 bytes, an AWS endpoint some 30, a client certificate 2 to 3 KiB. */
 const V2_MAX = 4096
 const VERSION_2 = 2
 const LOCAL = 0
 const PROXY = 1
-/** Bytes of one address of TCP over IPv4 and IPv6: what other families name is no client of SMTP. */
+/** Bytes of one address, for TCP over IPv4 and over IPv6; other families and transports cannot carry SMTP. */
 const ADDRESS_SIZES: Record<number, number> = { 17: 4, 33: 16 }
 const LAST_FAMILY = 3
 const LAST_TRANSPORT = 2
 
 /**
- * The header that these bytes begin with; undefined while more of it has to come.
- * @throws ProxyHeaderError as soon as they cannot be the beginning of one
+ * Parses the header that these bytes begin with; undefined while more of it has to come.
+ * @throws ProxyHeaderError as soon as the bytes cannot be the beginning of a header
  */
 function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
   if (beginsLike(V1_PREFIX, bytes)) return parseVersion1(bytes)
@@ -44,13 +47,13 @@ function parseProxyHeader(bytes: Buffer): ProxyHeader | undefined {
   throw new ProxyHeaderError('no PROXY header')
 }
 
-/** As far as there are bytes. */
+/** Compares as many bytes as there are. */
 function beginsLike(prefix: Buffer, bytes: Buffer): boolean {
   const size = Math.min(prefix.length, bytes.length)
   return prefix.subarray(0, size).equals(bytes.subarray(0, size))
 }
 
-/** What follows UNKNOWN is to be ignored. */
+/** Ignores what follows UNKNOWN, as section 2.1 asks. */
 function parseVersion1(bytes: Buffer): ProxyHeader | undefined {
   const start = bytes.toString('latin1', 0, V1_MAX)
   if (!start.includes('\n') && bytes.length < V1_MAX) return undefined
@@ -59,7 +62,7 @@ function parseVersion1(bytes: Buffer): ProxyHeader | undefined {
   return { size: line.length, ...(address && { address: plain(address), port: Number(port) }) }
 }
 
-/** Skips what follows the addresses (TLVs, section 2.2.x), their checksum too: TCP has one of its own. */
+/** Skips the fields behind the addresses (TLVs, section 2.2), and with them the checksum, because TCP has its own. */
 function parseVersion2(bytes: Buffer): ProxyHeader | undefined {
   if (bytes.length < V2_FIXED) return undefined
   const [version, command] = nibbles(bytes[12]!)
@@ -82,15 +85,15 @@ function nibbles(byte: number): [high: number, low: number] {
   return [byte >> 4, byte & 15]
 }
 
-/** IPv4 that is mapped into IPv6 is IPv4. */
+/** Writes an address in its usual form, IPv4 that is mapped into IPv6 as IPv4. */
 function plain(address: string): string {
   return ipaddr.process(address).toString()
 }
 
 /**
- * Reads the header of a new connection and leaves what follows it to the next reader.
- * @param done called once, with the error when there is no header, or not in time. A reader that takes the socket over
- *   has to do so at once: nobody else listens to its errors and its end
+ * Reads the header of a new connection and leaves the bytes behind it to the next reader.
+ * @param done called once, with an error when there is no header, or not in time. The next reader has to take the
+ *   socket over within this call: nobody else listens to its errors and its end
  */
 export function readProxyHeader(
   socket: Socket,

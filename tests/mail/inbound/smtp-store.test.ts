@@ -5,7 +5,8 @@ import path from 'node:path'
 import { config } from '../../../src/config'
 import { connection, driverPool } from '../../../src/db/pool'
 import { type CapacityLimits, checkCapacity } from '../../../src/mail/inbound/capacity'
-import type { SmtpListener, SmtpServerOptions } from '../../../src/mail/smtp/listener'
+import type { SmtpListener } from '../../../src/mail/smtp/listener'
+import type { SmtpOptions } from '../../../src/mail/smtp/options'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { createMailbox, drain, rawMail, startListener } from '../../support/mail'
 import { until } from '../../support/service'
@@ -30,7 +31,7 @@ afterAll(async () => {
 })
 
 /** A listener with other limits. */
-async function start(capacity: Partial<CapacityLimits> = {}, changes: Partial<SmtpServerOptions> = {}) {
+async function start(capacity: Partial<CapacityLimits> = {}, changes: Partial<SmtpOptions> = {}) {
   const listener = await startListener({ refusal: checkCapacity(connection().sql, capacity), ...changes })
   listeners.push(listener)
   return listener

@@ -400,12 +400,12 @@ test('each transaction is observed once, with its last reply', async () => {
 
 /** Runs the listener in a separate process to measure its memory: prints the bytes taken and the growth of its peak. */
 const MEMORY_CHILD = `
-  const { startSmtpServer } = await import('./src/mail/smtp/listener')
+  const { startSmtpListener } = await import('./src/mail/smtp/listener')
   const { log } = await import('./src/log')
   let bytes = 0
   const peak = () => process.resourceUsage().maxRSS * 1024
   const before = peak()
-  const listener = await startSmtpServer({
+  const listener = await startSmtpListener({
     port: 0, host: '127.0.0.1', hostname: 'mx', max_bytes: 26214400, log,
     recipients: async (address) => ({ organization_id: 'o', mailbox_id: 'm', address }),
     store: async (_envelope, raw) => {

@@ -1,0 +1,75 @@
+/** Settings of the SMTP listener, and what its caller decides for it. */
+import type { Readable } from 'node:stream'
+import type { Logger } from 'pino'
+import type { Network } from '../../config'
+import type { Envelope, RcptMailbox } from './envelope'
+import type { SmtpRefusal } from './reply'
+
+export type SmtpOptions = SmtpCaller &
+  Partial<SmtpLimits> & {
+    /** 0 takes a free port. */
+    port: number
+    host: string
+    /** The name in the greeting. */
+    hostname: string
+    /** Larger messages are refused with 552. */
+    max_bytes: number
+    /** PEM. STARTTLS is offered only with it. */
+    tls?: { key: string; cert: string }
+    /** Networks whose connections begin with a PROXY header (version 1 or 2) that names the client. */
+    proxies?: Network[]
+    log: Pick<Logger, 'debug' | 'warn' | 'error'>
+  }
+
+type SmtpCaller = {
+  /** Called at MAIL: the reason why no message can be taken now. A rejection is answered 451. */
+  refusal?: () => Promise<SmtpRefusal | undefined>
+  /** Called at RCPT: the mailbox of an address. Null is answered 550, a rejection 451. */
+  recipients: (address: string) => Promise<RcptMailbox | null>
+  /**
+   * Makes the message durable, and only then resolves. `raw` fails when the client leaves or the message grows too
+   * large; what was written of it is then to be dropped. A rejection is answered 451.
+   */
+  store: (envelope: Envelope, raw: Readable) => Promise<{ queue_id: string }>
+  /** Called at the end of each transaction with the reply to MAIL when it was refused there, else to the message. */
+  observe?: (reply_code: number, duration_ms: number) => void
+}
+
+/** How much clients may take of the listener. */
+export type SmtpLimits = {
+  /** Connections at a time; one more is answered 421. */
+  max_clients: number
+  /**
+   * The same for each remote address, or network of 64 bits of IPv6. Loopback is exempt, because all relays on this
+   * host share one address. Proxies are exempt where they name no client.
+   */
+  max_clients_per_address: number
+  /** How long a session may last after its last message: ends a sender of one byte a second. */
+  session_deadline_ms: number
+  /** How long a client may be silent (RFC 5321, section 4.5.3.2.7, asks for 5 minutes). */
+  socket_timeout_ms: number
+  /** How long a proxy may take for its header. */
+  proxy_header_ms: number
+  /** Commands of a session for each of its messages, refused messages too; one more is answered 421. */
+  max_commands: number
+  /** Complete messages whose `store` has not resolved; at more, new ones are answered 451. */
+  max_storing: number
+  /** How long the lookup of a recipient may take until it is answered 451. */
+  lookup_timeout_ms: number
+}
+
+const DEFAULT_LIMITS: SmtpLimits = {
+  max_clients: 1000,
+  max_clients_per_address: 50,
+  session_deadline_ms: 600_000,
+  socket_timeout_ms: 300_000,
+  proxy_header_ms: 5_000,
+  max_commands: 1000,
+  max_storing: 250,
+  lookup_timeout_ms: 30_000,
+}
+
+/** The options with every limit. */
+export function withLimits(options: SmtpOptions): SmtpOptions & SmtpLimits {
+  return { ...DEFAULT_LIMITS, ...options }
+}

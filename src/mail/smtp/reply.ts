@@ -1,0 +1,28 @@
+/** Replies of the listener to its clients (RFC 5321, section 4.2). */
+
+/** The reason why no message can be taken now: the sender's server keeps the message and tries again. */
+export type SmtpRefusal = {
+  code: 451 | 452
+  /** Begins with an enhanced code (RFC 3463), such as `4.3.1`. */
+  text: string
+}
+
+/** A reply in the form that smtp-server wants: an error with a code, even for success. */
+export type SmtpReply = Error & { responseCode: number }
+
+export const BUSY: SmtpRefusal = { code: 451, text: '4.3.2 Too busy, try again later' }
+
+const TRY_AGAIN = 'Local error in processing, try again later'
+
+/** The refusal after a fault of our own. */
+export const FAULT: SmtpRefusal = { code: 451, text: `4.3.0 ${TRY_AGAIN}` }
+
+/** @param text may begin with an enhanced code; without one the library adds the usual one of `code` */
+export function reply(code: number, text: string): SmtpReply {
+  return Object.assign(new Error(text), { responseCode: code })
+}
+
+/** The reply that says so. */
+export function refuse({ code, text }: SmtpRefusal): SmtpReply {
+  return reply(code, text)
+}
