@@ -8,7 +8,8 @@ import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/inbound/accept'
 import { checkCapacity } from './mail/inbound/capacity'
 import { type SmtpListener, startSmtpListener } from './mail/smtp/listener'
-import { observeSmtp, startMetrics } from './metrics/listener'
+import { startMetrics } from './metrics/listener'
+import { observeSmtp } from './metrics/smtp-transactions'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
@@ -59,7 +60,7 @@ async function start(): Promise<void> {
       ...(tls && { tls }),
     }),
   )
-  const metrics = await naming('METRICS_PORT', startMetrics)
+  const metrics = await naming('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp, admin)
 

@@ -25,7 +25,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^db\/pool$/,
-    /^(main|cli|start\/database|metrics\/listener|auth\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
+    /^(main|cli|start\/database|auth\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
@@ -47,7 +47,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 const PURE = new Set([
   ...['errors', 'search/fold', 'secrets', 'address/domains', 'mail/parse/reply-text', 'html/body', 'html/text'],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
-  ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns'],
+  ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],
 ])
 
 describe('direction:', () => {

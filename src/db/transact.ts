@@ -3,7 +3,7 @@ import { is } from 'drizzle-orm'
 import { PgTransaction } from 'drizzle-orm/pg-core'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
-import { observeTransaction } from '../metrics/transactions'
+import { observeTransaction } from '../metrics/database-transactions'
 
 /** Drizzle, for rows that are written as they are. */
 export type Db = Pick<PostgresJsDatabase, 'insert' | 'update' | 'delete'>

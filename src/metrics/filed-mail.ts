@@ -1,4 +1,4 @@
-/** What operators are told of mail that was filed. The label is a word of ours, so that the figures stay few. */
+/** Counts and logs mail that was filed. The label is a word of the schema, so that the number of series stays small. */
 import { Counter } from 'prom-client'
 import { log } from '../log'
 
@@ -8,8 +8,8 @@ const filed = new Counter({
   labelNames: ['outcome'],
 })
 
-/** A row of the mail ledger; nobody's address and no text. */
-type Filed = {
+/** A row of the mail ledger, without addresses and text: it goes into the log. */
+type FiledMail = {
   organization_id: string
   inbound_message_id: string
   outcome: string
@@ -18,8 +18,8 @@ type Filed = {
   message_id: string | null
 }
 
-/** To be called once the row is committed. */
-export function noteFiled(row: Filed): void {
+/** Counts a message and logs its outcome. To be called once the row is committed. */
+export function noteFiled(row: FiledMail): void {
   filed.inc({ outcome: row.outcome })
   log.info(row, 'email filed')
 }

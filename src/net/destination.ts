@@ -7,6 +7,7 @@ import { lookup as systemLookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import type { Network } from '../config'
+import { within } from '../flow/within'
 
 /** Resolves a name to all its addresses. Rejects with a `code` such as `ENOTFOUND` as node:dns does. */
 export type Lookup = (hostname: string) => Promise<string[]>
@@ -87,6 +88,7 @@ export function bareHost(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
+const NO_ANSWER = 'the resolver did not answer'
 const NO_SUCH_NAME = ['ENOTFOUND', 'ENODATA', 'EBADNAME']
 
 /** The two names that each resolver knew last, newest first. */
@@ -99,7 +101,7 @@ const known_names = new WeakMap<Lookup, string[]>()
 async function resolve(name: string, lookup: Lookup, timeout_ms: number): Promise<string[]> {
   const others = (known_names.get(lookup) ?? []).filter((known) => known !== name)
   try {
-    const addresses = await within(timeout_ms, lookup(name))
+    const addresses = await within(timeout_ms, lookup(name), NO_ANSWER)
     if (addresses.length === 0) throw new DestinationError('dns')
     known_names.set(lookup, [name, ...others].slice(0, 2))
     return [...new Set(addresses)]
@@ -107,7 +109,7 @@ async function resolve(name: string, lookup: Lookup, timeout_ms: number): Promis
     if (error instanceof DestinationError) throw error
     if (hasCode(error) && NO_SUCH_NAME.includes(error.code)) throw new DestinationError('dns')
     const other = others[0]
-    const answers = other === undefined ? [] : await within(timeout_ms, lookup(other)).catch(() => [])
+    const answers = other === undefined ? [] : await within(timeout_ms, lookup(other), NO_ANSWER).catch(() => [])
     throw new DestinationError(answers.length > 0 ? 'dns' : 'dns_local')
   }
 }
@@ -115,12 +117,6 @@ async function resolve(name: string, lookup: Lookup, timeout_ms: number): Promis
 async function lookupAll(hostname: string): Promise<string[]> {
   const found = await systemLookup(hostname, { all: true, order: 'verbatim' })
   return found.map(({ address }) => address)
-}
-
-function within<Value>(timeout_ms: number, promise: Promise<Value>): Promise<Value> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('the resolver did not answer')), timeout_ms)
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
 function hasCode(error: unknown): error is { code: string } {

@@ -6,6 +6,7 @@ import { ConfigError, config } from '../config'
 import { startEmbedded } from '../db/embedded/supervise'
 import { migrateDatabase } from '../db/migrate'
 import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
+import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { checkFolder } from './preflight'
 
@@ -66,11 +67,10 @@ async function checkReachable(url: string): Promise<void> {
   }
 }
 
-/** Whether the database answers. */
+/** True when the database answers. @throws Error when it cannot be reached, or does not answer within 2 s */
 export async function isDatabaseReady(): Promise<boolean> {
-  const answer = connection().sql`select 1`
-  const timeout = new Promise<false>((resolve) => setTimeout(resolve, 2000, false).unref())
-  return Promise.race([answer.then(() => true), timeout])
+  await within(2000, connection().sql`select 1`, 'the database does not answer')
+  return true
 }
 
 /** Kept beside the embedded database: whoever has one has the other. */

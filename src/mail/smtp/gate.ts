@@ -1,4 +1,5 @@
 /** Questions of the listener before it takes a message: is there room for one, and which mailbox is it for? */
+import { within } from '../../flow/within'
 import { safeError } from '../../log'
 import type { RcptMailbox } from './envelope'
 import type { SmtpLimits, SmtpOptions } from './options'
@@ -55,21 +56,13 @@ export class Gate {
       this.#looking_up -= 1
     })
     try {
-      return (await inTime(lookup, lookup_timeout_ms)) ?? reply(550, 'No such mailbox here')
+      return (
+        (await within(lookup_timeout_ms, lookup, 'the lookup of the mailbox takes too long')) ??
+        reply(550, 'No such mailbox here')
+      )
     } catch (error) {
       log.error({ error: safeError(error) }, 'recipient lookup failed')
       return refuse(FAULT)
     }
-  }
-}
-
-/** @throws Error when `work` takes longer; the end of `work` is ignored then */
-async function inTime<T>(work: Promise<T>, timeout_ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`not within ${timeout_ms} ms`)), timeout_ms)
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

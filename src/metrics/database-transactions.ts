@@ -1,4 +1,7 @@
-/** What the pool of connections tells. A statement of its own joins others on a busy connection, so only transactions wait. */
+/**
+ * Measures transactions and their wait for a connection of the pool. Statements outside a transaction do not wait: the
+ * driver sends them on a connection that is busy with others.
+ */
 import { Gauge, Histogram } from 'prom-client'
 
 const transactions = new Gauge({
@@ -15,7 +18,7 @@ const acquisitions = new Histogram({
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 })
 
-/** Follows a transaction from the wish for it; `began` when it has a connection, `ended` in any case. */
+/** Follows a transaction from the moment it is asked for. Call `began` once it has a connection, `ended` in any case. */
 export function observeTransaction(): { began(): void; ended(): void } {
   const asked_ms = performance.now()
   let state: 'waiting' | 'open' = 'waiting'
