@@ -1,18 +1,18 @@
 /** International domains: the Punycode spelling (as in mail) and the Unicode spelling are one address. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
-import type { SmtpListener } from '../../src/mail/smtp/listener'
 import { createOrganization, type Organization } from '../support/api'
+import { createDesk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../support/desk'
 import { activityOf, createCompany, createContact, createMessage, createTicket } from '../support/factories'
-import { createMailbox, deliver, importMail, ledgerOf, rawMail, readTicket, startMail, stopMail } from '../support/mail'
+import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../support/mail'
 
 const PUNYCODE = 'xn--mnchen-3ya.test'
-let listener: SmtpListener
+let started: StartedDesk
 
 beforeAll(async () => {
-  listener = await startMail()
+  started = await startDesk()
 })
-afterAll(() => stopMail(listener))
+afterAll(() => started.stop())
 
 /** Two spellings of an address, either of which may be known first. */
 const PAIRS = [
@@ -61,31 +61,29 @@ test('another local part, or another domain, is another contact', async () => {
   for (const email of emails) await createContact(agent, { email })
 })
 
-/** A desk that receives mail; its answers go to a port that nobody listens on. */
-async function startDesk() {
-  const desk = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
-  const mailbox = await createMailbox(desk.admin, { smtp })
+/** A desk whose answers stay in the outbox, with functions that file mail and read participants. */
+async function openDesk() {
+  const desk = await createDesk({ smtp: smtpTo(NO_SERVER) })
   const file = (from: string, fields: Record<string, string> = {}) => {
-    const mail = { From: from, To: mailbox.address, Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
-    return importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }))
+    const mail = { From: from, To: desk.address, Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
+    return importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }))
   }
   const participants = async (ticket_id: string) => {
     const { data } = (await desk.agent.get(`/tickets/${ticket_id}/participants`)).body
     return data.map(({ email, confirmed }: { email: string; confirmed: boolean }) => [email, confirmed])
   }
-  return { ...desk, mailbox, file, participants }
+  return { ...desk, file, participants }
 }
 
 describe.each(PAIRS)('%s: mail of', (_, email, other) => {
   test('the contact is theirs: it threads by the code, makes its Cc participants, and no contact', async () => {
-    const desk = await startDesk()
+    const desk = await openDesk()
     const contact = await createContact(desk.agent, { email })
     const ticket = await createTicket(desk.agent, { contact_id: contact.id })
-    const fields = { Subject: `Re: [${ticket.code}]`, Cc: 'bob@customer.test', To: `${desk.mailbox.address}, ${other}` }
-    await deliver(listener.port, {
+    const fields = { Subject: `Re: [${ticket.code}]`, Cc: 'bob@customer.test', To: `${desk.address}, ${other}` }
+    await deliver(started.port, {
       from: 'kauf@relay.test',
-      to: desk.mailbox.address,
+      to: desk.address,
       raw: rawMail({ From: other, ...fields }),
     })
     expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'message', rule: 'subject_code', ticket_id: ticket.id })
@@ -99,7 +97,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
   })
 
   test("a new conversation is the contact's", async () => {
-    const desk = await startDesk()
+    const desk = await openDesk()
     const contact = await createContact(desk.agent, { email })
     const { ticket_id } = await desk.file(other)
     expect((await desk.agent.get(`/tickets/${ticket_id}`)).body.data.contact).toMatchObject({ id: contact.id, email })
@@ -107,7 +105,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
   })
 
   test('a participant is known by both: confirmed, threaded by the code, and listed once', async () => {
-    const desk = await startDesk()
+    const desk = await openDesk()
     const contact = await createContact(desk.agent, { email: 'ann@customer.test' })
     const person = await createContact(desk.agent, { email: other })
     const ticket = await createTicket(desk.agent, { contact_id: contact.id })
@@ -124,7 +122,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
   })
 
   test('who was not confirmed is, when an agent adds the other spelling', async () => {
-    const desk = await startDesk()
+    const desk = await openDesk()
     const { ticket_id } = await desk.file('ann@customer.test')
     const { ours } = await answer(desk, ticket_id)
     await desk.file(email, { In_Reply_To: `<${ours}>` })
@@ -134,7 +132,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
   })
 
   test('the contact makes nobody a participant by their own address', async () => {
-    const desk = await startDesk()
+    const desk = await openDesk()
     const contact = await createContact(desk.agent, { email })
     const ticket = await createTicket(desk.agent, { contact_id: contact.id })
     const { status } = await desk.agent.post(`/tickets/${ticket.id}/participants`, { email: other })
@@ -145,7 +143,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
 })
 
 test('mail of a colleague, linked to the company by hand, threads by the code', async () => {
-  const desk = await startDesk()
+  const desk = await openDesk()
   const { id: company_id } = await createCompany(desk.agent)
   const contact = await createContact(desk.agent, { company_id })
   await createContact(desk.agent, { email: 'kauf@münchen.test', company_id })
@@ -155,7 +153,7 @@ test('mail of a colleague, linked to the company by hand, threads by the code', 
 })
 
 test('of two that are there from before, each is known by its own spelling, and stays as it is', async () => {
-  const desk = await startDesk()
+  const desk = await openDesk()
   const { sql, organization_id } = desk.scope
   const emails = ['kauf@münchen.test', `kauf@${PUNYCODE}`]
   const { ticket_id } = await desk.file('ann@customer.test')

@@ -1,16 +1,14 @@
-/** The mail path for tests: SMTP listener, mailboxes, a sink for what leaves, and a drain that tests call. */
-import { config } from '../../src/config'
+/** The mail path for tests: SMTP listener, mailboxes, messages, and a drain that tests call. `desk.ts` starts it all. */
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
-import { closeTransports } from '../../src/mail/outbound/transport'
 import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../src/mail/smtp/options'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { announceOutcome } from '../../src/outbox/outcome'
 import { HANDLERS } from '../../src/start/outbox-handlers'
-import { type Client, type Organization, startApi, stopApi } from './api'
+import type { Client, Organization } from './api'
 import { type SmtpDialog, sendInSession, startSession } from './smtp'
 
 /** The most that `startListener` takes. */
@@ -28,22 +26,6 @@ export function startListener(changes: Partial<SmtpOptions> = {}): Promise<SmtpL
     log,
     ...changes,
   })
-}
-
-const INLINE_WAIT_MS = config.EMAIL_INLINE_WAIT_MS
-
-/** The API and the listener. Nothing waits for the first attempt of an email: tests send when they want. */
-export async function startMail(): Promise<SmtpListener> {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  return startListener()
-}
-
-export async function stopMail(listener: SmtpListener): Promise<void> {
-  config.EMAIL_INLINE_WAIT_MS = INLINE_WAIT_MS
-  closeTransports()
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
 }
 
 /** Files what arrived and sends what waits, until nothing is due. */

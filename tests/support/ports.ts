@@ -11,9 +11,9 @@ const EPHEMERAL = 32_768
 const kept: Socket[] = []
 
 /**
- * A port of 127.0.0.1 that nobody listens on. It lies outside of the range that the system gives to outgoing connections:
- * one of these would otherwise take the port while a service is away. As long as this process runs, other processes that
- * ask for a port do not get it either.
+ * A port of 127.0.0.1 that nobody listens on. It lies outside of the range that the system gives to outgoing calls, one
+ * of which would otherwise take the port while a service is away. As long as this process runs, others that ask for a
+ * port do not get it either.
  */
 export async function freePort(): Promise<number> {
   const end = firstEphemeral()

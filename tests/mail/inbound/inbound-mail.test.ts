@@ -1,10 +1,9 @@
 /** Mail that arrives becomes tickets and messages: contacts, bodies, attachments, bounces. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { config } from '../../../src/config'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
-import { api, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { api, type Organization } from '../../support/api'
+import { createDesk, type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import {
   activityOf,
   createCompany,
@@ -13,44 +12,18 @@ import {
   hearEvents,
   writtenEvents,
 } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startListener,
-} from '../../support/mail'
+import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { buildMail, sendMail } from '../../support/smtp'
 
-let listener: SmtpListener
-/** For tests that look at nothing but the ticket they made. */
-let shared: Desk
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
+/** For tests that look only at the ticket they made. */
+let shared: StartedDesk
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
-  shared = await createDesk()
+  shared = await startDesk({ smtp: null })
 })
-afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
-})
+afterAll(() => shared.stop())
 
 const PNG = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
-
-/** An organization with a mailbox. */
-async function createDesk() {
-  const organization = await createOrganization()
-  return { ...organization, mailbox: await createMailbox(organization.admin) }
-}
-
-type Desk = Awaited<ReturnType<typeof createDesk>>
 
 let counter = 0
 
@@ -59,7 +32,7 @@ function fields(desk: Desk, more: Record<string, string | string[] | undefined> 
   counter += 1
   return {
     From: 'Carla Customer <carla@customer.example>',
-    To: desk.mailbox.address,
+    To: desk.address,
     Subject: 'Printer on fire',
     Message_ID: `<${counter}.${desk.id}@customer.example>`,
     ...more,
@@ -68,7 +41,7 @@ function fields(desk: Desk, more: Record<string, string | string[] | undefined> 
 
 /** Delivers over SMTP; gives the ledger row. */
 async function receive(desk: Desk, raw: Uint8Array, from?: string) {
-  await deliver(listener.port, { from, to: desk.mailbox.address, raw })
+  await deliver(shared.port, { from, to: desk.address, raw })
   return (await ledgerOf(desk))[0]
 }
 
@@ -160,7 +133,7 @@ test.each<[string, Record<string, string | undefined>, string]>([
 
 test('mail with neither a From nor an envelope sender becomes a ticket over HTTP too', async () => {
   const desk = shared
-  const row = await importMail(desk.admin, desk.mailbox.id, rawMail(fields(desk, { From: undefined })))
+  const row = await importMail(desk.admin, desk.mailbox_id, rawMail(fields(desk, { From: undefined })))
   expect(row).toMatchObject({ outcome: 'ticket', from: { name: null, email: null } })
   const ticket = await readTicket(desk.agent, row.ticket_id)
   expect(ticket.contact).toMatchObject({ name: 'Unknown sender', email: 'unknown@sender.invalid' })
@@ -189,7 +162,7 @@ test('mail of HTML only has a text made from it, and its HTML is made safe', asy
   const desk = shared
   const raw = await buildMail({
     from: 'carla@customer.example',
-    to: desk.mailbox.address,
+    to: desk.address,
     html: '<style>p{}</style><p>Hello <b>you</b></p><script>alert(1)</script><img src=x onerror=alert(1)>',
   })
   const { messages } = await receiveTicket(desk, raw)
@@ -210,7 +183,7 @@ test('attachments are stored with the same bytes, and cid images point to them',
   const pdf = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index % 251))
   const raw = await buildMail({
     from: 'carla@customer.example',
-    to: desk.mailbox.address,
+    to: desk.address,
     text: 'See below',
     html: '<p>See <img src="cid:fire@customer.example" alt="fire"></p>',
     icalEvent: { method: 'REQUEST', content: 'BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n' },
@@ -315,7 +288,7 @@ function random(length: number): string {
 test('To and Cc of the contact become confirmed participants, own mailboxes and the contact excepted', async () => {
   const desk = await createDesk()
   const second = await createMailbox(desk.admin)
-  const to = `${desk.mailbox.address}, ${second.address.replace('@', '+tag@')}, Carla <CARLA@customer.example>`
+  const to = `${desk.address}, ${second.address.replace('@', '+tag@')}, Carla <CARLA@customer.example>`
   const ticket = await receiveTicket(
     desk,
     rawMail(fields(desk, { To: to, Cc: 'Bob <bob@customer.example>, bob@customer.example' })),
@@ -335,7 +308,7 @@ test('automatic mail is marked', async () => {
 
 /** A ticket with an answer that is marked as sent. */
 async function createAnswered(desk: Desk) {
-  await desk.admin.patch(`/mailboxes/${desk.mailbox.id}`, { smtp: { host: '127.0.0.1', port: 1, security: 'none' } })
+  await desk.admin.patch(`/mailboxes/${desk.mailbox_id}`, { smtp: { host: '127.0.0.1', port: 1, security: 'none' } })
   const ticket = await receiveTicket(desk, rawMail(fields(desk)))
   const message = await createMessage(desk.agent, ticket.id, { cc: ['bob@customer.example'] })
   const { sql } = desk.scope
@@ -473,7 +446,7 @@ test('messages without a Message-ID differ when their writer, recipients or ance
   ]
   for (const { from, fields: own } of mails) {
     const raw = rawMail({ ...fields(desk, same), ...own })
-    await sendMail({ port: listener.port, from, to: desk.mailbox.address, raw })
+    await sendMail({ port: shared.port, from, to: desk.address, raw })
   }
   await drain()
   expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome)).not.toContain('duplicate')
@@ -538,7 +511,7 @@ test('what a person writes through a relay with the null sender is in the note',
 test('two deliveries of a message at once make one ticket', async () => {
   const desk = await createDesk()
   const raw = rawMail(fields(desk))
-  const mail = { port: listener.port, from: 'carla@customer.example', to: desk.mailbox.address, raw }
+  const mail = { port: shared.port, from: 'carla@customer.example', to: desk.address, raw }
   await Promise.all([sendMail(mail), sendMail(mail), sendMail(mail)])
   await drain()
   expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome).sort()).toEqual([
@@ -556,9 +529,7 @@ test('messages of one conversation that are filed at once make one ticket', asyn
     ...[1, 2, 3].map(() => rawMail(fields(desk, { References: '<unseen@customer.example>' }))),
   ]
   await Promise.all(
-    raws
-      .slice(1)
-      .map((raw) => sendMail({ port: listener.port, from: 'carla@customer.example', to: desk.mailbox.address, raw })),
+    raws.slice(1).map((raw) => sendMail({ port: shared.port, from: 'carla@customer.example', to: desk.address, raw })),
   )
   await drain()
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(1)

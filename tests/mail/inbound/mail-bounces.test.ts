@@ -2,77 +2,50 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { bounceAddress, newMessageId, replyAddress } from '../../../src/messages/anchors'
-import { createOrganization, type Organization } from '../../support/api'
+import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startMail,
-  stopMail,
-} from '../../support/mail'
-import { type ReceivedMail, type SmtpSink, startSmtpSink } from '../../support/smtp'
+import { deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import type { ReceivedMail } from '../../support/smtp'
 
-let listener: SmtpListener
-let sink: SmtpSink
-let desk: Desk
+let desk: StartedDesk
 let elsewhere: Desk
 
 beforeAll(async () => {
-  listener = await startMail()
-  sink = await startSmtpSink()
-  desk = await createDesk('help@desk.example')
-  elsewhere = await createDesk('help@elsewhere.example')
+  desk = await startDesk({ address: 'help@desk.example' })
+  elsewhere = await desk.createDesk({ address: 'help@elsewhere.example' })
 })
-beforeEach(() => sink.answer())
-afterAll(async () => {
-  sink[Symbol.dispose]()
-  await stopMail(listener)
-})
-
-type Desk = Organization & { address: string; mailbox_id: string }
-
-async function createDesk(address: string): Promise<Desk> {
-  const organization = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
-  const { id: mailbox_id } = await createMailbox(organization.admin, { address, smtp })
-  return { ...organization, address, mailbox_id }
-}
+beforeEach(() => desk.sink.answer())
+afterAll(() => desk.stop())
 
 function person(domain = 'customer.example'): string {
   return `person.${newId()}@${domain}`
 }
 
 /** Delivers over SMTP; gives the ledger row. */
-async function receive(raw: Uint8Array, to = desk.address, from = '', at = desk) {
-  await deliver(listener.port, { from, to, raw })
+async function receive(raw: Uint8Array, to = desk.address, from = '', at: Desk = desk) {
+  await deliver(desk.port, { from, to, raw })
   return (await ledgerOf(at))[0]
 }
 
 type Sent = { ticket_id: string; contact: string; theirs: string; id: string; email_message_id: string; code: string }
 
 /** A conversation of a new contact, with an email of ours that was sent. */
-async function converse(cc: string[] = [], at = desk, contact = person()): Promise<Sent> {
+async function converse(cc: string[] = [], at: Desk = desk, contact = person()): Promise<Sent> {
   const theirs = `${newId()}@customer.example`
   const raw = rawMail({ From: contact, To: at.address, Subject: 'Printer', Message_ID: `<${theirs}>` })
   const { ticket_id } = await importMail(at.admin, at.mailbox_id, raw)
   return { ticket_id, contact, theirs, ...(await answer(ticket_id, cc, at)) }
 }
 
-async function answer(ticket_id: string, cc: string[] = [], at = desk) {
+async function answer(ticket_id: string, cc: string[] = [], at: Desk = desk) {
   const { id, email_message_id } = await createMessage(at.agent, ticket_id, { cc })
   await drain()
   const { code } = await readTicket(at.agent, ticket_id)
   return { id, email_message_id, code }
 }
 
-async function readMessage({ ticket_id, id }: { ticket_id: string; id: string }, at = desk) {
+async function readMessage({ ticket_id, id }: { ticket_id: string; id: string }, at: Desk = desk) {
   return (await at.agent.get(`/tickets/${ticket_id}/messages/${id}`)).body.data
 }
 
@@ -163,7 +136,7 @@ test.each<[string, (message: Sent) => Buffer]>([
 
 test('a report is about our message by the id that the server put in place of ours', async () => {
   const given = `${newId()}@AM0.eurprd01.prod.outlook.com`
-  sink.answer(({ stage }) =>
+  desk.sink.answer(({ stage }) =>
     stage === 'data' ? `250 2.0.0 OK <${given}> [Hostname=AM0.eurprd01.prod.outlook.com]` : undefined,
   )
   const sent = await converse()
@@ -201,7 +174,7 @@ test('with VERP a report needs nothing but the address that it comes to', async 
   await desk.admin.patch(`/mailboxes/${desk.mailbox_id}`, { verp: true })
   const [sent, other] = [await converse(), await converse()]
   await desk.admin.patch(`/mailboxes/${desk.mailbox_id}`, { verp: false })
-  const [{ from }, { from: from_other }] = sink.messages.slice(-2) as [ReceivedMail, ReceivedMail]
+  const [{ from }, { from: from_other }] = desk.sink.messages.slice(-2) as [ReceivedMail, ReceivedMail]
   expect([from, from_other]).toEqual([sent, other].map(({ id }) => bounceAddress(desk.address, id)))
   expect(await receive(plain({ From: 'robot@mx.example' }), from)).toMatchObject({
     outcome: 'bounce',
@@ -299,7 +272,7 @@ test('a report to a reply address is no report about our mail when somebody is t
 function relayed({ email_message_id }: { email_message_id: string }): string {
   const isIt = ({ raw }: ReceivedMail) =>
     /^Message-ID:\s+<(.+)>/im.exec(raw.toString('latin1'))?.[1] === email_message_id
-  const mail = sink.messages.find(isIt)
+  const mail = desk.sink.messages.find(isIt)
   return mail!.raw.toString('latin1').replace(email_message_id, `${newId()}@relay.example`).replaceAll('\r\n', '\n')
 }
 
@@ -348,12 +321,12 @@ test('our message is known by the bounce address that a report returns with anot
 
 test('a reply address that a report returns tells of nobody but those who failed and got mail', async () => {
   const [bob, late, refused] = [person(), person(), person()]
-  sink.answer(({ stage, address }) => {
+  desk.sink.answer(({ stage, address }) => {
     if (stage !== 'rcpt') return undefined
     return { [late]: '450 4.2.1 Later', [refused]: '550 5.1.1 Refused' }[address ?? '']
   })
   const sent = await converse([bob, late, refused])
-  sink.answer()
+  desk.sink.answer()
   const second = { ...sent, ...(await answer(sent.ticket_id)) }
   const returned = headerOf(relayed(second))
   for (const outcomes of [
@@ -487,11 +460,11 @@ test('a recipient of an international domain is found under either form of it', 
 
 test('who still waits for the next attempt gets the message, though another bounced', async () => {
   const later = person()
-  sink.answer(({ stage, address }) => (stage === 'rcpt' && address === later ? '450 4.2.1 Later' : undefined))
+  desk.sink.answer(({ stage, address }) => (stage === 'rcpt' && address === later ? '450 4.2.1 Later' : undefined))
   const sent = await converse([later])
   await receive(plain({ Subject: 'No such user' }), bounceAddress(desk.address, sent.id))
   expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced', [later]: 'queued' })
-  sink.answer()
+  desk.sink.answer()
   await connection().sql`update outbox set run_at = now() where id = ${sent.id}`
   await drain()
   expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced', [later]: 'sent' })

@@ -4,8 +4,9 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { storage } from '../../../src/attachments/storage'
 import { connection } from '../../../src/db/pool'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import { createMailbox, drain, importMail, ledgerOf, startListener } from '../../support/mail'
+import { startApi, stopApi } from '../../support/api'
+import { createDesk, type Desk } from '../../support/desk'
+import { drain, importMail, ledgerOf, startListener } from '../../support/mail'
 import { sendInSession, startSession } from '../../support/smtp'
 
 type Expectation = {
@@ -31,8 +32,6 @@ const corpus = path.resolve(import.meta.dir, '../../../../shared/data/mail')
 const hasCorpus = existsSync(path.join(corpus, 'expect.jsonl'))
 if (!hasCorpus) console.log('The mail corpus is not here: its import is not tested.')
 
-type Desk = Organization & { mailbox_id: string; address: string }
-
 let first: Desk
 
 beforeAll(async () => {
@@ -40,12 +39,6 @@ beforeAll(async () => {
   first = await createDesk()
 })
 afterAll(stopApi)
-
-async function createDesk(): Promise<Desk> {
-  const organization = await createOrganization()
-  const { id, address } = await createMailbox(organization.admin)
-  return { ...organization, mailbox_id: id, address }
-}
 
 type Example = { file: string; expect: Expectation }
 

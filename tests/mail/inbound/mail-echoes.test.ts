@@ -1,54 +1,25 @@
 /** Our own mail that comes back under a foreign Message-ID is recognized by its Reply-To, and dropped. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { replyAddress } from '../../../src/messages/anchors'
-import { createOrganization, type Organization } from '../../support/api'
+import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startMail,
-  stopMail,
-} from '../../support/mail'
-import { type SmtpSink, startSmtpSink } from '../../support/smtp'
+import { deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 
 const CONTACT = 'carla@customer.example'
 const LIST = 'team@lists.example'
 
-let listener: SmtpListener
-let sink: SmtpSink
+let started: StartedDesk
 let desk: Desk
 
 beforeAll(async () => {
-  listener = await startMail()
-  sink = await startSmtpSink()
+  started = await startDesk()
 })
 beforeEach(async () => {
-  sink.messages.length = 0
-  desk = await createDesk()
+  started.sink.messages.length = 0
+  desk = await started.createDesk()
 })
-afterAll(async () => {
-  sink[Symbol.dispose]()
-  await stopMail(listener)
-})
-
-type Desk = Organization & { mailbox_id: string; address: string }
-
-async function createDesk(): Promise<Desk> {
-  const organization = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
-  const { id: mailbox_id, address } = await createMailbox(organization.admin, {
-    address: `h.${newId().slice(-12)}@desk.example`,
-    smtp,
-  })
-  return { ...organization, mailbox_id, address }
-}
+afterAll(() => started.stop())
 
 type Fields = Record<string, string | string[] | undefined>
 
@@ -70,7 +41,7 @@ async function resolve(at = desk, from = CONTACT): Promise<Sent> {
   const { email_message_id } = await createMessage(at.agent, ticket_id)
   await drain()
   await at.agent.patch(`/tickets/${ticket_id}`, { status: 'resolved' })
-  const { raw } = sink.messages.at(-1)!
+  const { raw } = started.sink.messages.at(-1)!
   return { ticket_id, tagged: replyAddress(at.address, ticket_id), email_message_id, raw }
 }
 
@@ -109,7 +80,7 @@ const ECHOES: [string, (sent: Sent) => Fields, string][] = [
 test('mail of ours that comes back is dropped: no ticket is opened or reopened, no contact made', async () => {
   const sent = await resolve()
   for (const [name, fields, from] of ECHOES) {
-    await deliver(listener.port, { from, to: desk.address, raw: echoOf(sent, fields(sent)) })
+    await deliver(started.port, { from, to: desk.address, raw: echoOf(sent, fields(sent)) })
     const [{ outcome, rule, ticket_id }] = await ledgerOf(desk)
     expect([name, outcome, rule, ticket_id]).toEqual([name, 'own', null, null])
   }
@@ -133,7 +104,7 @@ const OTHERS: [string, (sent: Sent) => string | undefined | Promise<string>][] =
   ['a name that is our address', ({ tagged }) => `"${tagged}" <${CONTACT}>`],
   ['a forged tag', ({ tagged }) => tagged.replace(/.(?=@)/, (digit) => (digit === '0' ? '1' : '0'))],
   ['the tag of a ticket that is not there', () => replyAddress(desk.address, newId())],
-  ['the tag of another organization', async () => (await resolve(await createDesk())).tagged],
+  ['the tag of another organization', async () => (await resolve(await started.createDesk())).tagged],
 ]
 
 test.each(OTHERS)('an answer that has %s in its Reply-To reopens the ticket', async (_, replyTo) => {
@@ -145,7 +116,7 @@ test.each(OTHERS)('an answer that has %s in its Reply-To reopens the ticket', as
 })
 
 test('mail of another organization of the service opens a ticket and threads, under whatever id it comes', async () => {
-  const other = await createDesk()
+  const other = await started.createDesk()
   const theirs = await resolve(other, desk.address)
   const row = await importMail(desk.admin, desk.mailbox_id, echoOf(theirs))
   expect(row).toMatchObject({ outcome: 'ticket', from: { email: other.address } })
@@ -182,6 +153,6 @@ test('a report that has the Reply-To of the message that it is about is a report
   }
   const status = `Final-Recipient: rfc822; ${CONTACT}\nAction: failed\nStatus: 5.1.1\n`
   const raw = rawMail(fields, `--x\nContent-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\n${status}\n--x--`)
-  await deliver(listener.port, { from: '', to: desk.address, raw })
+  await deliver(started.port, { from: '', to: desk.address, raw })
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'bounce', ticket_id: sent.ticket_id })
 })

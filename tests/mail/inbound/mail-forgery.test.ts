@@ -1,31 +1,19 @@
 /** Forged, stolen and guessed anchors: mail enters a conversation only from its people, or with a signed anchor. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { bounceAddress, newMessageId, replyAddress } from '../../../src/messages/anchors'
 import { useSecrets } from '../../../src/secrets'
-import { createOrganization, type Organization } from '../../support/api'
+import { createDesk, type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startMail,
-  stopMail,
-} from '../../support/mail'
+import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { startSession } from '../../support/smtp'
 
 const KEY = 'a secret key that only tests use'
 const MAILBOX = 'help@desk.example'
 const CONTACT = 'carla@customer.example'
 
-let listener: SmtpListener
-let desk: Organization
-let elsewhere: Organization
-let mailbox: { id: string; address: string }
+let desk: StartedDesk
+let elsewhere: Desk
 let known: Known
 let foreign: Known
 
@@ -33,26 +21,17 @@ let foreign: Known
 type Known = { ticket_id: string; message_id: string; code: string; theirs: string; ours: string; tagged: string }
 
 beforeAll(async () => {
-  listener = await startMail()
-  desk = await createOrganization()
-  elsewhere = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
-  mailbox = await createMailbox(desk.admin, { address: MAILBOX, smtp })
-  known = await converse(desk, mailbox, CONTACT)
-  foreign = await converse(elsewhere, await createMailbox(elsewhere.admin, { smtp }), stranger())
+  desk = await startDesk({ address: MAILBOX, smtp: smtpTo(NO_SERVER) })
+  elsewhere = await createDesk({ smtp: smtpTo(NO_SERVER) })
+  known = await converse(desk, CONTACT)
+  foreign = await converse(elsewhere, stranger())
 })
-afterAll(async () => {
-  await stopMail(listener)
-})
+afterAll(() => desk.stop())
 
-async function converse(
-  { admin, agent }: Organization,
-  { id, address }: { id: string; address: string },
-  from: string,
-) {
+async function converse({ admin, agent, mailbox_id, address }: Desk, from: string) {
   const theirs = `${newId()}@mail.example`
   const raw = rawMail({ From: from, To: address, Subject: 'Secret', Message_ID: `<${theirs}>` })
-  const { ticket_id } = await importMail(admin, id, raw)
+  const { ticket_id } = await importMail(admin, mailbox_id, raw)
   const answer = await createMessage(agent, ticket_id)
   const { code } = await readTicket(agent, ticket_id)
   const tagged = replyAddress(address, ticket_id)
@@ -245,7 +224,7 @@ test.each(ATTACKS)('%s starts a new ticket', async (_, attack) => {
     Message_ID: `<${newId()}@attacker.example>`,
     ...attack(),
   }
-  const row = await importMail(desk.admin, mailbox.id, rawMail(fields))
+  const row = await importMail(desk.admin, desk.mailbox_id, rawMail(fields))
   expect(row).toMatchObject({ outcome: 'ticket', rule: 'new' })
   const { messages } = await readTicket(desk.agent, known.ticket_id)
   expect(messages).toHaveLength(2)
@@ -254,13 +233,13 @@ test.each(ATTACKS)('%s starts a new ticket', async (_, attack) => {
 
 test('an envelope sender of the contact makes nobody the contact', async () => {
   const raw = rawMail({ From: stranger(), Subject: `[${known.code}]`, In_Reply_To: `<${known.theirs}>` }, newId())
-  await deliver(listener.port, { from: CONTACT, to: MAILBOX, raw })
+  await deliver(desk.port, { from: CONTACT, to: MAILBOX, raw })
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', rule: 'new' })
 })
 
 test('Reply-To is never the author, also of mail without From and without an envelope sender', async () => {
   const fields = { Reply_To: 'boss@customer.example', To: MAILBOX, Subject: 'Transfer' }
-  const row = await importMail(desk.admin, mailbox.id, rawMail(fields, newId()))
+  const row = await importMail(desk.admin, desk.mailbox_id, rawMail(fields, newId()))
   expect(row.from).toEqual({ name: null, email: null })
   const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
   expect([contact.email, messages[0].sender.email]).toEqual(Array(2).fill('unknown@sender.invalid'))
@@ -269,7 +248,7 @@ test('Reply-To is never the author, also of mail without From and without an env
 test('answers go to the author, not to Reply-To', async () => {
   const from = stranger()
   const raw = rawMail({ From: from, Reply_To: 'boss@customer.example', Subject: 'Hello', Message_ID: `<${newId()}@x>` })
-  const { ticket_id } = await importMail(desk.admin, mailbox.id, raw)
+  const { ticket_id } = await importMail(desk.admin, desk.mailbox_id, raw)
   const { email_recipients } = await createMessage(desk.agent, ticket_id)
   expect(email_recipients.map(({ email }: { email: string }) => email)).toEqual([from])
 })
@@ -279,7 +258,7 @@ test('mail in the name of an agent or of a mailbox is mail of a contact, with no
     [`Alan Agent <${desk.agent.email}>`, 'Alan Agent'],
     [MAILBOX, 'help'],
   ]) {
-    const { ticket_id } = await converse(desk, mailbox, stranger())
+    const { ticket_id } = await converse(desk, stranger())
     const [, answer] = (await readTicket(desk.agent, ticket_id)).messages
     await desk.agent.patch(`/tickets/${ticket_id}`, { status: 'pending' })
     const { data } = (await desk.agent.get(`/tickets/${ticket_id}/messages/${answer.id}`)).body
@@ -289,7 +268,7 @@ test('mail in the name of an agent or of a mailbox is mail of a contact, with no
       Message_ID: `<${newId()}@x.example>`,
       In_Reply_To: `<${data.email_message_id}>`,
     })
-    const row = await importMail(desk.admin, mailbox.id, raw)
+    const row = await importMail(desk.admin, desk.mailbox_id, raw)
     expect(row).toMatchObject({ outcome: 'message', ticket_id })
     const { messages } = await readTicket(desk.agent, ticket_id)
     expect(messages.at(-1)).toMatchObject({
@@ -306,7 +285,7 @@ test('mail in the name of an agent or of a mailbox is mail of a contact, with no
 
 test('whoever uses the Message-ID of another message adds nothing to its ticket, and of ours nothing at all', async () => {
   const replay = (id: string) =>
-    importMail(desk.admin, mailbox.id, rawMail({ From: stranger(), Subject: 'Replayed', Message_ID: `<${id}>` }))
+    importMail(desk.admin, desk.mailbox_id, rawMail({ From: stranger(), Subject: 'Replayed', Message_ID: `<${id}>` }))
   const theirs = await replay(known.theirs)
   expect(theirs).toMatchObject({ outcome: 'ticket', rule: 'new' })
   expect(theirs.ticket_id).not.toBe(known.ticket_id)
@@ -315,7 +294,7 @@ test('whoever uses the Message-ID of another message adds nothing to its ticket,
 })
 
 test('the listener tells nobody which tags are genuine, or whose tickets are there', async () => {
-  using dialog = await startSession(listener.port)
+  using dialog = await startSession(desk.port)
   await dialog.command('MAIL FROM:<eve@attacker.example>')
   const answers: string[] = []
   for (const to of [known.tagged, changed(known.tagged, 42), foreign.tagged.replace(/.*\+/, 'help+'), MAILBOX]) {
@@ -326,12 +305,12 @@ test('the listener tells nobody which tags are genuine, or whose tickets are the
 
 test('nobody is led to a ticket whose contact put them in Cc, while their own is there', async () => {
   const contact = stranger()
-  const { ticket_id, theirs } = await converse(desk, mailbox, contact)
+  const { ticket_id, theirs } = await converse(desk, contact)
   const ancestor = `${newId()}@never.example`
   const file = async (From: string, References: string, Cc?: string) =>
     importMail(
       desk.admin,
-      mailbox.id,
+      desk.mailbox_id,
       rawMail({ From, Cc, Subject: 'x', Message_ID: `<${newId()}@x.example>`, References }),
     )
   const own = await file(contact, `<${ancestor}>`)
@@ -346,7 +325,7 @@ test('nobody is led to a ticket whose contact put them in Cc, while their own is
 test('a forged tag at RCPT is an ordinary tag: accepted, and a new ticket', async () => {
   const to = changed(known.tagged, 42)
   const raw = rawMail({ From: stranger(), To: to, Subject: 'Hello', Message_ID: `<${newId()}@attacker.example>` })
-  await deliver(listener.port, { to, raw })
+  await deliver(desk.port, { to, raw })
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', rule: 'new', mailbox: { address: MAILBOX } })
 })
 
@@ -355,7 +334,7 @@ test('forged anchors do not poison: the contact who refers to them is not led to
   const file = (From: string, References: string) =>
     importMail(
       desk.admin,
-      mailbox.id,
+      desk.mailbox_id,
       rawMail({ From, Subject: 'x', Message_ID: `<${newId()}@x.example>`, References }),
     )
   await file(stranger(), `<${forged}> <${known.theirs}>`)
@@ -366,7 +345,7 @@ test('forged anchors do not poison: the contact who refers to them is not led to
 test('a genuine anchor among forged ones still counts', async () => {
   const References = `<${known.ours}> <${changed(known.ours, 60)}> <${foreign.ours}>`
   const raw = rawMail({ From: CONTACT, Subject: 'x', Message_ID: `<${newId()}@x.example>`, References })
-  expect(await importMail(desk.admin, mailbox.id, raw)).toMatchObject({
+  expect(await importMail(desk.admin, desk.mailbox_id, raw)).toMatchObject({
     rule: 'references',
     ticket_id: known.ticket_id,
   })
@@ -376,7 +355,7 @@ test('the same clues lead the contact there', async () => {
   const clues = { Subject: `Re: Secret [${known.code}]`, In_Reply_To: `<${known.theirs}>` }
   for (const From of [CONTACT, CONTACT.toUpperCase(), `=?utf-8?q?Carla?= <${CONTACT}>`]) {
     const raw = rawMail({ From, To: MAILBOX, Message_ID: `<${newId()}@customer.example>`, ...clues })
-    const row = await importMail(desk.admin, mailbox.id, raw)
+    const row = await importMail(desk.admin, desk.mailbox_id, raw)
     expect(row).toMatchObject({ rule: 'in_reply_to', ticket_id: known.ticket_id })
   }
 })

@@ -8,37 +8,22 @@ import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
 import { fileInbound } from '../../../src/mail/inbound/receive'
 import { removeOldOriginals } from '../../../src/mail/inbound/retention'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { takeLease } from '../../../src/outbox/claim'
 import { settleOne } from '../../../src/outbox/settle'
 import { SYSTEM } from '../../../src/scope'
-import { api, createOrganization, type Organization, startApi, stopApi, stranger } from '../../support/api'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  MAX_BYTES,
-  rawMail,
-  startListener,
-} from '../../support/mail'
+import { api, createOrganization, type Organization, stranger } from '../../support/api'
+import { type StartedDesk, startDesk } from '../../support/desk'
+import { createMailbox, deliver, drain, importMail, ledgerOf, MAX_BYTES, rawMail } from '../../support/mail'
 import { buildMail, sendMail, startSession } from '../../support/smtp'
 
-let listener: SmtpListener
-let desk: Organization
+let desk: StartedDesk
 let other: Organization
 
 beforeAll(async () => {
-  await startApi(10)
-  listener = await startListener()
-  desk = await createOrganization()
+  desk = await startDesk({ smtp: null })
   other = await createOrganization()
 })
-afterAll(async () => {
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
-})
+afterAll(() => desk.stop())
 
 const FROM = 'carla@customer.example'
 const EML = { 'content-type': 'message/rfc822' }
@@ -48,7 +33,7 @@ function newMail(fields: Record<string, string> = {}, body?: string): Buffer {
 }
 
 function send(to: string | string[], raw = newMail()) {
-  return sendMail({ port: listener.port, from: FROM, to, raw })
+  return sendMail({ port: desk.port, from: FROM, to, raw })
 }
 
 test('mail for an unknown or inactive mailbox is refused with 550, also next to one that is taken', async () => {
@@ -132,7 +117,7 @@ test('nothing is acknowledged while the ledger cannot be written', async () => {
 
 test('nothing is acknowledged for a mailbox that was removed after its RCPT', async () => {
   const { id, address } = await createMailbox(desk.admin)
-  using dialog = await startSession(listener.port)
+  using dialog = await startSession(desk.port)
   await dialog.command(`MAIL FROM:<${FROM}>`)
   expect(await dialog.command(`RCPT TO:<${address}>`)).toStartWith('250')
   await desk.admin.delete(`/mailboxes/${id}`)
@@ -199,7 +184,7 @@ test('a message to two organizations is one of each, and neither sees the row of
 test('the original is kept byte by byte', async () => {
   const { address } = await createMailbox(desk.admin)
   const raw = Buffer.concat([newMail({}, '.dot\n..dots\nbare'), Buffer.from([0xff, 0, 0x80, 13, 10])])
-  await deliver(listener.port, { to: address, raw })
+  await deliver(desk.port, { to: address, raw })
   const [row] = await ledgerOf(desk)
   const answer = await original(row.id)
   expect(answer.status).toBe(200)

@@ -6,49 +6,30 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
-import { createOrganization, type Organization } from '../../support/api'
 import { createDatabase } from '../../support/database'
+import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startMail,
-  stopMail,
-} from '../../support/mail'
+import { deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { type Service, startService, until } from '../../support/service'
-import { type ReceivedMail, type SmtpSink, startSmtpSink } from '../../support/smtp'
+import type { ReceivedMail } from '../../support/smtp'
 
 const CONTACT = 'carla@customer.example'
-let listener: SmtpListener
-let sink: SmtpSink
-let desk: Organization
-let mailbox: { id: string; address: string }
+let started: StartedDesk
+let desk: Desk
 
 beforeAll(async () => {
-  listener = await startMail()
-  sink = await startSmtpSink()
+  started = await startDesk()
 })
 beforeEach(async () => {
-  desk = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
-  mailbox = await createMailbox(desk.admin, { address: `h.${newId().slice(-12)}@desk.example`, smtp })
+  desk = await started.createDesk()
 })
-afterAll(async () => {
-  sink[Symbol.dispose]()
-  await stopMail(listener)
-})
+afterAll(() => started.stop())
 
 type Fields = Record<string, string | undefined>
 
 async function openTicket(from = CONTACT, fields: Fields = {}): Promise<string> {
-  const mail = { From: from, To: mailbox.address, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>` }
-  return (await importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }))).ticket_id
+  const mail = { From: from, To: desk.address, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>` }
+  return (await importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }))).ticket_id
 }
 
 /** What a machine sends when it gets a mail; nothing when it is silent. */
@@ -56,13 +37,13 @@ type Machine = (mail: ReceivedMail) => Promise<{ from?: string; raw: Uint8Array 
 
 /** Sends what waits and lets mail flow until it rests. @returns how many mails of ours there were */
 async function settle(machine: Machine): Promise<number> {
-  sink.messages.length = 0
+  started.sink.messages.length = 0
   for (let answered = 0; answered < 20; answered++) {
     await drain()
-    const mail = sink.messages[answered]
+    const mail = started.sink.messages[answered]
     if (!mail) return answered
     const answer = await machine(mail)
-    if (answer) await deliver(listener.port, { to: mailbox.address, ...answer })
+    if (answer) await deliver(started.port, { to: desk.address, ...answer })
   }
   throw new Error('the mail does not come to rest')
 }
@@ -110,9 +91,9 @@ test('automatic mail is marked, reopens nothing and is not answered, however it 
   await createMessage(desk.agent, ticket_id)
   expect(await settle(async () => undefined)).toBe(1)
   await desk.agent.patch(`/tickets/${ticket_id}`, { status: 'resolved' })
-  const [mail] = sink.messages
+  const [mail] = started.sink.messages
   for (const [, fields] of AUTOMATIC) {
-    await deliver(listener.port, { to: mailbox.address, ...(await responder(fields)(mail!))! })
+    await deliver(started.port, { to: desk.address, ...(await responder(fields)(mail!))! })
   }
   const ticket = await readTicket(desk.agent, ticket_id)
   expect(ticket.status).toBe('resolved')
@@ -151,9 +132,9 @@ test('a responder that hides what it is reopens a ticket once for each mail of o
   await hearEvents(desk.scope)
   const machine = responder()
   for (let round = 0; round < 5; round++) {
-    await deliver(listener.port, { to: mailbox.address, ...(await machine(sink.messages[0]!))! })
+    await deliver(started.port, { to: desk.address, ...(await machine(started.sink.messages[0]!))! })
   }
-  expect(sink.messages).toHaveLength(1)
+  expect(started.sink.messages).toHaveLength(1)
   const events = (await writtenEvents(desk.scope)).map(({ event }) => event)
   expect(events.filter((event) => event === 'ticket.status_changed')).toHaveLength(1)
   expect(events.filter((event) => event === 'message.created')).toHaveLength(5)
@@ -177,12 +158,14 @@ test('mail of ours that is forwarded back is dropped, also when a relay changed 
   const ticket_id = await openTicket()
   await createMessage(desk.agent, ticket_id)
   const given = `${newId()}@AM0.eurprd01.prod.outlook.com`
-  sink.answer(({ stage }) => (stage === 'data' ? `250 2.0.0 OK <${given}> [Hostname=AM0.prod.outlook.com]` : undefined))
+  started.sink.answer(({ stage }) =>
+    stage === 'data' ? `250 2.0.0 OK <${given}> [Hostname=AM0.prod.outlook.com]` : undefined,
+  )
   await createMessage(desk.agent, ticket_id)
   expect(await settle(async ({ raw }) => ({ raw: Buffer.concat([Buffer.from('Received: by x\r\n'), raw]) }))).toBe(2)
-  sink.answer()
-  const rewritten = rawMail({ From: mailbox.address, Subject: 'Re: Printer', Message_ID: `<${given}>` })
-  await deliver(listener.port, { to: mailbox.address, raw: rewritten })
+  started.sink.answer()
+  const rewritten = rawMail({ From: desk.address, Subject: 'Re: Printer', Message_ID: `<${given}>` })
+  await deliver(started.port, { to: desk.address, raw: rewritten })
   expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome)).toEqual([
     'own',
     'own',
@@ -193,17 +176,17 @@ test('mail of ours that is forwarded back is dropped, also when a relay changed 
 })
 
 test('a mailbox that forwards to itself files a mail once', async () => {
-  const raw = rawMail({ From: CONTACT, To: mailbox.address, Subject: 'Printer', Message_ID: `<${newId()}@x.example>` })
+  const raw = rawMail({ From: CONTACT, To: desk.address, Subject: 'Printer', Message_ID: `<${newId()}@x.example>` })
   for (let hop = 0; hop < 4; hop++) {
     const hops = Array.from({ length: hop }, (_, index) => `Received: from hop${index}.example\r\n`).join('')
-    await deliver(listener.port, { to: mailbox.address, raw: Buffer.concat([Buffer.from(hops), raw]) })
+    await deliver(started.port, { to: desk.address, raw: Buffer.concat([Buffer.from(hops), raw]) })
   }
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(1)
   expect(await countMail()).toEqual({ inbound: 1, outbound: 0, notes: 0, waiting: 0 })
 })
 
 test('a conversation of a mailbox with itself ends with what an agent wrote', async () => {
-  const ticket_id = await openTicket(mailbox.address)
+  const ticket_id = await openTicket(desk.address)
   await createMessage(desk.agent, ticket_id)
   expect(await settle(async ({ raw }) => ({ raw }))).toBe(1)
   expect((await ledgerOf(desk))[0].outcome).toBe('own')
@@ -225,7 +208,7 @@ test('mail that an agent wrote does not pass for automatic mail', async () => {
   const ticket_id = await openTicket()
   await createMessage(desk.agent, ticket_id)
   await settle(async () => undefined)
-  const { headers } = await simpleParser(sink.messages[0]!.raw)
+  const { headers } = await simpleParser(started.sink.messages[0]!.raw)
   expect(['auto-submitted', 'precedence', 'x-autoreply'].filter((name) => headers.has(name))).toEqual([])
 })
 

@@ -1,9 +1,8 @@
 /** Threading and reopening: finds the ticket that a message belongs to, and changes its status. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { replyAddress } from '../../../src/messages/anchors'
-import { createOrganization, type Organization } from '../../support/api'
+import { createDesk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import {
   activityOf,
   createCompany,
@@ -12,46 +11,28 @@ import {
   hearEvents,
   writtenEvents,
 } from '../../support/factories'
-import {
-  createMailbox,
-  deliver,
-  drain,
-  importMail,
-  ledgerOf,
-  rawMail,
-  readTicket,
-  startMail,
-  stopMail,
-} from '../../support/mail'
+import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { buildMail, sendMail } from '../../support/smtp'
 
-let listener: SmtpListener
-let desk: Organization
-let mailbox: { id: string; address: string }
+let desk: StartedDesk
 
 beforeAll(async () => {
-  listener = await startMail()
-  desk = await createOrganization()
-  // A port that nobody listens on: answers get their Message-ID, and stay.
-  const smtp = { host: '127.0.0.1', port: 1, security: 'none' }
-  mailbox = await createMailbox(desk.admin, { address: 'help@desk.example', smtp })
+  desk = await startDesk({ address: 'help@desk.example', smtp: smtpTo(NO_SERVER) })
 })
-afterAll(async () => {
-  await stopMail(listener)
-})
+afterAll(() => desk.stop())
 
 type Fields = Record<string, string | undefined>
 
 /** Files a message of `from` over HTTP; gives the ledger row. */
 function file(from: string, fields: Fields = {}, body?: string) {
   const mail = { From: from, To: 'help@desk.example', Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
-  return importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }, body))
+  return importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }, body))
 }
 
 /** The same over SMTP, to an address with a tag. */
 async function fileAt(to: string, from: string, fields: Fields = {}) {
   const mail = { From: from, To: to, Subject: 'Printer', Message_ID: `<${newId()}@mail.example>` }
-  await deliver(listener.port, { to, raw: rawMail({ ...mail, ...fields }) })
+  await deliver(desk.port, { to, raw: rawMail({ ...mail, ...fields }) })
   return (await ledgerOf(desk))[0]
 }
 
@@ -138,7 +119,7 @@ test('messages that share an ancestor which was never seen are threaded', async 
 
 test('the signed tag of the address threads, in the envelope and in To', async () => {
   const ticket = await converse()
-  const tagged = replyAddress(mailbox.address, ticket.ticket_id)
+  const tagged = replyAddress(desk.address, ticket.ticket_id)
   const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: ticket.ticket_id }
   expect(await fileAt(tagged, ticket.contact)).toMatchObject(expected)
   expect(await fileAt(tagged.toUpperCase(), ticket.contact)).toMatchObject(expected)
@@ -147,7 +128,7 @@ test('the signed tag of the address threads, in the envelope and in To', async (
 
 test('headers come before the tag, the tag before the code in the subject', async () => {
   const [by_header, by_tag, by_code] = [await converse(), await converse(), await converse()]
-  const To = replyAddress(mailbox.address, by_tag.ticket_id)
+  const To = replyAddress(desk.address, by_tag.ticket_id)
   const Subject = `Re: Printer [${by_code.code}]`
   expect(await file(by_code.contact, { To, Subject })).toMatchObject({ rule: 'reply_tag', ticket_id: by_tag.ticket_id })
   expect(await file(by_code.contact, { To, Subject, References: `<${by_header.ours}>` })).toMatchObject({
@@ -258,7 +239,7 @@ test('a forward starts a new ticket unless it carries an anchor that leads its s
 
 test('a relay that changes every id, or drops them, leaves the tag, and then the code', async () => {
   const ticket = await converse()
-  const To = replyAddress(mailbox.address, ticket.ticket_id)
+  const To = replyAddress(desk.address, ticket.ticket_id)
   const changed = {
     In_Reply_To: '<0101018f@eu-west-1.relay.example>',
     References: '<0101018f@eu-west-1.relay.example>',
@@ -273,7 +254,7 @@ test('a relay that changes every id, or drops them, leaves the tag, and then the
 test('a message that reaches two mailboxes one after the other is one, whichever had the tag', async () => {
   const ticket = await converse()
   const second = await createMailbox(desk.admin, { address: `sales.${newId().slice(-8)}@desk.example` })
-  const tagged = replyAddress(mailbox.address, ticket.ticket_id)
+  const tagged = replyAddress(desk.address, ticket.ticket_id)
   const fields = { To: `${second.address}, ${tagged}`, Message_ID: `<${newId()}@mail.example>` }
   const expected = { outcome: 'message', rule: 'reply_tag', ticket_id: ticket.ticket_id }
   expect(await fileAt(second.address, ticket.contact, fields)).toMatchObject(expected)
@@ -281,30 +262,29 @@ test('a message that reaches two mailboxes one after the other is one, whichever
 })
 
 test('each organization threads by what it knows itself', async () => {
-  const other = await createOrganization()
-  const theirs = await createMailbox(other.admin, { address: 'help@other.example' })
+  const other = await createDesk({ address: 'help@other.example' })
   const ticket = await converse()
   const known = await importMail(
     other.admin,
-    theirs.id,
+    other.mailbox_id,
     rawMail({ From: ticket.contact, Message_ID: `<${newId()}@x>` }),
   )
   const { code } = await readTicket(other.agent, known.ticket_id)
   const raw = rawMail({
     From: ticket.contact,
-    To: `${theirs.address}, ${mailbox.address}`,
+    To: `${other.address}, ${desk.address}`,
     Subject: `Re: Printer [${code}]`,
     Message_ID: `<${newId()}@mail.example>`,
     In_Reply_To: `<${ticket.ours}>`,
   })
-  await deliver(listener.port, { to: [mailbox.address, theirs.address], raw })
+  await deliver(desk.port, { to: [desk.address, other.address], raw })
   expect((await ledgerOf(desk))[0]).toMatchObject({ rule: 'in_reply_to', ticket_id: ticket.ticket_id })
   expect((await ledgerOf(other))[0]).toMatchObject({ rule: 'subject_code', ticket_id: known.ticket_id })
 })
 
 test('of two tickets of the sender in the subject the last one counts, which is where ours is put', async () => {
   const first = await converse()
-  const second = await importMail(desk.admin, mailbox.id, rawMail({ From: first.contact, Subject: 'Other' }))
+  const second = await importMail(desk.admin, desk.mailbox_id, rawMail({ From: first.contact, Subject: 'Other' }))
   const { code } = await readTicket(desk.agent, second.ticket_id)
   const Subject = `Re: Fwd: about [${first.code}] [${code}]`
   expect(await file(first.contact, { Subject })).toMatchObject({ rule: 'subject_code', ticket_id: second.ticket_id })
@@ -333,7 +313,7 @@ test('a reply to a deleted ticket starts a new one', async () => {
   const row = await file(ticket.contact, {
     In_Reply_To: `<${ticket.ours}>`,
     References: `<${ticket.message_id}>`,
-    To: replyAddress(mailbox.address, ticket.ticket_id),
+    To: replyAddress(desk.address, ticket.ticket_id),
     Subject: `Re: Printer [${ticket.code}]`,
   })
   expect(row).toMatchObject({ outcome: 'ticket', rule: 'new' })
@@ -382,7 +362,7 @@ test('an automatic answer, and a reply while the setting is off, leave the ticke
 
 /** Takes a message without filing it; gives the id of its ledger row. */
 async function accept(from: string, raw: Uint8Array): Promise<string> {
-  const { code } = await sendMail({ port: listener.port, from, to: mailbox.address, raw })
+  const { code } = await sendMail({ port: desk.port, from, to: desk.address, raw })
   expect(code).toBe(250)
   return (await ledgerOf(desk))[0].id
 }
@@ -429,7 +409,7 @@ test('a reply does not overtake the original that was taken before it, and other
     select attempts, claims, run_at > now() as is_put_off from outbox where id = ${reply}`
   expect(row).toEqual({ attempts: 0, claims: 0, is_put_off: true })
   expect(uploads).toBe(0)
-  expect(await fileAt(mailbox.address, contact, { References: `<${newId()}@unseen.example>` })).toMatchObject({
+  expect(await fileAt(desk.address, contact, { References: `<${newId()}@unseen.example>` })).toMatchObject({
     outcome: 'ticket',
   })
   expect(await release(reply)).toMatchObject({ outcome: 'pending' })

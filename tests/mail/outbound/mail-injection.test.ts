@@ -1,39 +1,20 @@
 /** Header injection: hostile names, subjects, ids and file names add no header line to the mail that leaves. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
-import { config } from '../../../src/config'
 import { newId } from '../../../src/db/columns'
-import { closeTransports } from '../../../src/mail/outbound/transport'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage, createTicket, formOf } from '../../support/factories'
-import { createMailbox, drain, importMail, rawMail, readTicket } from '../../support/mail'
-import { type SmtpSink, startSmtpSink } from '../../support/smtp'
+import { drain, importMail, rawMail, readTicket } from '../../support/mail'
 
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
-let desk: Organization
-let sink: SmtpSink
-let mailbox: { id: string; address: string }
+let desk: StartedDesk
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  sink = await startSmtpSink()
-  desk = await createOrganization()
-  mailbox = await createMailbox(desk.admin, { address: 'help@desk.example', smtp: smtp() })
+  desk = await startDesk({ address: 'help@desk.example' })
 })
 beforeEach(() => {
-  sink.messages.length = 0
+  desk.sink.messages.length = 0
 })
-afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
-  closeTransports()
-  sink[Symbol.dispose]()
-  await stopApi()
-})
-
-function smtp() {
-  return { host: '127.0.0.1', port: sink.port, security: 'none' }
-}
+afterAll(() => desk.stop())
 
 const CONTACT = 'carla@customer.example'
 /** As people type it, and as mail brings it. */
@@ -45,8 +26,8 @@ type Fields = Record<string, string | undefined>
 
 /** The ticket of a message that came in. */
 async function arrive(fields: Fields) {
-  const mail = { From: CONTACT, To: mailbox.address, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>` }
-  return (await importMail(desk.admin, mailbox.id, rawMail({ ...mail, ...fields }))).ticket_id
+  const mail = { From: CONTACT, To: desk.address, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>` }
+  return (await importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }))).ticket_id
 }
 
 /** What is to leave: the ticket, and what the answer says besides its body. */
@@ -137,11 +118,11 @@ const CASES: Case[] = [
       const own = await desk.admin.post('/mailboxes', {
         address: `m.${newId()}@desk.example`,
         name: TYPED,
-        smtp: smtp(),
+        smtp: smtpTo(desk.sink),
       })
-      const to = own.status === 201 ? own.body.data : mailbox
+      const to = own.status === 201 ? own.body.data.id : desk.mailbox_id
       const raw = rawMail({ From: CONTACT, Subject: 'Printer', Message_ID: `<${newId()}@customer.example>` })
-      return { ticket_id: (await importMail(desk.admin, to.id, raw)).ticket_id }
+      return { ticket_id: (await importMail(desk.admin, to, raw)).ticket_id }
     },
   ],
 ]
@@ -165,8 +146,8 @@ test.each(CASES)('%s adds nothing to the mail that leaves', async (_, prepare) =
   const { ticket_id, message } = await prepare()
   const { email_recipients } = await createMessage(desk.agent, ticket_id, message)
   await drain()
-  expect(sink.messages).toHaveLength(1)
-  const { raw, to } = sink.messages[0]!
+  expect(desk.sink.messages).toHaveLength(1)
+  const { raw, to } = desk.sink.messages[0]!
   const wanted: string[] = email_recipients.map(({ email }: { email: string }) => email)
   expect(to).toEqual(wanted.filter((address) => !/[^\x21-\x7e]|"/.test(address)))
   expect(to.join()).not.toContain('evil')

@@ -3,40 +3,36 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { simpleParser } from 'mailparser'
-import { config } from '../../../src/config'
+
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
 import { composeReply } from '../../../src/mail/outbound/compose'
 import { sendEmail } from '../../../src/mail/outbound/send'
-import { closeTransports, type SendOptions, sendMail } from '../../../src/mail/outbound/transport'
+import { type SendOptions, sendMail } from '../../../src/mail/outbound/transport'
 import { bounceAddress } from '../../../src/messages/anchors'
 import { takeLease } from '../../../src/outbox/claim'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { activityOf, createContact, createMessage, createTicket, uploadFile } from '../../support/factories'
 import { createMailbox, drain } from '../../support/mail'
 import { type RawSmtpOptions, startRawSmtp } from '../../support/raw-smtp'
 import { startSmtpSink } from '../../support/smtp'
 
-const settings = { ...config }
 const allowed = [ipaddr.parseCIDR('127.0.0.0/8')]
-let desk: Organization
+let desk: StartedDesk
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  desk = await createOrganization('Acme')
+  desk = await startDesk({ smtp: null })
 })
-afterAll(async () => {
-  Object.assign(config, settings)
-  closeTransports()
-  await stopApi()
-})
+afterAll(() => desk.stop())
 
 /** A mailbox that sends to `port`, the default one from now on. */
-function mailboxTo({ port }: { port: number }, fields: Record<string, unknown> = {}, smtp: object = {}) {
+function mailboxTo(
+  { port }: { port: number },
+  fields: Record<string, unknown> = {},
+  smtp: Record<string, unknown> = {},
+) {
   const address = `help.${newId().slice(-12)}@desk.example`
-  const server = { host: '127.0.0.1', port, security: 'none', ...smtp }
-  return createMailbox(desk.admin, { address, is_default: true, smtp: server, ...fields })
+  return createMailbox(desk.admin, { address, is_default: true, smtp: smtpTo({ port }, smtp), ...fields })
 }
 
 /** An answer, after the first attempt to send it. */

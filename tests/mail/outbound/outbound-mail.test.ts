@@ -7,10 +7,9 @@ import { simpleParser } from 'mailparser'
 import { config } from '../../../src/config'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
-import { closeTransports } from '../../../src/mail/outbound/transport'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { replyAddress } from '../../../src/messages/anchors'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { createOrganization } from '../../support/api'
+import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { activityOf, createContact, createMessage, createTicket, formOf, uploadFile } from '../../support/factories'
 import {
   createMailbox,
@@ -21,43 +20,28 @@ import {
   ledgerOf,
   rawMail,
   readTicket,
-  startListener,
 } from '../../support/mail'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp'
 
-const settings = { ...config }
-let desk: Organization
+let desk: StartedDesk
 let sink: SmtpSink
 let secure: SmtpSink
-let listener: SmtpListener
 
 beforeAll(async () => {
+  desk = await startDesk({ address: 'default@desk.example', name: 'Default' })
+  sink = desk.sink
   secure = await startSmtpSink({ tls: 'starttls', auth: { user: 'desk', pass: 'desk password' } })
   config.MAIL_CA_FILE = path.join(tmpdir(), `mail-ca-${newId()}.pem`)
   writeFileSync(config.MAIL_CA_FILE, secure.ca)
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  listener = await startListener()
-  desk = await createOrganization('Acme')
-  sink = await startSmtpSink()
-  await createMailbox(desk.admin, { address: 'default@desk.example', name: 'Default', smtp: smtpTo(sink) })
 })
 beforeEach(() => {
   sink.answer()
   sink.messages.length = 0
 })
 afterAll(async () => {
-  Object.assign(config, settings)
-  closeTransports()
-  sink[Symbol.dispose]()
   secure[Symbol.dispose]()
-  await listener.close({ timeout_ms: 1000 })
-  await stopApi()
+  await desk.stop()
 })
-
-function smtpTo({ port }: { port: number }, more: Record<string, unknown> = {}) {
-  return { host: '127.0.0.1', port, security: 'none', ...more }
-}
 
 /** A ticket that came in by email. */
 async function arrive(mailbox: { id: string }, fields: Record<string, string> = {}) {
@@ -337,12 +321,12 @@ test('the Message-ID that a relay gave in place of ours leads to the ticket for 
 
 test('two organizations that write to each other keep one ticket each, and automatic answers come to rest', async () => {
   const other = await createOrganization('Supplier')
-  const smtp = { smtp: smtpTo({ port: listener.port }) }
+  const smtp = { smtp: smtpTo(desk) }
   const mine = await createMailbox(desk.admin, { address: `help.${newId()}@desk.example`, ...smtp })
   const theirs = await createMailbox(other.admin, { address: `help.${newId()}@supplier.example`, ...smtp })
   const contact = await createContact(desk.agent, { email: theirs.address })
   const mail = { From: theirs.address, To: mine.address, Subject: 'Order', Message_ID: `<${newId()}@supplier.example>` }
-  await deliver(listener.port, { to: mine.address, raw: rawMail(mail) })
+  await deliver(desk.port, { to: mine.address, raw: rawMail(mail) })
   const [row] = await ledgerOf(desk)
   for (let round = 0; round < 3; round++) {
     await createMessage(desk.agent, row.ticket_id, { body: `Round ${round}` })
@@ -359,7 +343,7 @@ test('two organizations that write to each other keep one ticket each, and autom
   }
   const away = { ...mail, Message_ID: `<${newId()}@supplier.example>`, Auto_Submitted: 'auto-replied', Subject: 'Away' }
   const [before] = await counts()
-  await deliver(listener.port, { to: mine.address, raw: rawMail(away) })
+  await deliver(desk.port, { to: mine.address, raw: rawMail(away) })
   await drain()
   expect(await counts()).toEqual([{ ledger: before!.ledger + 1, emails: before!.emails, waiting: 0 }])
   expect((await readTicket(desk.agent, row.ticket_id)).messages).toHaveLength(7)

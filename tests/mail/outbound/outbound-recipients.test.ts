@@ -1,37 +1,29 @@
 /** Recipients whose address is written differently in RCPT: the answer of the server is recorded for each, once. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
-import { config } from '../../../src/config'
+
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
 import { composeReply } from '../../../src/mail/outbound/compose'
-import { closeTransports, sendMail } from '../../../src/mail/outbound/transport'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { sendMail } from '../../../src/mail/outbound/transport'
+import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { createMailbox, drain, importMail, rawMail } from '../../support/mail'
 import { type RawSmtpOptions, startRawSmtp } from '../../support/raw-smtp'
 
-const settings = { ...config }
-let desk: Organization
+let desk: StartedDesk
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
-  await startApi(10)
-  desk = await createOrganization('Acme')
+  desk = await startDesk({ smtp: null })
 })
-afterAll(async () => {
-  Object.assign(config, settings)
-  closeTransports()
-  await stopApi()
-})
+afterAll(() => desk.stop())
 
 type Server = Awaited<ReturnType<typeof startRawSmtp>>
 
 /** The answer to a mail, after the first attempt to send it. */
-async function answerTo({ port }: Server, fields: Record<string, string>) {
+async function answerTo(server: Server, fields: Record<string, string>) {
   const address = `help.${newId().slice(-12)}@desk.example`
-  const smtp = { host: '127.0.0.1', port, security: 'none' }
-  const mailbox = await createMailbox(desk.admin, { address, is_default: true, smtp })
+  const mailbox = await createMailbox(desk.admin, { address, is_default: true, smtp: smtpTo(server) })
   const { ticket_id } = await importMail(
     desk.admin,
     mailbox.id,

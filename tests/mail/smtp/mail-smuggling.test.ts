@@ -3,31 +3,26 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import { simpleParser } from 'mailparser'
 import { newId } from '../../../src/db/columns'
-import type { SmtpListener } from '../../../src/mail/smtp/listener'
-import { createOrganization, type Organization } from '../../support/api'
+import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage, createTicket, formOf } from '../../support/factories'
-import { createMailbox, deliver, drain, ledgerOf, rawMail, startMail, stopMail } from '../../support/mail'
+import { deliver, drain, ledgerOf, rawMail } from '../../support/mail'
 import { type SmtpDialog, smtpDialog, startData } from '../../support/smtp'
 
 const MAILBOX = 'help@desk.example'
-let listener: SmtpListener
-let desk: Organization
+let desk: StartedDesk
 let wire: Wire
 
 beforeAll(async () => {
-  listener = await startMail()
   wire = await startWire()
-  desk = await createOrganization()
-  const smtp = { host: '127.0.0.1', port: wire.port, security: 'none' }
-  await createMailbox(desk.admin, { address: MAILBOX, smtp })
+  desk = await startDesk({ address: MAILBOX, smtp: smtpTo(wire) })
 })
 afterAll(async () => {
   wire.close()
-  await stopMail(listener)
+  await desk.stop()
 })
 
 /** A session that is in the middle of DATA. */
-const startMessage = () => startData(listener.port, 'eve@evil.example', MAILBOX)
+const startMessage = () => startData(desk.port, 'eve@evil.example', MAILBOX)
 
 /** Everything that the organization has: what must not grow. */
 async function countRows() {
@@ -163,14 +158,14 @@ const ABUSE: [string, string[], string[]][] = [
 
 test.each(ABUSE)('%s is refused, and mail goes on', async (_, lines, codes) => {
   const before = await countRows()
-  using dialog = await smtpDialog(listener.port)
+  using dialog = await smtpDialog(desk.port)
   await dialog.read()
   dialog.write(`${lines.join('\r\n')}\r\n`)
   const answers: string[] = []
   for (const _ of codes) answers.push(await dialog.read())
   for (const [index, code] of codes.entries()) expect(answers[index]).toStartWith(code)
   dialog.destroy()
-  await deliver(listener.port, {
+  await deliver(desk.port, {
     to: MAILBOX,
     raw: rawMail({ From: 'ann@customer.example', Subject: 'Still here' }, newId()),
   })

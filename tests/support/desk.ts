@@ -1,0 +1,57 @@
+/** The set-up of mail tests: API, SMTP listener, a sink for what leaves, and organizations with a mailbox. */
+import { config } from '../../src/config'
+import { newId } from '../../src/db/columns'
+import { closeTransports } from '../../src/mail/outbound/transport'
+import { createOrganization, type Organization, startApi, stopApi } from './api'
+import { createMailbox, startListener } from './mail'
+import { type SmtpSink, startSmtpSink } from './smtp'
+
+/** An organization with a mailbox. */
+export type Desk = Organization & { mailbox_id: string; address: string }
+
+export type StartedDesk = Desk & {
+  /** Port of the SMTP listener. */
+  port: number
+  /** The server that mailboxes send to. */
+  sink: SmtpSink
+  /** Another organization with a mailbox that sends to the sink. */
+  createDesk: (mailbox?: Record<string, unknown>) => Promise<Desk>
+  stop: () => Promise<void>
+}
+
+/**
+ * Starts everything that the mail tests of a file need; in `beforeAll`, with `stop` in `afterAll`, which also restores all
+ * settings. No request waits for the first attempt of an email: mail leaves when the test drains the outbox.
+ * @param mailbox fields of the first mailbox, which sends to the sink unless they say otherwise
+ */
+export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<StartedDesk> {
+  const settings = { ...config }
+  config.EMAIL_INLINE_WAIT_MS = 1
+  await startApi(10)
+  const [listener, sink] = await Promise.all([startListener(), startSmtpSink()])
+  const create = (fields: Record<string, unknown> = {}) => createDesk({ smtp: smtpTo(sink), ...fields })
+  const stop = async () => {
+    Object.assign(config, settings)
+    closeTransports()
+    sink[Symbol.dispose]()
+    await listener.close({ timeout_ms: 1000 })
+    await stopApi()
+  }
+  return { ...(await create(mailbox)), port: listener.port, sink, createDesk: create, stop }
+}
+
+/** @param fields of the mailbox; without `smtp` it only receives */
+export async function createDesk(fields: Record<string, unknown> = {}): Promise<Desk> {
+  const organization = await createOrganization()
+  const address = `h.${newId().slice(-12)}@desk.example`
+  const mailbox = await createMailbox(organization.admin, { address, ...fields })
+  return { ...organization, mailbox_id: mailbox.id, address: mailbox.address }
+}
+
+/** The `smtp` of a mailbox that sends to this port, without TLS and sign-in unless `more` says so. */
+export function smtpTo({ port }: { port: number }, more: Record<string, unknown> = {}) {
+  return { host: '127.0.0.1', port, security: 'none', ...more }
+}
+
+/** A port that nothing listens on: emails get their Message-ID, and stay in the outbox. */
+export const NO_SERVER = { port: 1 }
