@@ -30,7 +30,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^outbox\/settle$|^(auth|organizations|attachments)\/commands$|^organizations\/first$|^tickets\/purge$|^mail\/inbound\/retention$/,
+    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^mail\/inbound\/retention$/,
   ],
   [
     'the database server',

@@ -1,23 +1,27 @@
+/** Stores files, gives them to messages, and removes those that no message used. */
 import { newId } from '../db/columns'
-import { type Connection, transact } from '../db/transact'
+import type { Connection } from '../db/transact'
 import { unknownIds } from '../errors'
-import { log, safeError } from '../log'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
+import { keep, promiseRemoval, removeNow, removeSoon } from './removals'
 import { type Bytes, storage } from './storage'
 import { readUpload } from './upload'
 
-export type NewAttachment = {
+type NewAttachment = {
   /** As the client or the sender wrote it; paths and control characters are dropped here. */
   filename: string
   content_type: string
-  /** Of an inline image of an email, without angle brackets. */
+  /** Content-ID of an inline image of an email, without angle brackets. */
   content_id?: string | null
   body: Bytes
 }
+
+/** Uploads in one statement. */
+const BATCH = 500
 
 /** @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading) */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
@@ -26,19 +30,18 @@ export async function uploadAttachment(scope: Scope, request: Request): Promise<
 }
 
 /**
- * Stores bytes, then their row: an upload that no message uses yet. To be called outside a transaction, because the
- * promise to remove the bytes must be committed before there are any: a crash in between leaves nothing for ever.
+ * Stores bytes, then their row: an upload that no message uses yet. To be called outside a transaction (see
+ * `removals.ts`). When it fails, neither is left.
  */
 export async function storeAttachment(scope: Scope, file: NewAttachment): Promise<{ id: string }> {
   const { sql, organization_id } = scope
   const id = newId()
   const key = `attachments/${id}`
-  await sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
+  await promiseRemoval(sql, [key])
   try {
     const { size, digest } = await storage().put(key, file.body)
     await inTransaction(scope, async ({ sql }) => {
-      const kept = await sql`delete from storage_removals where storage_key = ${key} returning storage_key`
-      if (kept.length === 0) throw new Error('The upload took so long that its bytes were removed')
+      await keep(sql, key)
       await sql`
         insert into attachments (organization_id, id, filename, content_type, size, digest, storage_key, content_id)
         values (${organization_id}, ${id}, ${cleanFileName(file.filename)},
@@ -46,7 +49,7 @@ export async function storeAttachment(scope: Scope, file: NewAttachment): Promis
     })
     return { id }
   } catch (error) {
-    await removeNow(scope, key).catch(() => {})
+    await removeNow(sql, key).catch(() => {})
     throw error
   }
 }
@@ -67,9 +70,18 @@ export async function claimAttachments(scope: Scope, message_id: string, given: 
   if (unknown.length > 0) throw unknownIds('ATTACHMENT_NOT_FOUND', '/attachment_ids', unknown)
 }
 
-const BATCH = 500
+/** Removes uploads of one organization that no message uses, and will not use any more. Others of `ids` stay. */
+export async function discardUploads({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
+  await sql`
+    with removed as (
+      delete from attachments
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+      returning storage_key
+    )
+    ${removeSoon(sql, sql`select storage_key from removed`)}`
+}
 
-/** Removes uploads that no message used within 24 hours. Returns how many. */
+/** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
 export async function removeUnusedUploads({ sql }: Connection): Promise<number> {
   for (let total = 0; ; ) {
     const { count } = await sql`
@@ -81,48 +93,9 @@ export async function removeUnusedUploads({ sql }: Connection): Promise<number> 
         delete from attachments a using unused u where a.organization_id = u.organization_id and a.id = u.id
         returning a.storage_key
       )
-      insert into storage_removals (storage_key) select storage_key from removed
-      on conflict (storage_key) do update set due_at = now()
+      ${removeSoon(sql, sql`select storage_key from removed`)}
       returning storage_key`
     total += count
     if (count < BATCH) return total
   }
-}
-
-/** Few, because their rows stay locked while the store works. */
-const REMOVAL_BATCH = 20
-
-/** Removes the stored bytes whose removal is due. Returns how many; what fails is tried again in ten minutes. */
-export async function removeStoredBytes(connection: Connection): Promise<number> {
-  for (let total = 0; ; ) {
-    const { found, removed } = await removeBatch(connection)
-    total += removed
-    if (found < REMOVAL_BATCH) return total
-  }
-}
-
-/** The rows are locked until the bytes are gone, so that an upload that just ends cannot keep a name without bytes. */
-function removeBatch(connection: Connection): Promise<{ found: number; removed: number }> {
-  return transact(connection, async ({ sql }) => {
-    const due = await sql<{ storage_key: string }[]>`
-      select storage_key from storage_removals where due_at <= now()
-      order by due_at limit ${REMOVAL_BATCH} for update skip locked`
-    const results = await Promise.allSettled(due.map(({ storage_key }) => storage().remove(storage_key)))
-    const keysWith = (status: string) =>
-      due.filter((_, index) => results[index]!.status === status).map(({ storage_key }) => storage_key)
-    const failed = keysWith('rejected')
-    if (failed.length > 0) {
-      const { reason } = results.find((result) => result.status === 'rejected')!
-      log.warn({ count: failed.length, error: safeError(reason) }, 'stored bytes could not be removed')
-      await sql`update storage_removals set due_at = now() + interval '10 minutes' where storage_key = any(${failed})`
-    }
-    const removed = keysWith('fulfilled')
-    await sql`delete from storage_removals where storage_key = any(${removed})`
-    return { found: due.length, removed: removed.length }
-  })
-}
-
-async function removeNow({ sql }: Scope, key: string): Promise<void> {
-  await storage().remove(key)
-  await sql`delete from storage_removals where storage_key = ${key}`
 }

@@ -1,3 +1,4 @@
+import { keep, promiseRemoval } from '../attachments/removals'
 import { storage } from '../attachments/storage'
 import { config } from '../config'
 import { newId } from '../db/columns'
@@ -47,13 +48,13 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   }
   const ledger_id = newId()
   const key = `inbound/${ledger_id}`
-  await scope.sql`insert into storage_removals (storage_key, due_at) values (${key}, now() + interval '1 hour')`
+  await promiseRemoval(scope.sql, [key])
   await storage().put(key, raw)
   const parts = await storeParts(scope, inbound)
   const file = () =>
     inTransaction(scope, async (scope) => {
       const { sql, organization_id } = scope
-      await sql`delete from storage_removals where storage_key = ${key}`
+      await keep(sql, key)
       await sql`
         insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
           size, storage_key)

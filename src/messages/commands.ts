@@ -1,4 +1,5 @@
 import { claimAttachments } from '../attachments/commands'
+import { removeSoon } from '../attachments/removals'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
@@ -111,10 +112,9 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
     const { sql, organization_id } = scope
     const ticket = await lockConversation(scope, ticket_id)
     const message = await getMessage(scope, ticket_id, id)
-    await sql`
-      insert into storage_removals (storage_key)
-      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}
-      on conflict (storage_key) do update set due_at = now()`
+    const attached = sql`
+      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
+    await removeSoon(sql, attached)
     await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
     await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
     await rebuildSearch(scope, ticket_id)

@@ -1,6 +1,7 @@
 /** What is cleaned up in the background, and when. Every job may run in any number of processes at once. */
 import { Cron } from 'croner'
-import { removeStoredBytes, removeUnusedUploads } from '../attachments/commands'
+import { removeUnusedUploads } from '../attachments/commands'
+import { removeStoredBytes } from '../attachments/removals'
 import { deleteExpiredTokens } from '../auth/commands'
 import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'

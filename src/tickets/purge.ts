@@ -1,4 +1,5 @@
 /** Removes deleted tickets for good once their retention is over (decisions.md section 4). For a background job. */
+import { removeSoon } from '../attachments/removals'
 import { type Connection, type Sql, transact } from '../db/transact'
 
 const BATCH = 50
@@ -31,12 +32,11 @@ async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
   const these = () => sql`unnest(
     ${tickets.map((ticket) => ticket.organization_id)}::uuid[], ${tickets.map((ticket) => ticket.id)}::uuid[]
   ) as these (organization_id, ticket_id)`
-  await sql`
-    insert into storage_removals (storage_key)
+  const attached = sql`
     select a.storage_key from ${these()}
     join messages m using (organization_id, ticket_id)
-    join attachments a on a.organization_id = m.organization_id and a.message_id = m.id
-    on conflict (storage_key) do update set due_at = now()`
+    join attachments a on a.organization_id = m.organization_id and a.message_id = m.id`
+  await removeSoon(sql, attached)
   for (const table of HANGING) {
     await sql`
       delete from ${sql(table)} h using ${these()}

@@ -1,6 +1,7 @@
 /** What stands behind a 250: the original's bytes and a ledger row for each organization, durable before it is given. */
 
 import { asciiAddress } from '../../address/email'
+import { keepAll, promiseRemoval } from '../../attachments/removals'
 import { storage } from '../../attachments/storage'
 import { newId } from '../../db/columns'
 import type { Connection, Sql } from '../../db/transact'
@@ -27,7 +28,7 @@ export async function acceptMessage(
   raw: AsyncIterable<Uint8Array>,
 ): Promise<{ queue_id: string }> {
   const storage_key = `inbound/${newId()}`
-  await promiseRemoval({ sql, storage_key })
+  await promiseWithOthers({ sql, storage_key })
   const { size } = await storage().put(storage_key, raw)
   const entries = onePerOrganization(envelope.recipients).map((recipient) => ({ ...recipient, id: newId() }))
   const is_added = await addToLedger({ sql, storage_key, envelope_sender: envelope.sender, size, entries })
@@ -42,13 +43,11 @@ async function findInAscii(connection: Connection, address: string) {
   return ascii === address ? null : findMailboxByAddress(connection, ascii)
 }
 
-/** Bytes that no message has in an hour go again. Committed before there are any. */
-const promiseRemoval = gathered(async (given: { sql: Sql; storage_key: string }[]) => {
-  const { sql } = given[0]!
-  await sql`
-    insert into storage_removals (storage_key, due_at)
-    select unnest(${given.map(({ storage_key }) => storage_key)}::text[]), now() + interval '1 hour'`
-  return given
+/** Messages that arrive at the same time share a statement, because its commit costs more than a row. */
+const promiseWithOthers = gathered(async (given: { sql: Sql; storage_key: string }[]) => {
+  const storage_keys = given.map(({ storage_key }) => storage_key)
+  await promiseRemoval(given[0]!.sql, storage_keys)
+  return storage_keys
 })
 
 type Accepted = {
@@ -75,10 +74,7 @@ const addToLedger = gathered(async (messages: Accepted[]) => {
         address text, storage_key text, envelope_sender text, size bigint, entries integer)
       join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
     ), kept as (
-      delete from storage_removals where storage_key in (
-        select storage_key from given group by storage_key, entries having count(*) = entries
-      )
-      returning storage_key
+      ${keepAll(sql, sql`select storage_key from given group by storage_key, entries having count(*) = entries`)}
     ), ledger as (
       insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
         storage_key)

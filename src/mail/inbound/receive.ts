@@ -1,6 +1,6 @@
 /** The outbox handler of kind inbound: reads an accepted message, parses it in a worker, files it. */
 import { LRUCache } from 'lru-cache'
-import { storeAttachment } from '../../attachments/commands'
+import { discardUploads, storeAttachment } from '../../attachments/commands'
 import { storage } from '../../attachments/storage'
 import type { Connection } from '../../db/transact'
 import { isPassing } from '../../db/violations'
@@ -121,18 +121,13 @@ function originalOf({ raw }: Inbound): ParsedAttachment {
   return { filename: 'message.eml', content_type: 'message/rfc822', content_id: null, content: raw, inline: false }
 }
 
-/** Uploads that nothing uses will not be used any more: they are removed by the job that removes old ones. */
-async function discard({ sql, organization_id }: Scope, parts: StoredPart[]): Promise<void> {
+/** When this fails too, the job that removes unused uploads finds them in a day. */
+async function discard(scope: Scope, parts: StoredPart[]): Promise<void> {
   if (parts.length === 0) return
-  const discarded = sql`
-    with removed as (
-      delete from attachments
-      where organization_id = ${organization_id} and id = any(${parts.map(({ id }) => id)}::uuid[])
-        and message_id is null
-      returning storage_key
-    )
-    insert into storage_removals (storage_key) select storage_key from removed
-    on conflict (storage_key) do update set due_at = now()`
+  const discarded = discardUploads(
+    scope,
+    parts.map(({ id }) => id),
+  )
   await discarded.catch((error) => log.warn({ error: safeError(error) }, 'uploads stay for a day'))
 }
 

@@ -1,4 +1,5 @@
 /** Originals of inbound email go after the retention; their ledger rows stay. For a background job. */
+import { removeSoon } from '../../attachments/removals'
 import { type Connection, transact } from '../../db/transact'
 
 const BATCH = 200
@@ -22,11 +23,10 @@ function removeBatch(connection: Connection, retention_days: number): Promise<nu
       from json_to_recordset(${JSON.stringify(old)}::text::json) as o (organization_id uuid, id uuid)
       where i.organization_id = o.organization_id and i.id = o.id`
     // A message to several organizations has one original.
-    await sql`
-      insert into storage_removals (storage_key)
+    const unused = sql`
       select distinct key from unnest(${keys}::text[]) as key
-      where not exists (select from inbound_messages i where i.storage_key = key)
-      on conflict (storage_key) do update set due_at = now()`
+      where not exists (select from inbound_messages i where i.storage_key = key)`
+    await removeSoon(sql, unused)
     return old.length
   })
 }

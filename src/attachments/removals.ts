@@ -1,0 +1,84 @@
+/**
+ * Removes stored bytes, and sees to it that none stay without a row that names them.
+ *
+ * Bytes and rows cannot be written in one transaction. Three steps, in this order, leave nothing behind wherever the
+ * process ends between them:
+ *
+ * 1. `promiseRemoval` commits that the bytes go in an hour, before there are any.
+ * 2. `storage().put` writes them.
+ * 3. `keep` takes the promise back, in the transaction that writes the row which names the bytes.
+ *
+ * When such a row is deleted, `removeSoon` in the same transaction hands its bytes to the background job
+ * `removeStoredBytes`, so that a rolled back deletion loses no bytes.
+ */
+import type { PendingQuery, Row } from 'postgres'
+import { type Connection, type Sql, transact } from '../db/transact'
+import { log, safeError } from '../log'
+import { storage } from './storage'
+
+/** Few, because their rows stay locked while the store works. */
+const BATCH = 20
+
+/** Commits that bytes go in an hour unless they are kept. To be called outside a transaction. */
+export async function promiseRemoval(sql: Sql, storage_keys: string[]): Promise<void> {
+  await sql`
+    insert into storage_removals (storage_key, due_at)
+    select unnest(${storage_keys}::text[]), now() + interval '1 hour'`
+}
+
+/**
+ * Takes the promise back, in the transaction that writes the row which names the bytes.
+ * @throws Error when it took more than an hour to get here: the bytes are gone
+ */
+export async function keep(sql: Sql, storage_key: string): Promise<void> {
+  const kept = await keepAll(sql, sql`values (${storage_key})`)
+  if (kept.length === 0) throw new Error('Storing took so long that the bytes were removed')
+}
+
+/** The statement that takes promises back. It returns the `storage_key` of those whose bytes are still there. */
+export function keepAll(sql: Sql, storage_keys: PendingQuery<Row[]>): PendingQuery<{ storage_key: string }[]> {
+  return sql`delete from storage_removals where storage_key in (${storage_keys}) returning storage_key`
+}
+
+/** The statement that hands bytes to the background job, for the transaction that deletes the row which names them. */
+export function removeSoon(sql: Sql, storage_keys: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return sql`
+    insert into storage_removals (storage_key) ${storage_keys}
+    on conflict (storage_key) do update set due_at = now()`
+}
+
+/** Removes bytes that are promised to go, because no row will name them. */
+export async function removeNow(sql: Sql, storage_key: string): Promise<void> {
+  await storage().remove(storage_key)
+  await sql`delete from storage_removals where storage_key = ${storage_key}`
+}
+
+/** Removes the bytes whose removal is due. Returns how many; what fails is tried again in ten minutes. */
+export async function removeStoredBytes(connection: Connection): Promise<number> {
+  for (let total = 0; ; ) {
+    const { found, removed } = await removeBatch(connection)
+    total += removed
+    if (found < BATCH) return total
+  }
+}
+
+/** The rows are locked until the bytes are gone, so that an upload that just ends cannot keep a name without bytes. */
+function removeBatch(connection: Connection): Promise<{ found: number; removed: number }> {
+  return transact(connection, async ({ sql }) => {
+    const due = await sql<{ storage_key: string }[]>`
+      select storage_key from storage_removals where due_at <= now()
+      order by due_at limit ${BATCH} for update skip locked`
+    const results = await Promise.allSettled(due.map(({ storage_key }) => storage().remove(storage_key)))
+    const keysWith = (status: string) =>
+      due.filter((_, index) => results[index]!.status === status).map(({ storage_key }) => storage_key)
+    const failed = keysWith('rejected')
+    if (failed.length > 0) {
+      const { reason } = results.find((result) => result.status === 'rejected')!
+      log.warn({ count: failed.length, error: safeError(reason) }, 'stored bytes could not be removed')
+      await sql`update storage_removals set due_at = now() + interval '10 minutes' where storage_key = any(${failed})`
+    }
+    const removed = keysWith('fulfilled')
+    await sql`delete from storage_removals where storage_key = any(${removed})`
+    return { found: due.length, removed: removed.length }
+  })
+}
