@@ -4,7 +4,6 @@ import { RecentTicket } from '../contacts/model'
 import { Instant, orNull, Uuid } from '../shapes/answers'
 import { body, nullable, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
-import { Paging, query } from '../shapes/query'
 
 const name = text({ min: 1, max: 255 })
 const domain = text({
@@ -55,8 +54,6 @@ export const CompanyWithDetails = Type.Composite([
   }),
 ])
 export type CompanyWithDetails = typeof CompanyWithDetails.static
-
-export const CompanyPage = query(Paging)
 
 export const NewCompany = body({
   name,

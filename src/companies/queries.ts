@@ -2,28 +2,26 @@ import { domainsOf, ownersOf } from '../address/domains'
 import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import type { Company, CompanyWithDetails } from './model'
 
 /** Newest first. */
-export async function listCompanies(scope: Scope, query: Paging): Promise<{ data: Company[]; meta: PageMeta }> {
-  const { page, per_page, offset } = pageOf(query)
+export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company>> {
   const { sql, organization_id } = scope
-  const [data, [count]] = await Promise.all([
-    sql<Company[]>`
+  return page(scope, query, {
+    sort: { keys: [sql`c.id`], direction: 'desc' },
+    rows: ({ slice, order }) => sql<Company[]>`
       with page as materialized (
-        select organization_id, id from companies
-        where organization_id = ${organization_id}
-        order by id desc limit ${per_page} offset ${offset}
+        select c.organization_id, c.id from companies c where c.organization_id = ${organization_id} ${slice}
       )
       select ${fields(sql)} from page
       join companies c using (organization_id, id)
       join organizations o on o.id = c.organization_id
-      order by c.id desc`,
-    sql<{ total: number }[]>`select count(*) as total from companies where organization_id = ${organization_id}`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+      ${order}`,
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from companies where organization_id = ${organization_id}`,
+  })
 }
 
 /** @throws COMPANY_NOT_FOUND */

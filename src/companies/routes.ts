@@ -3,16 +3,17 @@ import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
+import { Paging, query } from '../shapes/query'
 import { createCompany, deleteCompany, updateCompany } from './commands'
 import { linkContacts } from './link'
-import { Company, CompanyChanges, CompanyPage, CompanyWithDetails, Linked, NewCompany } from './model'
+import { Company, CompanyChanges, CompanyWithDetails, Linked, NewCompany } from './model'
 import { getCompany, listCompanies } from './queries'
 
 export const companyRoutes = new Elysia({ tags: ['Companies'] })
   .use(inOrganization)
 
   .get('/companies', ({ scope, query }) => listCompanies(scope, query), {
-    query: CompanyPage,
+    query: query(Paging),
     response: pageOf(Company),
   })
 

@@ -3,28 +3,24 @@ import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { fold } from '../search/fold'
-import type { PageMeta } from '../shapes/answers'
-import { pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 
 /** Newest first. */
-export async function listContacts(scope: Scope, filter: ContactFilter): Promise<{ data: Contact[]; meta: PageMeta }> {
-  const { page, per_page, offset } = pageOf(filter)
+export function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<Contact>> {
   const { sql } = scope
-  const [data, [count]] = await Promise.all([
-    sql<Contact[]>`
+  return page(scope, filter, {
+    sort: { keys: [sql`c.id`], direction: 'desc' },
+    rows: ({ slice, order }) => sql<Contact[]>`
       with page as materialized (
-        select c.organization_id, c.id from contacts c
-        where ${matches(scope, filter)}
-        order by c.id desc limit ${per_page} offset ${offset}
+        select c.organization_id, c.id from contacts c where ${matches(scope, filter)} ${slice}
       )
       select ${fields(sql)} from page
       join contacts c using (organization_id, id)
       ${withCompany(sql)}
-      order by c.id desc`,
-    sql<{ total: number }[]>`select count(*) as total from contacts c where ${matches(scope, filter)}`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+      ${order}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total from contacts c where ${matches(scope, filter)}`,
+  })
 }
 
 /** @throws CONTACT_NOT_FOUND */

@@ -11,6 +11,9 @@ export type Db = Pick<PostgresJsDatabase, 'insert' | 'update' | 'delete'>
 /** Tagged SQL of postgres.js, for reads and designed statements. Its statements are named and stay prepared. */
 export type Sql = postgres.ISql<WireTypes>
 
+/** A part of a statement. */
+export type Fragment = postgres.PendingQuery<postgres.Row[]>
+
 /** Values that are not read as the driver does by default: counts are numbers. */
 export type WireTypes = { bigint: number }
 

@@ -1,27 +1,22 @@
-import type { PendingQuery, Row } from 'postgres'
 import { storage } from '../attachments/storage'
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/answers'
-import { pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
 import type { InboundFilter, InboundMessage } from './model'
 
 /** The mail ledger, newest first. */
-export async function listInboundMessages(
-  scope: Scope,
-  filter: InboundFilter,
-): Promise<{ data: InboundMessage[]; meta: PageMeta }> {
+export function listInboundMessages(scope: Scope, filter: InboundFilter): Promise<Page<InboundMessage>> {
   const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(filter)
-  const condition = () => sql`
+  const condition = sql`
     ${filter.outcome ? sql`and outcome = ${filter.outcome}` : sql``}
     ${filter.mailbox_id ? sql`and mailbox_id = ${filter.mailbox_id}` : sql``}`
-  const [data, [count]] = await Promise.all([
-    selectRows(scope, sql`${condition()} order by id desc limit ${per_page} offset ${offset}`),
-    sql<{ total: number }[]>`
-      select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition()}`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  return page(scope, filter, {
+    sort: { keys: [sql`id`], direction: 'desc' },
+    rows: ({ slice }) => selectRows(scope, sql`${condition} ${slice}`),
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition}`,
+  })
 }
 
 /** @throws INBOUND_MESSAGE_NOT_FOUND */
@@ -39,7 +34,7 @@ export async function openOriginal({ sql, organization_id }: Scope, id: string):
   return storage().open(row.storage_key)
 }
 
-function selectRows({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
+function selectRows({ sql, organization_id }: Scope, rest: Fragment) {
   return sql<InboundMessage[]>`
     select id, json_build_object('id', mailbox_id, 'address', mailbox_address) as mailbox, email_message_id,
       case when outcome <> 'pending' then json_build_object('name', from_name, 'email', from_email) end as "from",

@@ -1,19 +1,20 @@
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { pageIfAsked } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import type { Label, LabelWithUsage } from './model'
 
 /** All labels by name; a page of them, with `meta`, when the query asks for one. */
-export async function listLabels(scope: Scope, query: Paging): Promise<{ data: Label[]; meta?: PageMeta }> {
-  if (query.page === undefined && query.per_page === undefined) return { data: await selectLabels(scope) }
-  const { page, per_page, offset } = pageOf(query)
+export function listLabels(scope: Scope, query: Paging): Promise<{ data: Label[]; meta?: PageMeta }> {
   const { sql, organization_id } = scope
-  const [data, [count]] = await Promise.all([
-    selectLabels(scope, sql`limit ${per_page} offset ${offset}`),
-    sql<{ total: number }[]>`select count(*) as total from labels where organization_id = ${organization_id}`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  return pageIfAsked(scope, query, {
+    sort: { keys: [sql`lower(l.name)`, sql`l.id`], direction: 'asc' },
+    rows: ({ slice }) => selectLabels(scope, slice),
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from labels where organization_id = ${organization_id}`,
+  })
 }
 
 /** @throws LABEL_NOT_FOUND */
@@ -37,7 +38,7 @@ export async function getLabel(scope: Scope, id: string): Promise<LabelWithUsage
 }
 
 /** The select list is the response: its columns are the fields of `Label`. */
-function selectLabels({ sql, organization_id }: Scope, range = sql``) {
+function selectLabels({ sql, organization_id }: Scope, slice: Fragment) {
   return sql<Label[]>`
     select l.id, l.name, l.color, l.description, l.created_at, (
       select count(*) from ticket_labels tl
@@ -45,6 +46,5 @@ function selectLabels({ sql, organization_id }: Scope, range = sql``) {
       where tl.organization_id = l.organization_id and tl.label_id = l.id
     ) as ticket_count
     from labels l
-    where l.organization_id = ${organization_id}
-    order by lower(l.name), l.id ${range}`
+    where l.organization_id = ${organization_id} ${slice}`
 }

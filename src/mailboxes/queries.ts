@@ -1,23 +1,22 @@
-import type { PendingQuery, Row } from 'postgres'
-import type { Connection } from '../db/transact'
+import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/transport'
 import type { Scope } from '../scope'
 import { decrypt } from '../secrets'
-import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import { dkimRecord } from './dkim'
 import type { Mailbox } from './model'
 
 /** Newest first. */
-export async function listMailboxes(scope: Scope, query: Paging): Promise<{ data: Mailbox[]; meta: PageMeta }> {
+export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox>> {
   const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(query)
-  const [data, [count]] = await Promise.all([
-    selectMailboxes(scope, sql`order by id desc limit ${per_page} offset ${offset}`),
-    sql<{ total: number }[]>`select count(*) as total from mailboxes where organization_id = ${organization_id}`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  return page(scope, query, {
+    sort: { keys: [sql`id`], direction: 'desc' },
+    rows: ({ slice }) => selectMailboxes(scope, slice),
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from mailboxes where organization_id = ${organization_id}`,
+  })
 }
 
 /** @throws MAILBOX_NOT_FOUND */
@@ -52,7 +51,7 @@ export async function findMailboxByAddress({ sql }: Connection, address: string)
 type StoredDkim = { domain: string; selector: string; private_key: string }
 type StoredMailbox = Omit<Mailbox, 'dkim'> & { dkim: StoredDkim | null }
 
-async function selectMailboxes({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>): Promise<Mailbox[]> {
+async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment): Promise<Mailbox[]> {
   const rows = await sql<StoredMailbox[]>`
     select id, address, name, active, is_default, plus_addressing,
       case when smtp_host is not null then json_build_object(

@@ -1,14 +1,14 @@
 /** A ticket as those who write into its conversation see it. */
 import { asciiAddress, unicodeAddress } from '../address/email'
+import type { TICKET_STATUSES } from '../db/schema'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { TicketStatus } from '../tickets/status'
 
 export type Conversation = {
   id: string
   code: string
   subject: string
-  status: TicketStatus
+  status: (typeof TICKET_STATUSES)[number]
   mailbox_id: string | null
   contact_name: string | null
   contact_email: string | null

@@ -1,13 +1,12 @@
-import type { PendingQuery, Row } from 'postgres'
 import { withUrl } from '../attachments/queries'
-import type { Sql } from '../db/transact'
+import type { Fragment, Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { InSteps, Steps } from '../flow/steps'
 import { turns } from '../flow/turns'
 import { viewHtml } from '../html/view'
 import type { Scope } from '../scope'
 import type { PageMeta } from '../shapes/answers'
-import { pageOf } from '../shapes/query'
+import { pageIfAsked } from '../shapes/page'
 import type { Message, MessageFilter } from './model'
 
 /** In bytes of texts. What is read and answered at once ends with the message that reaches it: one alone may be larger. */
@@ -27,21 +26,22 @@ export async function listMessages(
   ticket_id: string,
   filter: MessageFilter,
 ): Promise<InSteps<MessagePage>> {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   const shown = () => (filter.include_internal === false ? sql`and not m.is_internal` : sql``)
-  const list: List = { ticket_id, shown, most: Number.POSITIVE_INFINITY }
-  if (filter.page === undefined && filter.per_page === undefined) {
-    const [first] = await Promise.all([readStep(scope, list), requireTicket(scope, ticket_id)])
-    return { data: listFrom(scope, list, first) }
-  }
-  const { page, per_page, offset } = pageOf(filter)
-  const paged: List = { ...list, most: per_page, offset }
-  const [first, total] = await Promise.all([
-    readStep(scope, paged),
-    countMessages(scope, list),
+  const [messages] = await Promise.all([
+    pageIfAsked(scope, filter, {
+      sort: { keys: [sql`m.id`], direction: 'asc' },
+      async rows({ limit, offset }) {
+        const list = { ticket_id, shown, most: limit, offset }
+        return listFrom(scope, list, await readStep(scope, list))
+      },
+      count: () => sql<{ total: number }[]>`
+        select count(*) as total from messages m
+        where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`,
+    }),
     requireTicket(scope, ticket_id),
   ])
-  return { data: listFrom(scope, paged, first), meta: { total, page, per_page } }
+  return messages
 }
 
 /** @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
@@ -56,8 +56,6 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   if (!row) throw new ApiError('MESSAGE_NOT_FOUND')
   return presentMessage(organization_id, row)
 }
-
-type Fragment = PendingQuery<Row[]>
 
 /** Some messages of a ticket in their order. */
 type List = {
@@ -201,14 +199,6 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     auto_reply,
     created_at,
   }
-}
-
-async function countMessages(scope: Scope, { ticket_id, shown }: List): Promise<number> {
-  const { sql, organization_id } = scope
-  const [count] = await sql<{ total: number }[]>`
-    select count(*) as total from messages m
-    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`
-  return count!.total
 }
 
 async function requireTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<void> {

@@ -1,29 +1,28 @@
-import type { PendingQuery, Row } from 'postgres'
 import { spellings } from '../contacts/queries'
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import type { Participant } from './model'
 
 /** The participants of a ticket, oldest first. @throws TICKET_NOT_FOUND */
-export async function listParticipants(
-  scope: Scope,
-  ticket_id: string,
-  query: Paging,
-): Promise<{ data: Participant[]; meta: PageMeta }> {
-  const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(query)
-  const [data, [ticket]] = await Promise.all([
-    selectParticipants(scope, ticket_id, sql`order by id limit ${per_page} offset ${offset}`),
-    sql<{ total: number }[]>`
-      select (
-        select count(*) from participants p where p.organization_id = t.organization_id and p.ticket_id = t.id
-      ) as total
-      from tickets t where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.deleted_at is null`,
-  ])
-  if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
-  return { data, meta: { total: ticket.total, page, per_page } }
+export function listParticipants(scope: Scope, ticket_id: string, query: Paging): Promise<Page<Participant>> {
+  return page(scope, query, {
+    sort: { keys: [scope.sql`id`], direction: 'asc' },
+    rows: ({ slice }) => selectParticipants(scope, ticket_id, slice),
+    count: () => countParticipants(scope, ticket_id),
+  })
+}
+
+async function countParticipants({ sql, organization_id }: Scope, ticket_id: string) {
+  const counts = await sql<{ total: number }[]>`
+    select (
+      select count(*) from participants p where p.organization_id = t.organization_id and p.ticket_id = t.id
+    ) as total
+    from tickets t where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.deleted_at is null`
+  if (counts.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+  return counts
 }
 
 /** The participant with an address, in whatever case and spelling. */
@@ -39,7 +38,7 @@ export async function findParticipant(
 }
 
 /** The select list is the response. */
-function selectParticipants({ sql, organization_id }: Scope, ticket_id: string, rest: PendingQuery<Row[]>) {
+function selectParticipants({ sql, organization_id }: Scope, ticket_id: string, rest: Fragment) {
   return sql<Participant[]>`
     select id, name, email, contact_id, confirmed from participants
     where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${rest}`

@@ -111,21 +111,12 @@ export function queryText(options: FieldOptions = {}) {
   })
 }
 
-const MAX_PER_PAGE = 100
-
-/** `page` and `per_page`, as every list takes them. */
+/** The parameters of every list with pages (`page.ts`). */
 export const Paging = {
   page: queryInteger(1, { description: 'Default 1' }),
   per_page: queryInteger(1, { description: 'Default 20; above 100 it is served as 100' }),
 }
 export type Paging = { page?: number; per_page?: number }
-
-/** The page that a list shows: from `offset`, at most `per_page` rows. */
-export function pageOf(query: Paging): { page: number; per_page: number; offset: number } {
-  const page = query.page ?? 1
-  const per_page = Math.min(query.per_page ?? 20, MAX_PER_PAGE)
-  return { page, per_page, offset: Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER) }
-}
 
 /** Query parameters; unknown ones are ignored. */
 export function query<T extends TProperties>(parameters: T) {

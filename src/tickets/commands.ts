@@ -11,7 +11,8 @@ import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
 import { takeNumber } from './code'
 import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
-import { fields, lockTicket, present, type TicketRow, withNames } from './queries'
+import { lockTicket } from './queries'
+import { fields, present, type TicketRow, withNames } from './row'
 
 /**
  * @param input.id of the ticket, when the caller has to know it before

@@ -5,19 +5,19 @@
  */
 import type { Connection } from '../db/transact'
 import type { Scope } from '../scope'
-import type { TicketQuery } from './filter'
+import type { TicketConditions } from './model'
 
 /** Rows folded by one statement, so that it stays short. */
 const BATCH = 5000
 
 /** Whether `countOf` knows how many tickets match: only these of a ticket are counted. */
-export function isCounted(query: TicketQuery): boolean {
-  const { contact_id, company_id, label_ids, words, created_after, created_before } = query
-  return !(contact_id || company_id || label_ids || words || created_after || created_before)
+export function isCounted(conditions: TicketConditions): boolean {
+  const { contact_id, company_id, label_ids, search, created_after, created_before } = conditions
+  return !(contact_id || company_id || label_ids || search || created_after || created_before)
 }
 
 /** How many tickets match a query that `isCounted`: a scalar expression. */
-export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketQuery) {
+export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
   const matching = () => sql`
     organization_id = ${organization_id}
     ${status ? sql`and status = ${status}` : sql``}

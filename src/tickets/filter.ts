@@ -1,67 +1,75 @@
-/** Which tickets a list shows, and in which order: fragments of SQL over `tickets t` and, for words, `ticket_search s`. */
-
+/** The conditions and the order of a ticket list as parts of SQL, the same for its rows and for their number. */
 import { TICKET_PRIORITIES } from '../db/schema'
-import type { Sql } from '../db/transact'
+import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
-import type { TicketFilter } from './model'
+import { organizationNumber } from '../search/ticket-document'
+import { toTsquery } from '../search/words'
+import type { TicketConditions, TicketSort } from './model'
 
-/** `words`: the search as a literal of a tsquery. */
-export type TicketQuery = Omit<TicketFilter, 'search'> & { words: string | undefined }
-
-/** The planner leaves the tickets out when a search asks for nothing of theirs. */
-export function tablesOf(sql: Sql, { words }: TicketQuery) {
-  return words
-    ? sql`ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id`
-    : sql`tickets t`
+export type Selection = {
+  /** `tickets t`. For a search `ticket_search s`, to which `tickets t` is joined. */
+  from: Fragment
+  where: Fragment
+  /** The ticket's id and what the list is sorted by, as columns of `from`. Ties are broken by id in the same direction. */
+  id: Fragment
+  sort_key: Fragment
+  direction: Direction
 }
 
-/** The condition. Times of creation are bounds of ids, so that every index on (organization_id, X, id) serves them. */
-export function matches({ sql, organization_id }: Scope, query: TicketQuery) {
-  const { status, priority, assignee_id, contact_id, company_id, label_ids, words, created_after, created_before } =
-    query
-  const id = () => idOf(sql, query)
+type Direction = 'asc' | 'desc'
+
+/** What each sort goes by. An id begins with the time of its creation. */
+const SORTS: Record<TicketSort, { by: 'id' | 'updated_at' | 'rank'; direction: Direction }> = {
+  created_at: { by: 'id', direction: 'asc' },
+  '-created_at': { by: 'id', direction: 'desc' },
+  updated_at: { by: 'updated_at', direction: 'asc' },
+  '-updated_at': { by: 'updated_at', direction: 'desc' },
+  priority: { by: 'rank', direction: 'asc' },
+  '-priority': { by: 'rank', direction: 'desc' },
+}
+
+/** @returns undefined when the search holds no word: it matches nothing */
+export async function selection(
+  scope: Scope,
+  conditions: TicketConditions,
+  sort: TicketSort = '-created_at',
+): Promise<Selection | undefined> {
+  const { sql, organization_id } = scope
+  const tsquery = conditions.search ? toTsquery(await organizationNumber(scope), conditions.search) : undefined
+  if (conditions.search && !tsquery) return undefined
+  const id = tsquery ? sql`s.ticket_id` : sql`t.id`
+  // The planner leaves the tickets out when a search asks for nothing of theirs.
+  const from = tsquery
+    ? sql`ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id`
+    : sql`tickets t`
   // A deleted ticket has no search document.
+  const visible = tsquery
+    ? sql`s.organization_id = ${organization_id} and s.document @@ ${tsquery}::tsquery`
+    : sql`t.organization_id = ${organization_id} and t.deleted_at is null`
+  const { by, direction } = SORTS[sort]
+  const sort_key = { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
+  return { from, where: sql`${visible} ${filters(scope, id, conditions)}`, id, sort_key, direction }
+}
+
+/** All conditions but the search. Times of creation are bounds of ids: every index on (organization_id, X, id) serves them. */
+function filters({ sql, organization_id }: Scope, id: Fragment, conditions: TicketConditions): Fragment {
+  const { status, priority, assignee_id, contact_id, company_id, label_ids, created_after, created_before } = conditions
   return sql`
-    ${
-      words
-        ? sql`s.organization_id = ${organization_id} and s.document @@ ${words}::tsquery`
-        : sql`t.organization_id = ${organization_id} and t.deleted_at is null`
-    }
     ${status ? sql`and t.status = ${status}` : sql``}
     ${priority ? sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}` : sql``}
     ${assignee_id ? sql`and t.assignee_id = ${assignee_id}` : sql``}
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
-    ${created_after === undefined ? sql`` : sql`and ${id()} >= ${firstIdAt(created_after + 1)}`}
-    ${created_before === undefined ? sql`` : sql`and ${id()} < ${firstIdAt(created_before)}`}
+    ${created_after === undefined ? sql`` : sql`and ${id} >= ${firstIdAt(created_after + 1)}`}
+    ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}
     ${
       label_ids
-        ? sql`and ${id()} in (
+        ? sql`and ${id} in (
             select ticket_id from ticket_labels
             where organization_id = ${organization_id} and label_id = any(${label_ids}::uuid[])
           )`
         : sql``
     }`
-}
-
-export function idOf(sql: Sql, { words }: TicketQuery) {
-  return words ? sql`s.ticket_id` : sql`t.id`
-}
-
-/** What the list is sorted by. */
-export function sortKeyOf(sql: Sql, query: TicketQuery) {
-  if (query.sort?.endsWith('updated_at')) return sql`t.updated_at`
-  return query.sort?.endsWith('priority') ? sql`ticket_rank(t.priority)` : idOf(sql, query)
-}
-
-export function directionOf(sql: Sql, sort: TicketFilter['sort'] = '-created_at') {
-  return sort.startsWith('-') ? sql`desc` : sql`asc`
-}
-
-/** The order over `tickets t`; ties are broken by id in the direction of the list. */
-export function orderOf(sql: Sql, sort: TicketFilter['sort']) {
-  const query = { sort, words: undefined }
-  return sql`${sortKeyOf(sql, query)} ${directionOf(sql, sort)}, t.id ${directionOf(sql, sort)}`
 }
 
 /** The lowest UUID that an id made in that millisecond can be (RFC 9562: 48 bits of time come first). */

@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox'
-import { ACTOR_TYPES, TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
+import { TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
 import { Message } from '../messages/model'
 import { Instant, orNull, TicketCode, Uuid } from '../shapes/answers'
 import { body, IdInput, IdsInput, nullable, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../shapes/query'
 import { TicketTimeEntry } from '../time-entries/model'
+import type { TicketStatus } from './status'
 
-/** A column to sort by, `-` for descending; equal ones follow by creation in the same direction. */
-export const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
+/** Columns to sort by, `-` for descending. */
+const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
+export type TicketSort = (typeof TICKET_SORTS)[number]
 
 const subject = text({ min: 1, max: 255 })
 const status = oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })
@@ -43,6 +45,22 @@ export const TicketWithMessages = Type.Composite([
 ])
 export type TicketWithMessages = typeof TicketWithMessages.static
 
+/** Which tickets a list shows: those for which all given conditions hold. */
+export type TicketConditions = {
+  status?: TicketStatus
+  priority?: (typeof TICKET_PRIORITIES)[number]
+  assignee_id?: string
+  contact_id?: string
+  company_id?: string
+  /** Any of them. */
+  label_ids?: string[]
+  search?: string
+  /** In milliseconds since 1970; exclusive, like `created_before`. */
+  created_after?: number
+  created_before?: number
+}
+
+/** The conditions as a query spells them, with the order and the page of the list. */
 export const TicketFilter = query({
   status: queryWord(TICKET_STATUSES, { code: 'INVALID_STATUS' }),
   priority: queryWord(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }),
@@ -83,24 +101,3 @@ export type TicketChanges = typeof TicketChanges.static
 export const TicketLabels = body({ label_ids: IdsInput() })
 
 export const Assignment = body({ assignee_id: IdInput() })
-
-export const ActivityPage = query(Paging)
-
-/** An entry of the timeline; the types and their data are in `tickets/activity.ts`. */
-export const Activity = Type.Object({
-  id: Uuid,
-  type: Type.String({ description: 'What happened', examples: ['changed'] }),
-  actor: Type.Object(
-    {
-      type: oneOf(ACTOR_TYPES, { description: '`system`: the service itself' }),
-      id: orNull(Uuid, { description: 'Of the user or contact' }),
-      name: orNull(Type.String({ description: 'At that time' })),
-    },
-    { description: 'Who did it' },
-  ),
-  data: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'By type, such as `field`, `from` and `to` of a change',
-  }),
-  created_at: Instant,
-})
-export type Activity = typeof Activity.static

@@ -4,19 +4,13 @@ import { inOrganization } from '../http/authenticate'
 import type { Scope } from '../scope'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
+import { Paging, query } from '../shapes/query'
+import { Activity } from '../timeline/model'
+import { listActivity } from '../timeline/queries'
 import { createTicket, deleteTicket, updateTicket } from './commands'
-import {
-  Activity,
-  ActivityPage,
-  Assignment,
-  NewTicket,
-  Ticket,
-  TicketChanges,
-  TicketFilter,
-  TicketLabels,
-  TicketWithMessages,
-} from './model'
-import { getTicket, listActivity, listTickets } from './queries'
+import { listTickets } from './list'
+import { Assignment, NewTicket, Ticket, TicketChanges, TicketFilter, TicketLabels, TicketWithMessages } from './model'
+import { getTicket } from './queries'
 
 export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
   .use(inOrganization)
@@ -77,7 +71,7 @@ export const ticketRoutes = new Elysia({ tags: ['Tickets'] })
 
   .get('/tickets/:ticket_id/activity', ({ scope, params, query }) => listActivity(scope, params.ticket_id, query), {
     params: path('ticket_id'),
-    query: ActivityPage,
+    query: query(Paging),
     response: pageOf(Activity),
   })
 

@@ -1,28 +1,25 @@
 import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import { pageOf } from '../shapes/query'
+import { page } from '../shapes/page'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
 import type { RateSources } from './rate'
 
 /** By date, newest first, then newest created; with totals over the whole filtered list. */
-export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
-  const { page, per_page, offset } = pageOf(filter)
+export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
   const { sql } = scope
-  const [data, { total, totals }] = await Promise.all([
-    sql<TimeEntry[]>`
+  return page(scope, filter, {
+    sort: { keys: [sql`e.date`, sql`e.id`], direction: 'desc' },
+    rows: ({ slice, order }) => sql<TimeEntry[]>`
       with page as materialized (
-        select e.organization_id, e.id from time_entries e
-        where ${matches(scope, filter)}
-        order by e.date desc, e.id desc limit ${per_page} offset ${offset}
+        select e.organization_id, e.id from time_entries e where ${matches(scope, filter)} ${slice}
       )
       select ${ticketRef(sql)}, ${fields(sql)} from page
       join time_entries e using (organization_id, id)
       ${withTicketAndUser(sql)}
-      order by e.date desc, e.id desc`,
-    totalsOf(scope, filter),
-  ])
-  return { data, meta: { total, page, per_page, totals } }
+      ${order}`,
+    count: async () => [await totalsOf(scope, filter)],
+  })
 }
 
 /** Also of a ticket that was deleted. @throws TIME_ENTRY_NOT_FOUND */

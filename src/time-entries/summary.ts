@@ -1,4 +1,4 @@
-import type { Sql } from '../db/transact'
+import type { Fragment, Sql } from '../db/transact'
 import type { Scope } from '../scope'
 import type { SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'
@@ -20,7 +20,7 @@ export function summarizeTime(scope: Scope, { group_by = 'company', ...period }:
     order by total_minutes desc, ${key(sql)}, e.currency`
 }
 
-type Part = (sql: Sql) => ReturnType<Sql>
+type Part = (sql: Sql) => Fragment
 
 /** What is grouped by, and how the response shows it. */
 const GROUPS: Record<SummaryGroup, { key: Part; label: Part }> = {

@@ -1,20 +1,19 @@
-import type { PendingQuery, Row } from 'postgres'
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import type { User } from './model'
 
 /** The members of the organization by name. */
-export async function listUsers(scope: Scope, query: Paging): Promise<{ data: User[]; meta: PageMeta }> {
+export function listUsers(scope: Scope, query: Paging): Promise<Page<User>> {
   const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(query)
-  const [data, [count]] = await Promise.all([
-    selectUsers(scope, sql`order by lower(u.name), u.id limit ${per_page} offset ${offset}`),
-    sql<{ total: number }[]>`
+  return page(scope, query, {
+    sort: { keys: [sql`lower(u.name)`, sql`u.id`], direction: 'asc' },
+    rows: ({ slice }) => selectUsers(scope, slice),
+    count: () => sql<{ total: number }[]>`
       select count(*) as total from memberships where organization_id = ${organization_id} and removed_at is null`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  })
 }
 
 /** @throws USER_NOT_FOUND */
@@ -24,7 +23,7 @@ export async function getUser(scope: Scope, id: string): Promise<User> {
   return user
 }
 
-function selectUsers({ sql, organization_id }: Scope, rest: PendingQuery<Row[]>) {
+function selectUsers({ sql, organization_id }: Scope, rest: Fragment) {
   return sql<User[]>`
     select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,
       m.created_at

@@ -1,22 +1,21 @@
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
-import type { PageMeta } from '../shapes/answers'
-import { type Paging, pageOf } from '../shapes/query'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 
 /** Newest first. */
-export async function listWebhooks(scope: Scope, query: Paging): Promise<{ data: Webhook[]; meta: PageMeta }> {
+export function listWebhooks(scope: Scope, query: Paging): Promise<Page<Webhook>> {
   const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(query)
-  const [data, [count]] = await Promise.all([
-    sql<Webhook[]>`
+  return page(scope, query, {
+    sort: { keys: [sql`id`], direction: 'desc' },
+    rows: ({ slice }) => sql<Webhook[]>`
       select ${webhookFields(scope)} from webhooks
-      where organization_id = ${organization_id} and deleted_at is null
-      order by id desc limit ${per_page} offset ${offset}`,
-    sql<{ total: number }[]>`
+      where organization_id = ${organization_id} and deleted_at is null ${slice}`,
+    count: () => sql<{ total: number }[]>`
       select count(*) as total from webhooks where organization_id = ${organization_id} and deleted_at is null`,
-  ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  })
 }
 
 /** @throws WEBHOOK_NOT_FOUND */
@@ -33,22 +32,23 @@ export function lockWebhook(scope: Scope, id: string): Promise<Webhook> {
 export async function listDeliveries(
   scope: Scope,
   webhook_id: string,
-  query: DeliveryFilter,
-): Promise<{ data: Delivery[]; meta: PageMeta }> {
+  filter: DeliveryFilter,
+): Promise<Page<Delivery>> {
   const { sql, organization_id } = scope
-  const { page, per_page, offset } = pageOf(query)
-  const { status, event } = query
-  const wanted = () => sql`
+  const { status, event } = filter
+  const matching = sql`
     from deliveries d
     where organization_id = ${organization_id} and webhook_id = ${webhook_id}
       ${status ? sql`and status = ${status}` : sql``} ${event ? sql`and event = ${event}` : sql``}`
-  const [data, [count]] = await Promise.all([
-    sql<Delivery[]>`
-      select ${deliveryFields(scope)} ${wanted()} order by id desc limit ${per_page} offset ${offset}`,
-    sql<{ total: number }[]>`select count(*) as total ${wanted()}`,
+  const [deliveries] = await Promise.all([
+    page(scope, filter, {
+      sort: { keys: [sql`id`], direction: 'desc' },
+      rows: ({ slice }) => sql<Delivery[]>`select ${deliveryFields(scope)} ${matching} ${slice}`,
+      count: () => sql<{ total: number }[]>`select count(*) as total ${matching}`,
+    }),
     getWebhook(scope, webhook_id),
   ])
-  return { data, meta: { total: count!.total, page, per_page } }
+  return deliveries
 }
 
 /** @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
@@ -81,7 +81,7 @@ export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: st
   return { ...delivery, response_head: attempt_log.at(-1)?.response_head ?? null, attempt_log: [...attempt_log] }
 }
 
-async function readWebhook(scope: Scope, id: string, lock: ReturnType<Scope['sql']>): Promise<Webhook> {
+async function readWebhook(scope: Scope, id: string, lock: Fragment): Promise<Webhook> {
   const { sql, organization_id } = scope
   const [webhook] = await sql<Webhook[]>`
     select ${webhookFields(scope)} from webhooks

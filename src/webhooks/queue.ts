@@ -4,9 +4,7 @@
  * it, who looks at the webhook again before the next attempt. Waiting for a settle could deadlock, since that may wait
  * for the webhook.
  */
-import type { Sql } from '../db/transact'
-
-type Fragment = ReturnType<Sql>
+import type { Fragment, Sql } from '../db/transact'
 
 /** @returns how many */
 export async function cancelQueued(sql: Sql, chosen: Fragment): Promise<number> {
