@@ -1,178 +1,159 @@
-/** Operator commands (decisions.md section 10): `bun run cli <command>`. They work beside a running service. */
+/** Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
-import { isEmailAddress } from './address/email'
-import { hashPassword } from './auth/password'
-import { CONFIG_EXIT_CODE, ConfigError, config, ignoreProxies } from './config'
-import { EmbeddedError } from './db/embedded/supervise'
-import { MigrationError } from './db/migrate'
+import { setPassword } from './auth/commands'
+import { generatedPassword } from './auth/password'
+import { config, ignoreProxies } from './config'
 import { connection } from './db/pool'
 import type { Connection } from './db/transact'
 import { safeError } from './log'
 import { createOrganization } from './organizations/commands'
-import { generatedPassword } from './organizations/first'
+import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
 import { outboxStats, retryOutbox } from './outbox/operate'
 import type { OutboxKind } from './outbox/wake'
+import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
 import { isUuid } from './shapes/ids'
+import {
+  type Command,
+  emailOption,
+  help,
+  type Options,
+  passwordOption,
+  readCommandLine,
+  requiredOption,
+  UsageError,
+} from './start/command-line'
 import { openDatabase } from './start/database'
 import { diagnose } from './start/doctor'
+import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
 import { checkAuthorities } from './start/preflight'
-
-type Options = Record<string, string | undefined>
-type Command = {
-  usage: string
-  /** Connections to the database, 2 unless told. */
-  pool_size?: number
-  /** Makes the embedded database when there is none yet; what only reads or operates would answer from an empty one. */
-  create?: boolean
-  /** What is printed: one JSON line. */
-  run(options: Options, connection: Connection): Promise<unknown>
-}
 
 /** Between looks at the outbox while it is drained. */
 const ROUND_MS = 100
 
-/** A wrong call: its message is one line. */
-class UsageError extends Error {}
-
-const COMMANDS: Record<string, Command> = {
-  'organization create': {
-    usage: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password PASSWORD]',
-    create: true,
-    async run(options, connection) {
-      const name = required(options, 'name')
-      const email = requiredEmail(options, 'admin-email')
-      const password = options['admin-password'] ?? generatedPassword()
-      requirePassword(password)
-      const admin = { email, name: options['admin-name'] ?? email.split('@')[0]!, password }
-      const created = await createOrganization(connection, { name, admin })
-      const shown = created.is_new_account && options['admin-password'] === undefined ? { password } : {}
-      return { id: created.id, name, admin: { ...created.admin, ...shown } }
-    },
+const COMMANDS: Command[] = [
+  {
+    name: 'organization create',
+    options: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password PASSWORD]',
+    meaning: 'Creates an organization with its first admin. Prints the password when it was generated.',
+    needs: 'new database',
+    run: createOrganizationWith,
   },
-  'organization list': {
-    usage: '',
-    run: (_options, { sql }) => sql`
-      select o.id, o.name, o.created_at, (
-        select count(*) from memberships m where m.organization_id = o.id and m.removed_at is null
-      ) as members
-      from organizations o order by o.id`,
+  {
+    name: 'organization list',
+    meaning: 'Prints every organization with the number of its members.',
+    needs: 'database',
+    run: (_options, connection) => listOrganizations(connection),
   },
-  'user password': {
-    usage: '--email EMAIL [--password PASSWORD]',
-    async run(options, connection) {
-      const email = requiredEmail(options, 'email')
-      const password = options.password ?? generatedPassword()
-      requirePassword(password)
-      const id = await setPassword(connection, email, password)
-      return { id, email, ...(options.password === undefined && { password }) }
-    },
+  {
+    name: 'user password',
+    options: '--email EMAIL [--password PASSWORD]',
+    meaning: 'Sets the password of an account and ends its refresh tokens. Prints the password when it was generated.',
+    needs: 'database',
+    run: changePassword,
   },
-  migrate: { usage: '', create: true, run: async () => ({ migrated: true }) },
-  'outbox stats': { usage: '', run: (_options, connection) => outboxStats(connection) },
-  'outbox retry': {
-    usage: '--organization ID',
-    async run(options, connection) {
-      const organization_id = required(options, 'organization')
-      if (!isUuid(organization_id)) throw new UsageError('--organization must be a UUID')
-      return { due_now: await retryOutbox(connection, organization_id.toLowerCase()) }
-    },
+  {
+    name: 'migrate',
+    meaning: 'Brings the database to the schema of this release.',
+    needs: 'new database',
+    run: async () => ({ migrated: true }),
   },
-  'outbox drain': {
-    usage: '',
+  {
+    name: 'outbox stats',
+    meaning: 'Prints how much work the outbox holds, by kind.',
+    needs: 'database',
+    run: (_options, connection) => outboxStats(connection),
+  },
+  {
+    name: 'outbox retry',
+    options: '--organization ID',
+    meaning: 'Makes all waiting work of an organization due now, except for failed webhooks.',
+    needs: 'database',
+    run: retryNow,
+  },
+  {
+    name: 'outbox drain',
+    meaning: 'Runs everything that is due until nothing is, and prints the number of attempts by kind.',
+    needs: 'database',
     pool_size: config.DATABASE_POOL,
     run: (_options, connection) => drain(connection),
   },
-  doctor: { usage: '', run: (_options, connection) => diagnose(connection) },
-}
+  {
+    name: 'doctor',
+    meaning: 'Prints figures of the database, the outbox and the disk, with warnings.',
+    needs: 'database',
+    run: (_options, connection) => diagnose(connection),
+  },
+  {
+    name: 'settings',
+    options: '[--json] [--markdown]',
+    meaning:
+      'Prints every setting: present value and its source, default, meaning. --markdown is the table of the guide.',
+    needs: 'nothing',
+    run: ({ json, markdown }) => (json ? reportSettings() : markdown ? settingsMarkdown() : settingsText()),
+  },
+  { name: 'help', meaning: 'Prints this list.', needs: 'nothing', run: () => help(COMMANDS) },
+]
 
 main(process.argv.slice(2)).then(
   () => process.exit(0),
-  (error) => {
-    const is_for_operator = [UsageError, EmbeddedError, MigrationError, ConfigError].some(
-      (kind) => error instanceof kind,
-    )
-    process.stderr.write(`deskwire: ${is_for_operator ? error.message : JSON.stringify(safeError(error))}\n`)
-    process.exit(error instanceof ConfigError ? CONFIG_EXIT_CODE : 1)
-  },
+  (error) => exitWith(error, (error) => JSON.stringify(safeError(error))),
 )
 
 async function main(args: string[]): Promise<void> {
-  const name = [args.slice(0, 2).join(' '), args[0] ?? ''].find((candidate) => candidate in COMMANDS)
-  if (!name) throw new UsageError(`unknown command\n${usage()}`)
-  const options = readOptions(args.slice(name.split(' ').length), COMMANDS[name]!.usage)
-  const { create = false, pool_size = 2, run } = COMMANDS[name]!
-  const database = await openDatabase({ shared: true, create, pool_size })
+  const { command, options } = readCommandLine(args, COMMANDS)
+  if (command.needs === 'nothing') return print(command.run(options))
+  const { needs, pool_size = 2 } = command
+  const database = await openDatabase({ shared: true, create: needs === 'new database', pool_size })
   try {
-    const result = await run(options, connection())
-    const lines = Array.isArray(result) ? result : [result]
-    for (const line of lines) process.stdout.write(`${JSON.stringify(line)}\n`)
+    print(await command.run(options, connection()))
   } finally {
     await database.close()
   }
 }
 
-function readOptions(args: string[], usage: string): Options {
-  const names = [...usage.matchAll(/--([a-z-]+)/g)].map(([, name]) => name!)
-  try {
-    const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
-    return parseArgs({ args, options }).values as Options
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : 'wrong options')
-  }
+function print(result: unknown): void {
+  const rows = Array.isArray(result) ? result : [result]
+  for (const row of rows) process.stdout.write(`${typeof row === 'string' ? row : JSON.stringify(row)}\n`)
 }
 
-function usage(): string {
-  const lines = Object.entries(COMMANDS).map(([name, { usage }]) => `  bun run cli ${name} ${usage}`.trimEnd())
-  return ['Commands:', ...lines].join('\n')
+async function createOrganizationWith(options: Options, connection: Connection): Promise<unknown> {
+  const name = requiredOption(options, 'name')
+  const email = emailOption(options, 'admin-email')
+  const given = passwordOption(options, 'admin-password')
+  const admin_name = options['admin-name'] ?? email.split('@')[0]!
+  const admin = { email, name: String(admin_name), password: given ?? generatedPassword() }
+  const created = await createOrganization(connection, { name, admin })
+  const is_shown = created.is_new_account && given === undefined
+  return { id: created.id, name, admin: { ...created.admin, ...(is_shown && { password: admin.password }) } }
 }
 
-function required(options: Options, name: string): string {
-  const value = options[name]?.trim()
-  if (!value) throw new UsageError(`--${name} is required`)
-  return value
+async function changePassword(options: Options, connection: Connection): Promise<unknown> {
+  const email = emailOption(options, 'email')
+  const given = passwordOption(options, 'password')
+  const password = given ?? generatedPassword()
+  const id = await setPassword(connection, email, password)
+  if (!id) throw new UsageError(`there is no account with the email ${email}`)
+  return { id, email, ...(given === undefined && { password }) }
 }
 
-function requiredEmail(options: Options, name: string): string {
-  const email = required(options, name)
-  if (!isEmailAddress(email)) throw new UsageError(`--${name} must be an email address`)
-  return email
+async function retryNow(options: Options, connection: Connection): Promise<unknown> {
+  const organization_id = requiredOption(options, 'organization')
+  if (!isUuid(organization_id)) throw new UsageError('--organization must be a UUID')
+  return { due_now: await retryOutbox(connection, organization_id.toLowerCase()) }
 }
 
-function requirePassword(password: string): void {
-  if (password.length < 8 || password.length > 200) throw new UsageError('a password has 8 to 200 characters')
-}
-
-/**
- * Works off everything that is due, beside a running service or without one, until nothing is.
- * @returns how many attempts were settled, by kind
- */
+/** Runs everything that is due until nothing is. @returns how many attempts were settled, by kind */
 async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
   ignoreProxies()
   checkAuthorities()
   const settled = { webhook: 0, email: 0, inbound: 0 }
   const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
-  // What others were just looking at when we came by is left to the next round.
+  // A round leaves out the rows that another process was just looking at: the next round takes them.
   for (; await isDue(); await sleep(ROUND_MS)) {
     await drainOutbox(connection, HANDLERS, { on_settled: (kind) => settled[kind]++ })
   }
   await closeHandlers()
   return settled
-}
-
-/** Ends the account's refresh tokens too. */
-async function setPassword({ sql }: Connection, email: string, password: string): Promise<string> {
-  const password_hash = await hashPassword(password)
-  const [user] = await sql<{ id: string }[]>`
-    with changed as (
-      update users set password_hash = ${password_hash}, updated_at = now()
-      where lower(email) = lower(${email}) returning id
-    ), ended as (
-      delete from refresh_tokens where user_id in (select id from changed)
-    )
-    select id from changed`
-  if (!user) throw new UsageError(`there is no account with the email ${email}`)
-  return user.id
 }

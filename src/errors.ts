@@ -1,4 +1,14 @@
-/** Every error code of the API with its HTTP status and default message: the one place that maps them. */
+/** The errors that everything may throw: codes of the API, and reasons that a process shows its operator when it ends. */
+
+/**
+ * A reason why the service or a command cannot go on. Its message is one line for the operator, shown without a stack.
+ */
+export class OperatorError extends Error {
+  /** The exit status of a process that ends because of it. */
+  readonly exit_code: number = 1
+}
+
+/** Every error code of the API with its HTTP status and default message. No other file maps them. */
 export const ERRORS = {
   BAD_REQUEST: [400, 'The request cannot be read'],
   INVALID_CREDENTIALS: [401, 'Email or password is incorrect'],
@@ -47,11 +57,11 @@ export type ErrorCode = keyof typeof ERRORS
 /** One fault of a field; `path` is a JSON pointer into the body, `/query/<name>` or `/headers/<name>`. */
 export type Fault = { path: string; message: string }
 
-/** An answer of the API that is no success. Thrown by queries and commands, rendered by `http/errors.ts`. */
+/** An answer of the API that is an error. Queries and commands throw it, `http/error-answers.ts` renders it. */
 export class ApiError extends Error {
   readonly status: number
 
-  /** @param status only where the code's own status does not hold (an unknown id named in a body is 422, not 404) */
+  /** @param status stands in for the status of the code: an id in a body that names nothing is 422, not 404 */
   constructor(
     readonly code: ErrorCode,
     readonly details: Record<string, unknown> = {},
@@ -62,12 +72,16 @@ export class ApiError extends Error {
   }
 }
 
-/** A 422 about one field: its code, where it is and what is wrong with it (decisions.md section 2). */
+/**
+ * The 422 about one field.
+ * @param path where the field is, as in `Fault`
+ * @param message what is wrong with it; the code's own message when left out
+ */
 export function fieldError(code: ErrorCode, path: string, message?: string, more: Record<string, unknown> = {}) {
   return new ApiError(code, { ...more, errors: [{ path, message: message ?? ERRORS[code][1] }] }, 422)
 }
 
-/** Ids in a body or query that name nothing: 422 with the resource's own code and the ids. */
+/** The 422 about ids in a body or query that name nothing: the code of their resource, and the ids in `details`. */
 export function unknownIds(code: ErrorCode, path: string, ids: string[]) {
   return fieldError(code, path, undefined, { ids })
 }

@@ -1,8 +1,6 @@
-/** Starts the service, and stops it in order: database, outbox, mail, HTTP; then the same backwards. */
+/** Starts the service in order: database, outbox, inbound mail, HTTP. Stops it in the reverse order on a signal. */
 import { createApp } from './app'
-import { CONFIG_EXIT_CODE, ConfigError, config, ignoreProxies } from './config'
-import { EmbeddedError } from './db/embedded/supervise'
-import { MigrationError } from './db/migrate'
+import { ConfigError, config, ignoreProxies } from './config'
 import { connection } from './db/pool'
 import { log, safeError } from './log'
 import { acceptMessage, findRecipient } from './mail/inbound/accept'
@@ -11,79 +9,75 @@ import { type SmtpListener, startSmtpListener } from './mail/smtp/listener'
 import { startMetrics } from './metrics/listener'
 import { observeSmtp } from './metrics/smtp-transactions'
 import { createFirstOrganization } from './organizations/first'
-import { startDrain } from './outbox/drain'
+import { type Drain, startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
 import { announceOutcome } from './outbox/outcome'
-import { isDatabaseReady, openDatabase } from './start/database'
+import { isDatabaseReady, type OpenDatabase, openDatabase } from './start/database'
+import { exitWith } from './start/exit'
 import { startJobs } from './start/jobs'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
-import { checkSettings, readCertificate } from './start/preflight'
+import { type Certificate, checkSettings, readCertificate } from './start/preflight'
+import { welcome } from './start/welcome'
 
-/** How long requests, messages and deliveries in flight may take to end: 30 s in all are promised. */
+/** Requests and SMTP messages in flight may take this long to end, then the outbox as below: 30 s in all are promised. */
 const STOP_TIMEOUT_MS = 20_000
 const DRAIN_STOP_TIMEOUT_MS = 8_000
-/** A request may wait for its first email attempt, and an upload for its client. */
+/** Longest silence on an HTTP connection: a request may wait for its first email attempt, an upload for its client. */
 const IDLE_TIMEOUT_S = 120
+
+type Running = {
+  database: OpenDatabase
+  drain: Drain
+  jobs: ReturnType<typeof startJobs>
+  smtp: SmtpListener | undefined
+  app: ReturnType<typeof createApp>
+  metrics: Awaited<ReturnType<typeof startMetrics>>
+}
 
 process.on('uncaughtException', die)
 process.on('unhandledRejection', die)
 
-// Not awaited at the top level: while that is pending, Bun only prints what nobody caught.
-start().catch((error) => {
-  const is_for_operator = [EmbeddedError, MigrationError, ConfigError].some((kind) => error instanceof kind)
-  process.stderr.write(`deskwire: ${is_for_operator ? error.message : explain(error)}\n`)
-  process.exit(error instanceof ConfigError ? CONFIG_EXIT_CODE : 1)
-})
+// Not awaited: while a top-level await is pending, Bun only prints what nobody caught and goes on.
+start().catch((error) => exitWith(error, explain))
 
 async function start(): Promise<void> {
   ignoreProxies()
   await checkSettings()
-  const tls = readCertificate()
+  const certificate = readCertificate()
   const database = await openDatabase({ shared: false, create: true, pool_size: config.DATABASE_POOL })
   const admin = await createFirstOrganization(connection())
-  // The embedded database has no other service.
+  // No other service uses the embedded database, so whoever held a lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
-  let stopping = false
   const drain = startDrain(connection(), HANDLERS, {
     on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
   })
   const jobs = startJobs(connection())
-  const smtp = config.SMTP_PORT > 0 ? await naming('SMTP_PORT', () => startSmtp(tls)) : undefined
-  const app = createApp(async () => !stopping && (await isDatabaseReady()))
-  await naming('PORT', async () =>
-    app.listen({
-      port: config.PORT,
-      hostname: config.HOST,
-      reusePort: false,
-      idleTimeout: IDLE_TIMEOUT_S,
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      ...(tls && { tls }),
-    }),
-  )
-  const metrics = await naming('METRICS_PORT', () => startMetrics(connection()))
+  const smtp = config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startSmtp(certificate)) : undefined
+  const stopping = new AbortController()
+  const app = await onPort('PORT', () => startHttp(certificate, stopping.signal))
+  const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
-  welcome(smtp, admin)
-
-  let signals = 0
-  const stop = async (signal: string) => {
-    if (signals++ > 0) process.exit(1)
-    stopping = true
-    log.info({ signal }, 'stopping')
-    await Promise.all([
-      Promise.race([app.server?.stop(false), Bun.sleep(STOP_TIMEOUT_MS)]),
-      smtp?.close({ timeout_ms: STOP_TIMEOUT_MS }),
-    ])
-    await app.server?.stop(true)
-    await Promise.all([drain.stop(DRAIN_STOP_TIMEOUT_MS), jobs.stop()])
-    await Promise.all([closeHandlers(), metrics?.stop(true)])
-    await database.close()
-    log.info('stopped')
-    process.exit(0)
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal).catch(die))
+  welcome(smtp?.port, admin)
+  stopOnSignal(stopping, { database, drain, jobs, smtp, app, metrics })
 }
 
-function startSmtp(tls: { cert: string; key: string } | undefined): Promise<SmtpListener> {
+/** @param stopping makes `/readyz` answer 503 from its first moment */
+async function startHttp(certificate: Certificate | undefined, stopping: AbortSignal): Promise<Running['app']> {
+  const app = createApp(async () => !stopping.aborted && (await isDatabaseReady()))
+  app.listen({
+    port: config.PORT,
+    hostname: config.HOST,
+    // A second service on the same port must fail, not take part of the requests in silence.
+    reusePort: false,
+    idleTimeout: IDLE_TIMEOUT_S,
+    // The limits are the routes' own, with an answer that says so.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+    ...(certificate && { tls: certificate }),
+  })
+  return app
+}
+
+function startSmtp(certificate: Certificate | undefined): Promise<SmtpListener> {
   return startSmtpListener({
     port: config.SMTP_PORT,
     host: config.HOST,
@@ -92,7 +86,7 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
     max_clients: config.SMTP_MAX_CLIENTS,
     max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
     proxies: config.SMTP_TRUSTED_PROXIES,
-    tls,
+    tls: certificate,
     refusal: checkCapacity(connection().sql),
     observe: observeSmtp,
     recipients: (address) => findRecipient(connection(), address),
@@ -101,8 +95,8 @@ function startSmtp(tls: { cert: string; key: string } | undefined): Promise<Smtp
   })
 }
 
-/** A port that cannot be had is a fault of the setting that named it. @throws ConfigError */
-async function naming<T>(variable: 'PORT' | 'SMTP_PORT' | 'METRICS_PORT', listen: () => Promise<T>): Promise<T> {
+/** Blames the setting of a port for a listener that cannot have it. @throws ConfigError */
+async function onPort<T>(variable: 'PORT' | 'SMTP_PORT' | 'METRICS_PORT', listen: () => Promise<T>): Promise<T> {
   try {
     return await listen()
   } catch (error) {
@@ -113,31 +107,28 @@ async function naming<T>(variable: 'PORT' | 'SMTP_PORT' | 'METRICS_PORT', listen
   }
 }
 
-/** For the person who starts it. On standard error: standard output has the log only. */
-function welcome(smtp: SmtpListener | undefined, admin: Awaited<ReturnType<typeof createFirstOrganization>>): void {
-  const { BASE_URL } = config
-  const lines = [
-    '',
-    `Deskwire is ready.`,
-    `  API            ${BASE_URL}/api/v1`,
-    `  Documentation  ${BASE_URL}/swagger`,
-    `  Inbound mail   ${smtp ? `smtp://${config.SMTP_HOSTNAME}:${smtp.port}` : 'off (SMTP_PORT=0)'}`,
-  ]
-  if (admin) lines.push(`  Admin          ${admin.email}`)
-  if (admin?.password) lines.push(`  Password       ${admin.password}   (shown only now)`)
-  const email = admin?.email ?? config.ADMIN_EMAIL
-  const password = admin?.password ?? '<password>'
-  lines.push(
-    '',
-    'First steps:',
-    `  TOKEN=$(curl -s ${BASE_URL}/api/v1/auth/login -H 'content-type: application/json' \\`,
-    `    -d '{"email":"${email}","password":"${password}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
-    `  curl -s ${BASE_URL}/api/v1/mailboxes -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
-    `    -d '{"address":"support@example.com"}'`,
-    `  curl -s ${BASE_URL}/api/v1/tickets -H "authorization: Bearer $TOKEN"`,
-    '',
-  )
-  process.stderr.write(`${lines.join('\n')}\n`)
+/** Stops everything on the first SIGTERM or SIGINT and exits with 0; the second one ends the process at once. */
+function stopOnSignal(stopping: AbortController, running: Running): void {
+  const stop = async (signal: string) => {
+    if (stopping.signal.aborted) process.exit(1)
+    stopping.abort()
+    log.info({ signal }, 'stopping')
+    await stopAll(running)
+    log.info('stopped')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal).catch(die))
+}
+
+async function stopAll({ database, drain, jobs, smtp, app, metrics }: Running): Promise<void> {
+  await Promise.all([
+    Promise.race([app.server?.stop(false), Bun.sleep(STOP_TIMEOUT_MS)]),
+    smtp?.close({ timeout_ms: STOP_TIMEOUT_MS }),
+  ])
+  await app.server?.stop(true)
+  await Promise.all([drain.stop(DRAIN_STOP_TIMEOUT_MS), jobs.stop()])
+  await Promise.all([closeHandlers(), metrics?.stop(true)])
+  await database.close()
 }
 
 function explain(error: unknown): string {

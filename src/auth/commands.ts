@@ -101,3 +101,20 @@ async function createRefreshToken({ sql }: Connection, user_id: string): Promise
     values (${hashToken(token)}, ${user_id}, now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}))`
   return token
 }
+
+/**
+ * Sets the password of an account and ends its refresh tokens, for the operator.
+ * @returns the account's id; undefined when no account has the email
+ */
+export async function setPassword({ sql }: Connection, email: string, password: string): Promise<string | undefined> {
+  const password_hash = await hashPassword(password)
+  const [user] = await sql<{ id: string }[]>`
+    with changed as (
+      update users set password_hash = ${password_hash}, updated_at = now()
+      where lower(email) = lower(${email}) returning id
+    ), ended as (
+      delete from refresh_tokens where user_id in (select id from changed)
+    )
+    select id from changed`
+  return user?.id
+}

@@ -1,4 +1,5 @@
 /** Passwords (argon2id). */
+import { randomBytes } from 'node:crypto'
 
 /** The hash to store. */
 export function hashPassword(password: string): Promise<string> {
@@ -15,4 +16,9 @@ export async function verifyPassword(password: string, hash: string | undefined)
   nobody ??= hashPassword('nobody has this password')
   const matches = await Bun.password.verify(password, hash ?? (await nobody)).catch(() => false)
   return matches && hash !== undefined
+}
+
+/** A password that nobody chose: 120 random bits as 20 characters of base64url. */
+export function generatedPassword(): string {
+  return randomBytes(15).toString('base64url')
 }

@@ -3,10 +3,11 @@ import path from 'node:path'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import postgres from 'postgres'
+import { OperatorError } from '../errors'
 import type { ConnectionOptions } from './pool'
 
 /** A reason why this release cannot use the database. Its message is one line for the operator. */
-export class MigrationError extends Error {}
+export class MigrationError extends OperatorError {}
 
 const OLDEST_MAJOR = 15
 

@@ -1,5 +1,5 @@
 /** The first organization, from the environment, in a database that has none. */
-import { randomBytes } from 'node:crypto'
+import { generatedPassword } from '../auth/password'
 import { config } from '../config'
 import { type Connection, transact } from '../db/transact'
 import { createOrganization } from './commands'
@@ -23,9 +23,4 @@ export function createFirstOrganization(
     const { is_new_account } = await createOrganization(inner, { name: config.ORGANIZATION_NAME, admin })
     return { email: admin.email, password: config.ADMIN_PASSWORD || !is_new_account ? null : password }
   })
-}
-
-/** 120 random bits in characters that can be read aloud. */
-export function generatedPassword(): string {
-  return randomBytes(15).toString('base64url')
 }

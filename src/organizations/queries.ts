@@ -1,3 +1,4 @@
+import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { Organization } from './model'
@@ -9,4 +10,13 @@ export async function getOrganization({ sql, organization_id }: Scope): Promise<
     from organizations where id = ${organization_id}`
   if (!organization) throw new ApiError('FORBIDDEN')
   return organization
+}
+
+/** Every organization with the number of its members, for the operator. */
+export function listOrganizations({ sql }: Connection) {
+  return sql<{ id: string; name: string; created_at: string; members: number }[]>`
+    select o.id, o.name, o.created_at, (
+      select count(*) from memberships m where m.organization_id = o.id and m.removed_at is null
+    ) as members
+    from organizations o order by o.id`
 }

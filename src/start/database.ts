@@ -8,6 +8,7 @@ import { migrateDatabase } from '../db/migrate'
 import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
+import { SETTINGS } from '../settings/table'
 import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
@@ -75,7 +76,7 @@ export async function isDatabaseReady(): Promise<boolean> {
 
 /** Kept beside the embedded database: whoever has one has the other. */
 function generatedSecret(): string {
-  const file = path.join(config.DATA_DIR, 'secret-key')
+  const file = path.join(config.DATA_DIR, SETTINGS.SECRET_KEY.generated_file)
   if (!existsSync(file)) {
     writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
     chmodSync(file, 0o600)

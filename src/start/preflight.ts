@@ -1,4 +1,4 @@
-/** What of the settings only the file system and the network can tell, checked before anything starts. */
+/** Checks before anything starts what only the file system and the network can tell about the settings. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
@@ -9,7 +9,10 @@ import { type Config, ConfigError, config } from '../config'
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 
-/** @throws ConfigError for the first setting that the service cannot work with */
+/** A certificate with its key, both in PEM. */
+export type Certificate = { cert: string; key: string }
+
+/** Checks everything of the settings but the certificate. @throws ConfigError for the first one that is wrong */
 export async function checkSettings(settings: Config = config): Promise<void> {
   if (!isEmailAddress(settings.ADMIN_EMAIL)) throw new ConfigError('ADMIN_EMAIL must be an email address')
   checkAuthorities(settings)
@@ -17,7 +20,10 @@ export async function checkSettings(settings: Config = config): Promise<void> {
   await checkHost(settings.HOST)
 }
 
-/** The extra authorities, which are read again when the first connection needs them. @throws ConfigError */
+/**
+ * Checks the files of extra certificate authorities, which are read again at the first connection.
+ * @throws ConfigError
+ */
 export function checkAuthorities(settings: Config = config): void {
   for (const variable of ['WEBHOOK_CA_FILE', 'MAIL_CA_FILE'] as const) {
     const file = settings[variable]
@@ -25,8 +31,11 @@ export function checkAuthorities(settings: Config = config): void {
   }
 }
 
-/** What HTTPS and STARTTLS serve with, if anything. @throws ConfigError when key and certificate are no pair */
-export function readCertificate(settings: Config = config): { cert: string; key: string } | undefined {
+/**
+ * The certificate for HTTPS and STARTTLS; undefined when none is set.
+ * @throws ConfigError when a file cannot be read, or the key belongs to another certificate
+ */
+export function readCertificate(settings: Config = config): Certificate | undefined {
   const { TLS_CERT_FILE, TLS_KEY_FILE } = settings
   if (!TLS_CERT_FILE || !TLS_KEY_FILE) return undefined
   const { text: cert, first } = readCertificates('TLS_CERT_FILE', TLS_CERT_FILE)
@@ -39,7 +48,7 @@ export function readCertificate(settings: Config = config): { cert: string; key:
   return { cert, key }
 }
 
-/** Makes a folder of DATA_DIR, or DATA_DIR itself. @throws ConfigError when nothing can be written there */
+/** Makes a folder in DATA_DIR, or DATA_DIR itself. @throws ConfigError when nothing can be written there */
 export function checkFolder(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'> = config): void {
   try {
     mkdirSync(DATA_DIR, { recursive: true })
@@ -50,7 +59,7 @@ export function checkFolder(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR
   }
 }
 
-/** A listener of its own says best what a name is good for. */
+/** Listens on the address for a moment: only that shows whether a listener can have it. */
 async function checkHost(host: string): Promise<void> {
   const server = createServer()
   try {
@@ -79,7 +88,7 @@ function readCertificates(variable: FileVariable, file: string): { text: string;
     const [first] = (text.match(PEM_CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem))
     if (first) return { text, first }
   } catch {
-    // Told as when there is none.
+    // Reported below, as a file without any certificate is.
   }
   throw new ConfigError(`${variable} names ${file}, which holds no certificate in PEM`)
 }

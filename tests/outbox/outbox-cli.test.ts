@@ -148,15 +148,15 @@ test('stats tell what is left by kind, and a retry makes what waits due now', as
 })
 
 test('wrong calls are refused with one line that says why', async () => {
-  const calls: [string[], string][] = [
-    [['outbox', 'flush'], 'unknown command'],
-    [['outbox', 'retry'], '--organization is required'],
-    [['outbox', 'retry', '--organization', 'Acme'], '--organization must be a UUID'],
-    [['outbox', 'drain', '--fast'], "Unknown option '--fast'"],
+  const calls: [string[], string, number][] = [
+    [['outbox', 'flush'], 'unknown command', 2],
+    [['outbox', 'retry'], '--organization is required', 1],
+    [['outbox', 'retry', '--organization', 'Acme'], '--organization must be a UUID', 1],
+    [['outbox', 'drain', '--fast'], "Unknown option '--fast'", 1],
   ]
-  for (const [args, why] of calls) {
+  for (const [args, why, status] of calls) {
     const { code, lines, stderr } = await cli(...args)
-    expect({ args, code, lines }).toEqual({ args, code: 1, lines: [] })
+    expect({ args, code, lines }).toEqual({ args, code: status, lines: [] })
     expect(stderr.split('\n')[0]).toStartWith(`deskwire: ${why}`)
   }
 })

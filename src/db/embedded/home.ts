@@ -3,10 +3,11 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { OperatorError } from '../../errors'
 import { log } from '../../log'
 
 /** A reason why the embedded database cannot run. Its message is one line for the operator. */
-export class EmbeddedError extends Error {}
+export class EmbeddedError extends OperatorError {}
 
 export type Home = {
   /** Private folder (0700) of the server's OS user: data, locks, log. */

@@ -1,0 +1,88 @@
+/** Settings of inbound mail, outgoing mail and webhooks. */
+import { hostname } from 'node:os'
+import { anyText, networks, type Setting, secondsList, textLike, wholeNumber } from './setting'
+
+const CLIENTS = wholeNumber(1, 100_000)
+const DAYS = wholeNumber(1, 36_500)
+
+export const MAIL_SETTINGS = {
+  SMTP_PORT: {
+    meaning: 'Port of the SMTP listener for inbound mail. `0` turns it off.',
+    read: wholeNumber(0, 65_535),
+    default: '2525',
+    is_basic: true,
+  },
+  SMTP_HOSTNAME: {
+    meaning: 'Name with which the SMTP listener greets its clients.',
+    read: textLike(/^([\w-]+(\.[\w-]+)*|\[[\w.:]+\])$/, 'must be a host name, such as mail.example.com'),
+    default: () => hostname(),
+    default_words: 'the host name of the machine',
+    is_basic: true,
+  },
+  SMTP_MAX_BYTES: {
+    meaning: 'Largest inbound mail in bytes.',
+    read: wholeNumber(1024, 1_000_000_000),
+    default: '26214400',
+  },
+  SMTP_MAX_CLIENTS: {
+    meaning: 'SMTP connections at a time. One more gets `421`.',
+    read: CLIENTS,
+    default: '1000',
+  },
+  SMTP_MAX_CLIENTS_PER_ADDRESS: {
+    meaning:
+      'SMTP connections at a time from one IPv4 address or one IPv6 network of 64 bits. Loopback has no such limit.',
+    read: CLIENTS,
+    default: '50',
+  },
+  SMTP_TRUSTED_PROXIES: {
+    meaning:
+      'Networks (CIDRs, separated by commas) of the load balancers that send PROXY headers, such as AWS NLB with proxy protocol v2 or HAProxy with `send-proxy`. Each of their SMTP connections must begin with a header of version 1 or 2, and the address in it counts as the client.',
+    read: networks,
+    default: '',
+  },
+  RETRY_SCHEDULE_SECONDS: {
+    meaning:
+      'Seconds to wait before attempt 1, 2 and so on of a webhook delivery or an email. There are as many attempts as entries.',
+    read: secondsList,
+    default: '0,60,300,1800,7200',
+  },
+  EMAIL_INLINE_WAIT_MS: {
+    meaning: 'Milliseconds that the request which creates a message waits for the first attempt to send it.',
+    read: wholeNumber(0, 60_000),
+    default: '10000',
+  },
+  WEBHOOK_ALLOWED_NETWORKS: {
+    meaning: 'Networks (CIDRs, separated by commas) that webhooks may reach although they are not public.',
+    read: networks,
+    default: '',
+  },
+  WEBHOOK_CA_FILE: {
+    meaning: 'PEM file with certificate authorities that receivers of webhooks may use, beside the public ones.',
+    read: anyText,
+  },
+  MAIL_ALLOWED_NETWORKS: {
+    meaning: "Networks (CIDRs, separated by commas) in which a mailbox's SMTP server may be although not public.",
+    read: networks,
+    default: '',
+  },
+  MAIL_CA_FILE: {
+    meaning: "PEM file with certificate authorities that a mailbox's SMTP server may use, beside the public ones.",
+    read: anyText,
+  },
+  DELIVERY_HOLD_DAYS: {
+    meaning: 'Days that deliveries wait for a failed webhook to be enabled again. Then they are cancelled.',
+    read: DAYS,
+    default: '7',
+  },
+  DELIVERY_RETENTION_DAYS: {
+    meaning: 'Days until a finished webhook delivery is removed from the log.',
+    read: DAYS,
+    default: '30',
+  },
+  RAW_MAIL_RETENTION_DAYS: {
+    meaning: 'Days until the original bytes of an inbound mail are removed.',
+    read: DAYS,
+    default: '30',
+  },
+} satisfies Record<string, Setting>

@@ -1,0 +1,170 @@
+/** Settings of the process, its data, its first account and its HTTP listener. */
+import path from 'node:path'
+import {
+  anyText,
+  baseUrl,
+  networks,
+  oneWordOf,
+  type Setting,
+  textLike,
+  textOfLength,
+  url,
+  type Values,
+  wholeNumber,
+} from './setting'
+
+/** A bucket needs its keys. */
+const missingForBucket = ({ ATTACHMENT_STORE }: Values) =>
+  ATTACHMENT_STORE === 'file' ? undefined : 'is required when ATTACHMENT_STORE is a bucket'
+
+/** A certificate and its key come together. @param other the variable of the other one */
+const missingBeside = (other: string) => (all: Values) =>
+  all[other] === undefined ? undefined : 'must be set too: a certificate needs its key'
+
+/** Read in this order: `BASE_URL` is computed from those above it. */
+export const SERVICE_SETTINGS = {
+  PORT: {
+    meaning: 'Port of the HTTP listener. It serves HTTPS when there is a certificate.',
+    read: wholeNumber(0, 65_535),
+    default: '3000',
+    is_basic: true,
+  },
+  HOST: { meaning: 'Address or host name that all listeners bind to.', read: anyText, default: '0.0.0.0' },
+  TLS_CERT_FILE: {
+    meaning: 'PEM file with the certificate chain. With it the service itself serves HTTPS and STARTTLS.',
+    read: anyText,
+    missing: missingBeside('TLS_KEY_FILE'),
+  },
+  TLS_KEY_FILE: {
+    meaning: 'PEM file with the private key of `TLS_CERT_FILE`.',
+    read: anyText,
+    missing: missingBeside('TLS_CERT_FILE'),
+  },
+  BASE_URL: {
+    meaning: 'Public address of the service. Links in answers, such as the `url` of an attachment, begin with it.',
+    read: baseUrl,
+    default: ({ PORT, TLS_CERT_FILE }) => `${TLS_CERT_FILE ? 'https' : 'http'}://localhost:${PORT}`,
+    default_words: '`http://localhost:$PORT`, with a certificate `https://localhost:$PORT`',
+    is_basic: true,
+  },
+  TRUSTED_PROXIES: {
+    meaning: 'Networks (CIDRs, separated by commas) of the reverse proxies whose `X-Forwarded-For` is believed.',
+    read: networks,
+    default: '',
+    is_basic: true,
+  },
+  RATE_LIMIT_PER_MINUTE: {
+    meaning: 'Requests in a minute for each user, and without a token for each address. `0` turns the limit off.',
+    read: wholeNumber(0, 1_000_000),
+    default: '100',
+  },
+  REDIS_URL: {
+    meaning: 'Redis in which several processes count their requests together. Without it each process counts its own.',
+    read: url('redis:', 'rediss:'),
+  },
+  DATABASE_URL: {
+    meaning:
+      'PostgreSQL 15 or later with the extensions `btree_gin` and `pg_trgm`. Without it an embedded PostgreSQL runs under `DATA_DIR`.',
+    read: url('postgres:', 'postgresql:'),
+    is_basic: true,
+  },
+  DATABASE_POOL: {
+    meaning: 'Connections to the database that one process opens.',
+    read: wholeNumber(1, 1000),
+    default: '10',
+  },
+  DATA_DIR: {
+    meaning: 'Folder of the embedded database, attachments, originals of mail and the generated secret key.',
+    read: (text) => path.resolve(text),
+    default: './data',
+    is_basic: true,
+  },
+  SECRET_KEY: {
+    meaning: 'All signing and encryption keys are derived from it. Keep a copy: without it stored secrets are lost.',
+    read: textOfLength(16, Infinity),
+    default_words:
+      'made at the first start and kept in `DATA_DIR/secret-key`; with `DATABASE_URL` there is none and you must set it',
+    generated_file: 'secret-key',
+    missing: ({ DATABASE_URL }) =>
+      DATABASE_URL ? 'is required with DATABASE_URL: set 32 or more random characters' : undefined,
+    is_secret: true,
+    is_basic: true,
+  },
+  SECRET_KEY_PREVIOUS: {
+    meaning: 'The former `SECRET_KEY` after a change: it still verifies and decrypts, but signs nothing new.',
+    read: textOfLength(16, Infinity),
+    is_secret: true,
+  },
+  ACCESS_TOKEN_SECONDS: {
+    meaning: 'How long an access token is valid.',
+    read: wholeNumber(1, 86_400),
+    default: '900',
+  },
+  REFRESH_TOKEN_SECONDS: {
+    meaning: 'How long a refresh token is valid.',
+    read: wholeNumber(1, 31_536_000),
+    default: '604800',
+  },
+  ADMIN_EMAIL: {
+    meaning: 'Email of the first admin. Used once, when the database has no organization.',
+    read: anyText,
+    default: 'admin@example.com',
+    is_basic: true,
+  },
+  ADMIN_PASSWORD: {
+    meaning: 'Password of the first admin. Used once, when the database has no organization.',
+    read: textOfLength(8, 200),
+    default_words: 'generated and shown once',
+    is_secret: true,
+    is_basic: true,
+  },
+  ADMIN_NAME: {
+    meaning: 'Name of the first admin. Used once, when the database has no organization.',
+    read: anyText,
+    default: 'Admin',
+  },
+  ORGANIZATION_NAME: {
+    meaning: 'Name of the first organization. Used once, when the database has none.',
+    read: anyText,
+    default: 'My organization',
+  },
+  ATTACHMENT_STORE: {
+    meaning: 'Where attachments and originals of mail are kept: `file` (under `DATA_DIR`) or `s3://bucket/prefix`.',
+    read: textLike(/^(file$|s3:\/\/[^/]+)/, 'must be file or s3://bucket/prefix'),
+    default: 'file',
+  },
+  ATTACHMENT_MAX_BYTES: {
+    meaning: 'Largest uploaded file in bytes.',
+    read: wholeNumber(1024, 1_000_000_000),
+    default: '26214400',
+  },
+  S3_ENDPOINT: { meaning: 'Address of the S3 service, when it is not that of AWS.', read: url('http:', 'https:') },
+  S3_REGION: { meaning: 'Region of the bucket.', read: anyText },
+  S3_ACCESS_KEY_ID: { meaning: 'Id of the key for the bucket.', read: anyText, missing: missingForBucket },
+  S3_SECRET_ACCESS_KEY: {
+    meaning: 'Secret of the key for the bucket.',
+    read: anyText,
+    missing: missingForBucket,
+    is_secret: true,
+  },
+  DELETED_RETENTION_DAYS: {
+    meaning: 'Days until a deleted ticket is removed for good, with its messages and files. Its time entries stay.',
+    read: wholeNumber(0, 36_500),
+    default: '30',
+  },
+  METRICS_PORT: {
+    meaning: 'Port of a separate listener with the figures for Prometheus at `/metrics`.',
+    read: wholeNumber(0, 65_535),
+  },
+  LOG_LEVEL: {
+    meaning: 'Least important lines to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
+    read: oneWordOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+    default: 'info',
+  },
+  LOG_FORMAT: {
+    meaning: 'Form of log lines: `json`, or `text` for people.',
+    read: oneWordOf(['json', 'text']),
+    default: () => (process.stdout.isTTY ? 'text' : 'json'),
+    default_words: '`text` on a terminal, else `json`',
+  },
+} satisfies Record<string, Setting>

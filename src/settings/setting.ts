@@ -1,0 +1,107 @@
+/** A setting: what its entry in the table says, and the readers for the kinds of values that settings have. */
+import ipaddr from 'ipaddr.js'
+
+/** The values of all settings, or of those above a setting in the table. */
+export type Values = Readonly<Record<string, unknown>>
+
+export type Setting = {
+  /** What the setting does, for an operator: one plain sentence, or two. */
+  meaning: string
+  /** Reads and checks the text of the variable. */
+  read: Reader<unknown>
+  /** What stands in for an absent variable: a text that `read` understands, or a value computed from those above. */
+  default?: string | ((above: Values) => unknown)
+  /** The default in words, where it is computed or made at the first start. */
+  default_words?: string
+  /** The file under DATA_DIR in which the service keeps a value that it made because the variable is absent. */
+  generated_file?: string
+  /** Says why the variable may not be absent beside the other settings: continues a sentence that begins with its name. */
+  missing?: (all: Values) => string | undefined
+  /** Is shown as `***` only. */
+  is_secret?: true
+  /** Is one of the ten that a new operator sets. */
+  is_basic?: true
+}
+
+/** Turns the text of a variable, trimmed and never empty, into its value. @throws WrongValue */
+export type Reader<Value> = (text: string) => Value
+
+/** A text that a reader refuses. The message continues a sentence that begins with the name of the variable. */
+export class WrongValue extends Error {}
+
+/** Any text. */
+export const anyText: Reader<string> = (text) => text
+
+/** A text with a number of characters, such as a password. The message never repeats the text. */
+export function textOfLength(min: number, max: number): Reader<string> {
+  return (text) => {
+    if (text.length < min || text.length > max) {
+      throw new WrongValue(`must have ${max === Infinity ? `at least ${min}` : `${min} to ${max}`} characters`)
+    }
+    return text
+  }
+}
+
+/** A text that a pattern matches. @param must what the message says to one that does not */
+export function textLike(pattern: RegExp, must: string): Reader<string> {
+  return (text) => {
+    if (!pattern.test(text)) throw new WrongValue(must)
+    return text
+  }
+}
+
+/** A number in decimal digits, both limits included. */
+export function wholeNumber(min: number, max: number): Reader<number> {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new WrongValue(`must be a whole number from ${min} to ${max}`)
+  }
+}
+
+/** One of some words. */
+export function oneWordOf<const Words extends readonly string[]>(allowed: Words): Reader<Words[number]> {
+  return (text) => {
+    const word: Words[number] | undefined = allowed.find((candidate) => candidate === text)
+    if (word === undefined) throw new WrongValue(`must be one of ${allowed.join(', ')}`)
+    return word
+  }
+}
+
+/** Seconds separated by commas, at least one entry. */
+export const secondsList: Reader<number[]> = (text) => {
+  const parts = text.split(',').map((part) => part.trim())
+  if (!parts.every((part) => /^\d{1,7}(\.\d{1,3})?$/.test(part))) {
+    throw new WrongValue('must be seconds separated by commas, such as 0,60,300,1800,7200')
+  }
+  return parts.map(Number)
+}
+
+/** Networks separated by commas: CIDRs, or single addresses. */
+export const networks: Reader<[ipaddr.IPv4 | ipaddr.IPv6, number][]> = (text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map((part) => {
+      const cidr = part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`
+      if (!ipaddr.isValidCIDR(cidr)) throw new WrongValue(`holds ${part}, which is not a network`)
+      return ipaddr.parseCIDR(cidr)
+    })
+
+/** A URL with one of some protocols, written with their colon: `https:`. */
+export function url(...protocols: string[]): Reader<string> {
+  return (text) => {
+    if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text
+    throw new WrongValue(`must be a URL with ${protocols.join(' or ')}`)
+  }
+}
+
+/** An address of HTTP that paths can be added to: nothing but origin and path, without a slash at the end. */
+export const baseUrl: Reader<string> = (text) => {
+  const { href, search, hash, username, password } = new URL(url('http:', 'https:')(text))
+  if (search || hash || username || password || /[?#]$/.test(href)) {
+    throw new WrongValue('must be the public address alone, such as https://desk.example.com')
+  }
+  return href.replace(/\/+$/, '')
+}
