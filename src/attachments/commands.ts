@@ -2,6 +2,7 @@
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { unknownIds } from '../errors'
+import { inBatches } from '../flow/batches'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import { cleanFileName, mediaType } from './file-name'
@@ -82,8 +83,8 @@ export async function discardUploads({ sql, organization_id }: Scope, ids: strin
 }
 
 /** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
-export async function removeUnusedUploads({ sql }: Connection): Promise<number> {
-  for (let total = 0; ; ) {
+export function removeUnusedUploads({ sql }: Connection): Promise<number> {
+  return inBatches(BATCH, async () => {
     const { count } = await sql`
       with unused as (
         select organization_id, id from attachments
@@ -95,7 +96,6 @@ export async function removeUnusedUploads({ sql }: Connection): Promise<number> 
       )
       ${removeSoon(sql, sql`select storage_key from removed`)}
       returning storage_key`
-    total += count
-    if (count < BATCH) return total
-  }
+    return count
+  })
 }

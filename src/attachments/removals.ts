@@ -13,6 +13,7 @@
  */
 import type { PendingQuery, Row } from 'postgres'
 import { type Connection, type Sql, transact } from '../db/transact'
+import { inBatches } from '../flow/batches'
 import { log, safeError } from '../log'
 import { storage } from './storage'
 
@@ -55,11 +56,13 @@ export async function removeNow(sql: Sql, storage_key: string): Promise<void> {
 
 /** Removes the bytes whose removal is due. Returns how many; what fails is tried again in ten minutes. */
 export async function removeStoredBytes(connection: Connection): Promise<number> {
-  for (let total = 0; ; ) {
-    const { found, removed } = await removeBatch(connection)
-    total += removed
-    if (found < BATCH) return total
-  }
+  let removed = 0
+  await inBatches(BATCH, async () => {
+    const batch = await removeBatch(connection)
+    removed += batch.removed
+    return batch.found
+  })
+  return removed
 }
 
 /** The rows are locked until the bytes are gone, so that an upload that just ends cannot keep a name without bytes. */

@@ -4,6 +4,7 @@
  * a job folds these rows into the counts. Both are read together, by one statement.
  */
 import type { Connection } from '../db/transact'
+import { inBatches } from '../flow/batches'
 import type { Scope } from '../scope'
 import type { TicketConditions } from './model'
 
@@ -36,8 +37,8 @@ export function countOf({ sql, organization_id }: Scope, { status, priority, ass
  * Folds the changes into the counts. For a background job, every few seconds, in any number of processes.
  * @returns how many rows were folded
  */
-export async function foldTicketCounts({ sql }: Connection): Promise<number> {
-  for (let total = 0; ; ) {
+export function foldTicketCounts({ sql }: Connection): Promise<number> {
+  return inBatches(BATCH, async () => {
     // Rows of the counts are written in one order, so that two processes never wait for each other.
     const [folded] = await sql<{ rows: number }[]>`
       with these as materialized (
@@ -53,7 +54,6 @@ export async function foldTicketCounts({ sql }: Connection): Promise<number> {
         on conflict (organization_id, status, priority, assignee_id) do update set n = t.n + excluded.n
       )
       select count(*) as rows from taken`
-    total += folded!.rows
-    if (folded!.rows < BATCH) return total
-  }
+    return folded!.rows
+  })
 }

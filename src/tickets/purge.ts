@@ -1,6 +1,7 @@
 /** Removes deleted tickets for good once their retention is over (decisions.md section 4). For a background job. */
 import { removeSoon } from '../attachments/removals'
 import { type Connection, type Sql, transact } from '../db/transact'
+import { inBatches } from '../flow/batches'
 
 const BATCH = 50
 
@@ -14,13 +15,8 @@ type Purged = { organization_id: string; id: string }
  * Bytes of attachments are handed to the job that removes them.
  * @returns how many tickets were purged
  */
-export async function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  let total = 0
-  for (;;) {
-    const purged = await transact(connection, ({ sql }) => purgeBatch(sql, retention_days))
-    total += purged
-    if (purged < BATCH) return total
-  }
+export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
+  return inBatches(BATCH, () => transact(connection, ({ sql }) => purgeBatch(sql, retention_days)))
 }
 
 async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {

@@ -1,6 +1,6 @@
 /** What a timer does for deliveries: repairs what no attempt will come to, and ends what waited or was kept long enough. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection, Sql } from '../db/transact'
+import { inBatches } from '../flow/batches'
 import { log } from '../log'
 import { cancelQueued, releaseQueued } from './queue'
 
@@ -15,9 +15,9 @@ const PAUSE_MS = 50
  * or deleted during an attempt, and those older than `hold_days` that wait for a failed webhook to be enabled again.
  */
 export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
-  const released = await inBatches(() => releaseForgotten(sql))
-  const cancelled = await inBatches(() => cancelOff(sql))
-  const expired = await inBatches(() => cancelExpired(sql, hold_days))
+  const released = await inBatches(BATCH, () => releaseForgotten(sql), PAUSE_MS)
+  const cancelled = await inBatches(BATCH, () => cancelOff(sql), PAUSE_MS)
+  const expired = await inBatches(BATCH, () => cancelExpired(sql, hold_days), PAUSE_MS)
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
 }
@@ -27,8 +27,8 @@ export async function sweepDeliveries({ sql }: Connection, hold_days: number): P
  * more, then deleted webhooks that have no deliveries left. What was removed stays so when a later step fails.
  */
 export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
-  await inBatches(() => removeDeliveries(sql, days))
-  await inBatches(() => removeEvents(sql, days))
+  await inBatches(BATCH, () => removeDeliveries(sql, days), PAUSE_MS)
+  await inBatches(BATCH, () => removeEvents(sql, days), PAUSE_MS)
   await sql`
     delete from webhooks w
     where deleted_at < now() - ${days} * interval '1 day' and not exists (
@@ -107,14 +107,4 @@ function oldestId(sql: Sql, days: number) {
   return sql`(
     rpad(lpad(to_hex((extract(epoch from now() - ${days} * interval '1 day') * 1000)::bigint), 12, '0'), 32, '0')
   )::uuid`
-}
-
-async function inBatches(work: () => Promise<number>): Promise<number> {
-  let total = 0
-  for (;;) {
-    const count = await work()
-    total += count
-    if (count < BATCH) return total
-    await sleep(PAUSE_MS)
-  }
 }

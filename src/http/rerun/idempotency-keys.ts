@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Connection } from '../../db/transact'
 import { ApiError } from '../../errors'
+import { inBatches } from '../../flow/batches'
 import type { Scope } from '../../scope'
 
 /** A key of a user in the scope's organization, and who wants to run it. */
@@ -98,8 +99,8 @@ export async function releaseClaim({ sql, organization_id }: Scope, claim: Claim
 const BATCH = 1000
 
 /** Removes what was kept for 24 hours. Returns how many. */
-export async function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
-  for (let total = 0; ; ) {
+export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
+  return inBatches(BATCH, async () => {
     const { count } = await sql`
       with expired as (
         select organization_id, user_id, key_digest from idempotency_keys
@@ -108,7 +109,6 @@ export async function removeIdempotencyKeys({ sql }: Connection): Promise<number
       )
       delete from idempotency_keys k using expired e
       where k.organization_id = e.organization_id and k.user_id = e.user_id and k.key_digest = e.key_digest`
-    total += count
-    if (count < BATCH) return total
-  }
+    return count
+  })
 }

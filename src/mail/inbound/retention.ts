@@ -1,12 +1,13 @@
 /** Originals of inbound email go after the retention; their ledger rows stay. For a background job. */
 import { removeSoon } from '../../attachments/removals'
 import { type Connection, transact } from '../../db/transact'
+import { inBatches } from '../../flow/batches'
 
 const BATCH = 200
 
 /** In all organizations. Mail that is not filed yet keeps its original whatever its age. */
 export async function removeOldOriginals(connection: Connection, retention_days: number): Promise<void> {
-  for (let removed = BATCH; removed === BATCH; ) removed = await removeBatch(connection, retention_days)
+  await inBatches(BATCH, () => removeBatch(connection, retention_days))
 }
 
 function removeBatch(connection: Connection, retention_days: number): Promise<number> {
