@@ -688,6 +688,12 @@ export const inbound_messages = pgTable(
     recipient: text().notNull(),
     /** Empty for the null sender. */
     envelope_sender: text().notNull(),
+    /** Address of the client that delivered it over SMTP. Null, like the next two, for imports and rows of older releases. */
+    remote_address: text(),
+    /** What the client called itself in HELO or EHLO. */
+    helo: text(),
+    /** Delivered over TLS. */
+    tls: boolean(),
     email_message_id: text(),
     from_name: text(),
     from_email: text(),

@@ -28,6 +28,12 @@ export const InboundMessage = Type.Object({
   ),
   subject: orNull(Type.String({ description: 'As sent; null while pending, or without one' })),
   size: Type.Integer({ description: 'Bytes of the original' }),
+  remote_address: orNull(
+    Type.String({ description: 'IP address of the server that delivered it; behind a trusted proxy, of its client' }),
+    { description: 'Null: imported, or taken by a release that did not keep it; likewise `helo` and `tls`' },
+  ),
+  helo: orNull(Type.String({ description: 'What that server called itself in HELO or EHLO' })),
+  tls: orNull(Type.Boolean({ description: 'Whether it came over TLS' })),
   received_at: Instant,
   outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
   rule: orNull(oneOf(THREADING_RULES), { description: 'What led to the ticket; `new`: nothing did, so one was made' }),

@@ -8,6 +8,7 @@ import type { Connection, Sql } from '../../db/transact'
 import { gathered } from '../../flow/gather'
 import { findMailboxByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
+import { storable } from '../../search/fold'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
 
 /** The active mailbox of a RCPT address; null is answered 550. */
@@ -31,7 +32,9 @@ export async function acceptMessage(
   await promiseWithOthers({ sql, storage_key })
   const { size } = await storage().put(storage_key, raw)
   const entries = onePerOrganization(envelope.recipients).map((recipient) => ({ ...recipient, id: newId() }))
-  const is_added = await addToLedger({ sql, storage_key, envelope_sender: envelope.sender, size, entries })
+  const { sender, remote_address, tls } = envelope
+  const session = { envelope_sender: sender, remote_address, helo: storable(envelope.helo), tls }
+  const is_added = await addToLedger({ sql, storage_key, size, entries, ...session })
   if (!is_added) throw new Error('A mailbox was removed, or the bytes, while the message arrived')
   wake('inbound')
   return { queue_id: entries[0]!.id }
@@ -54,6 +57,9 @@ type Accepted = {
   sql: Sql
   storage_key: string
   envelope_sender: string
+  remote_address: string
+  helo: string
+  tls: boolean
   size: number
   entries: (RcptMailbox & { id: string })[]
 }
@@ -69,16 +75,18 @@ const addToLedger = gathered(async (messages: Accepted[]) => {
   const added = await sql<{ storage_key: string }[]>`
     with given as materialized (
       select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.address as recipient,
-        g.storage_key, g.envelope_sender, g.size, g.entries
+        g.storage_key, g.envelope_sender, g.remote_address, g.helo, g.tls, g.size, g.entries
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (organization_id uuid, id uuid, mailbox_id uuid,
-        address text, storage_key text, envelope_sender text, size bigint, entries integer)
+        address text, storage_key text, envelope_sender text, remote_address text, helo text, tls boolean, size bigint,
+        entries integer)
       join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
     ), kept as (
       ${keepAll(sql, sql`select storage_key from given group by storage_key, entries having count(*) = entries`)}
     ), ledger as (
-      insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
-        storage_key)
-      select organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size, storage_key
+      insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
+        remote_address, helo, tls, size, storage_key)
+      select organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
+        remote_address, helo, tls, size, storage_key
       from kept join given using (storage_key)
       returning organization_id, id, storage_key
     ), added as (

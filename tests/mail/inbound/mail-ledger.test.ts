@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { storage } from '../../../src/attachments/storage'
 import { config } from '../../../src/config'
 import { newId } from '../../../src/db/columns'
@@ -12,9 +13,19 @@ import { takeLease } from '../../../src/outbox/claim'
 import { settleOne } from '../../../src/outbox/settle'
 import { SYSTEM } from '../../../src/scope'
 import { api, createOrganization, type Organization, stranger } from '../../support/api'
+import { issueCertificate } from '../../support/certificates'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { createMailbox, deliver, drain, importMail, ledgerOf, MAX_BYTES, rawMail } from '../../support/mail'
-import { buildMail, sendMail, startSession } from '../../support/smtp'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  MAX_BYTES,
+  rawMail,
+  startListener,
+} from '../../support/mail'
+import { buildMail, sendInSession, sendMail, smtpDialog, startSession } from '../../support/smtp'
 
 let desk: StartedDesk
 let other: Organization
@@ -137,6 +148,9 @@ test('a message is pending in the ledger until it is filed', async () => {
     from: null,
     subject: null,
     size: raw.length,
+    remote_address: '127.0.0.1',
+    helo: 'client.example.test',
+    tls: false,
     received_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     outcome: 'pending',
     rule: null,
@@ -154,6 +168,39 @@ test('a message is pending in the ledger until it is filed', async () => {
     ticket_id: expect.any(String),
     message_id: expect.any(String),
   })
+})
+
+test('the ledger says which server delivered a message, what it called itself, and whether over TLS', async () => {
+  const { id, address } = await createMailbox(desk.admin)
+  const certificate = await issueCertificate()
+  const listener = await startListener({ tls: certificate, proxies: [ipaddr.parseCIDR('127.0.0.0/8')] })
+  await using _ = { [Symbol.asyncDispose]: () => listener.close({ timeout_ms: 0 }) }
+  for (const [header, helo, way] of [
+    ['PROXY UNKNOWN', 'Plain.Example', 'plain'],
+    ['PROXY UNKNOWN', 'secure.example', 'STARTTLS'],
+    ['PROXY TCP4 192.0.2.77 198.51.100.1 40000 25', '[192.0.2.77]', 'plain'],
+    ['PROXY TCP6 2001:db8::77 2001:db8::1 40000 25', 'bücher"x\\u0000', 'STARTTLS'],
+  ]) {
+    using dialog = await smtpDialog(listener.port)
+    dialog.write(`${header}\r\n`)
+    await dialog.read()
+    await dialog.command('EHLO before.example')
+    if (way === 'STARTTLS') await dialog.startTls({ ca: certificate.ca, servername: 'localhost' })
+    await dialog.command(`EHLO ${helo}`)
+    expect(await sendInSession(dialog, { from: FROM, to: address, raw: newMail() })).toMatchObject({ code: 250 })
+  }
+  await drain()
+  const imported = await importMail(desk.admin, id, newMail())
+  const rows = await ledgerOf(desk, `&mailbox_id=${id}`)
+  const found = rows.map(({ remote_address, helo, tls }: Record<string, unknown>) => [remote_address, helo, tls])
+  expect(imported).toEqual(rows[0])
+  expect(found.toReversed()).toEqual([
+    ['127.0.0.1', 'plain.example', false],
+    ['127.0.0.1', 'secure.example', true],
+    ['192.0.2.77', '[192.0.2.77]', false],
+    ['2001:db8::77', 'bücher"x\\u0000', true],
+    [null, null, null],
+  ])
 })
 
 test('a message to two mailboxes of an organization is one, the tagged address telling more', async () => {
@@ -256,6 +303,9 @@ test('a dry run names the rule and the ticket, and stores nothing', async () => 
     from: { name: null, email: 'new@x.example' },
     subject: 'New',
     size: raw.length,
+    remote_address: null,
+    helo: null,
+    tls: null,
     outcome: 'ticket',
     rule: 'new',
     ticket_id: null,
