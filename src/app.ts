@@ -4,6 +4,8 @@ import { attachmentRoutes } from './attachments/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
+import { admission } from './http/authenticate'
+import { type Declarations, readDeclarations } from './http/declarations'
 import { errorsAfter } from './http/error-answers'
 import { healthRoutes } from './http/health'
 import { documentationRoutes } from './http/openapi/documentation-page'
@@ -40,7 +42,8 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
   const handlers = handlersOf(api)
-  return new Elysia({ normalize: false })
+  const declarations: Declarations = new Map()
+  const app = new Elysia({ normalize: false })
     .use(
       errorsAfter(async (call) => {
         await requireMatch(handlers, call)
@@ -48,9 +51,12 @@ export function createApp(isReady: () => Promise<boolean>) {
       }),
     )
     .use(envelope)
+    .use(admission(declarations))
     .use(etags(handlers))
-    .use(idempotency(handlers))
+    .use(idempotency(handlers, declarations))
     .use(healthRoutes(isReady))
     .use(documentationRoutes)
     .use(api)
+  readDeclarations(app, declarations)
+  return app
 }

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
-import { byTokenOrLink, inOrganization } from '../http/authenticate'
+import { inOrganization } from '../http/authenticate'
 import { one } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { uploadAttachment } from './commands'
@@ -9,9 +9,10 @@ import { Attachment } from './model'
 import { getAttachment } from './queries'
 import { organizationOfUrl } from './signed-url'
 
-const tags = ['Attachments']
-
-const attachments = new Elysia({ tags })
+export const attachmentRoutes = new Elysia({
+  tags: ['Attachments'],
+  detail: { about: 'Files: uploaded on their own, then named by a message.' },
+})
   .use(inOrganization)
 
   .post(
@@ -21,6 +22,9 @@ const attachments = new Elysia({ tags })
       parse: 'none',
       response: { 201: one(Attachment) },
       detail: {
+        summary: 'Upload attachment',
+        permission: 'messages:write',
+        idempotency: 'afterwards',
         requestBody: {
           required: true,
           content: {
@@ -40,10 +44,8 @@ const attachments = new Elysia({ tags })
   .get('/attachments/:attachment_id', ({ scope, params }) => data(getAttachment(scope, params.attachment_id)), {
     params: path('attachment_id'),
     response: one(Attachment),
+    detail: { summary: 'Get attachment', permission: 'messages:read' },
   })
-
-const content = new Elysia({ tags })
-  .use(byTokenOrLink(organizationOfUrl))
 
   .get(
     '/attachments/:attachment_id/content',
@@ -51,6 +53,9 @@ const content = new Elysia({ tags })
     {
       params: path('attachment_id'),
       detail: {
+        summary: 'Download attachment',
+        permission: 'messages:read',
+        link: organizationOfUrl,
         description: 'The bytes. Needs a bearer token or the signature that the `url` of an attachment carries.',
         responses: {
           200: { description: 'The bytes', content: { '*/*': {} } },
@@ -61,5 +66,3 @@ const content = new Elysia({ tags })
       },
     },
   )
-
-export const attachmentRoutes = new Elysia({ tags }).use(attachments).use(content)

@@ -9,7 +9,10 @@ import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Tokens } from '.
 import { getMe } from './queries'
 import { type Claims, signAccessToken } from './tokens'
 
-export const authRoutes = new Elysia({ tags: ['Authentication'] })
+export const authRoutes = new Elysia({
+  tags: ['Authentication'],
+  detail: { about: 'Sign in, stay signed in, sign out; the own account.' },
+})
   .post(
     '/auth/login',
     async ({ body, request, set }) => {
@@ -19,19 +22,31 @@ export const authRoutes = new Elysia({ tags: ['Authentication'] })
       const { access_token, ...rest } = await accessTokenFor(claims)
       return { access_token, refresh_token, ...rest, user: { id, email, name } }
     },
-    { body: Credentials, response: Tokens },
+    {
+      body: Credentials,
+      response: Tokens,
+      detail: { summary: 'Sign in', permission: 'anyone', codes: ['INVALID_CREDENTIALS'] },
+    },
   )
 
   .post('/auth/refresh', async ({ body }) => accessTokenFor(await refresh(connection(), body.refresh_token)), {
     body: RefreshToken,
     response: AccessToken,
+    detail: { summary: 'Refresh access token', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
   })
 
   .use(signedIn)
 
-  .get('/auth/me', ({ user }) => getMe(connection(), user.id), { response: Me })
+  .get('/auth/me', ({ user }) => getMe(connection(), user.id), {
+    response: Me,
+    detail: { summary: 'Get own account', permission: 'account' },
+  })
 
-  .patch('/auth/me', ({ user, body }) => updateMe(connection(), user.id, body), { body: MeChanges, response: Me })
+  .patch('/auth/me', ({ user, body }) => updateMe(connection(), user.id, body), {
+    body: MeChanges,
+    response: Me,
+    detail: { summary: 'Update own account', permission: 'account' },
+  })
 
   .post(
     '/auth/logout',
@@ -39,7 +54,7 @@ export const authRoutes = new Elysia({ tags: ['Authentication'] })
       await signOut(connection(), user.id, body.refresh_token)
       return status(204, undefined)
     },
-    { body: RefreshToken, response: { 204: NoContent } },
+    { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
   )
 
 async function accessTokenFor(claims: Claims): Promise<AccessToken> {

@@ -51,7 +51,14 @@ export const NewContact = body({
   name,
   email,
   phone: optional(phone),
-  company_id: optional(nullable(IdInput({ description: 'Absent: linked by the domain of the email; null: no link' }))),
+  company_id: optional(
+    nullable(
+      IdInput({
+        not_found: 'COMPANY_NOT_FOUND',
+        description: 'Absent: linked by the domain of the email; null: no link',
+      }),
+    ),
+  ),
   notes: optional(notes),
 })
 export type NewContact = typeof NewContact.static
@@ -60,7 +67,7 @@ export const ContactChanges = body({
   name: optional(name),
   email: optional(email),
   phone: optional(nullable(phone)),
-  company_id: optional(nullable(IdInput())),
+  company_id: optional(nullable(IdInput({ not_found: 'COMPANY_NOT_FOUND' }))),
   notes: optional(nullable(notes)),
 })
 export type ContactChanges = typeof ContactChanges.static

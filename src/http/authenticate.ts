@@ -1,41 +1,56 @@
-/** Who calls, and in which organization: three plugins that a section uses before its first route. */
+/** Admission: decides by what a route declares whether its caller may go on, and gives handlers what was found. */
 import Elysia from 'elysia'
-import { getMembership, type Membership } from '../auth/membership'
+import { getMembership } from '../auth/membership'
+import { type Permission, permits, type Standing } from '../auth/permissions'
 import { connection } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
-import { type Scope, SYSTEM } from '../scope'
+import { type Actor, type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'
+import { type Declaration, type Declarations, declarationOf, isInOrganization } from './declarations'
 import { type Caller, stateOf } from './request'
 
-/** Gives handlers `user`, the caller of a valid access token. @throws INVALID_TOKEN, TOKEN_EXPIRED */
+/**
+ * Refuses, on every route, callers who lack what it declares.
+ * @throws INVALID_TOKEN, TOKEN_EXPIRED; in an organization also FORBIDDEN, and VALIDATION_ERROR for its header
+ */
+export function admission(declarations: Declarations) {
+  return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
+    const { permission, link } = declarationOf(declarations, request.method, route)
+    if (isInOrganization(permission)) stateOf(request).scope = await admit(request, permission, link)
+    else if (permission === 'account') callerOf(request)
+  })
+}
+
+/** A plugin for a section: gives handlers `user`, the caller. Its routes declare `permission: 'account'`. */
 export const signedIn = new Elysia({ name: 'signed-in' }).derive({ as: 'scoped' }, ({ request }) => ({
   user: callerOf(request),
 }))
 
-/** Gives handlers `scope`: the organization of the request and the caller's role there. @throws FORBIDDEN */
-export const inOrganization = new Elysia({ name: 'in-organization' }).derive({ as: 'scoped' }, async ({ request }) => ({
-  scope: await scopeOf(request),
+/** A plugin for a section: gives handlers `scope`. Its routes declare a permission, `member` or `admin`. */
+export const inOrganization = new Elysia({ name: 'in-organization' }).derive({ as: 'scoped' }, ({ request }) => ({
+  scope: scopeOf(request),
 }))
 
-/** As `inOrganization`, for admins only. @throws FORBIDDEN */
-export const asAdmin = new Elysia({ name: 'as-admin' }).derive({ as: 'scoped' }, async ({ request }) => {
-  const scope = await scopeOf(request)
-  if (scope.actor.type !== 'user' || scope.actor.role !== 'admin') throw new ApiError('FORBIDDEN')
-  return { scope }
-})
+function scopeOf(request: Request): Scope {
+  const { scope } = stateOf(request)
+  if (!scope) throw new Error('A route in no organization asks for its scope')
+  return scope
+}
 
-/**
- * As `inOrganization`; without a token a signed link will do, which only reads what it names.
- * @param organizationOf the organization that the link's signature vouches for, if it is good
- */
-export function byTokenOrLink(organizationOf: (url: string) => string | undefined) {
-  return new Elysia({ name: 'by-token-or-link' }).derive({ as: 'scoped' }, async ({ request }) => {
-    const organization_id = organizationOf(request.url)
-    if (!organization_id) return { scope: await scopeOf(request) }
-    stateOf(request).organization_id = organization_id
-    const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
-    return { scope }
-  })
+async function admit(request: Request, permission: Permission | Standing, link: Declaration['link']): Promise<Scope> {
+  const linked = link?.(request.url)
+  // A signed link only reads what it names: nobody acts.
+  if (linked) return scopeIn(request, linked, SYSTEM)
+  const caller = callerOf(request)
+  const organization_id = organizationOf(request, caller)
+  const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
+  if (!permits(scope, permission)) throw new ApiError('FORBIDDEN')
+  return scope
+}
+
+function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
+  stateOf(request).organization_id = organization_id
+  return { ...connection(), organization_id, actor }
 }
 
 function callerOf(request: Request): Caller {
@@ -44,18 +59,16 @@ function callerOf(request: Request): Caller {
   return caller
 }
 
-async function scopeOf(request: Request): Promise<Scope> {
-  const caller = callerOf(request)
+/** The organization that the header names, else the caller's first one. */
+function organizationOf(request: Request, caller: Caller): string {
   const header = request.headers.get('x-organization-id')?.trim()
-  if (header && !isUuid(header)) {
-    throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
-  }
-  const organization_id = header ? header.toLowerCase() : caller.organization_id
-  const membership = await getMembership(connection(), caller.id, organization_id)
-  stateOf(request).organization_id = organization_id
-  return { ...connection(), organization_id, actor: actorOf(caller.id, membership) }
+  if (!header) return caller.organization_id
+  if (isUuid(header)) return header.toLowerCase()
+  throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
 }
 
-function actorOf(id: string, { name, email, role }: Membership): Scope['actor'] {
-  return { type: 'user', id, name, email, role }
+/** Who acts in an organization: each kind of caller in its way. @throws FORBIDDEN when the caller does not belong to it */
+async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
+  const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
+  return { type: 'user', id: caller.id, name, email, role }
 }

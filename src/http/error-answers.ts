@@ -6,7 +6,7 @@ import { log, safeError } from '../log'
 import { codePoints } from '../shapes/characters'
 import { stateOf } from './request'
 import type { Call } from './rerun/route-handlers'
-import { requirePath } from './resources'
+import { notFoundCodeOf, requirePath } from './resources'
 
 /** What else is judged before the body of a request whose path is there; throws what it finds. */
 type CheckBefore = (call: Call) => Promise<void>
@@ -131,14 +131,6 @@ function lengthFault(schema: FieldSchema, value: unknown): string | undefined {
 
 // The database.
 
-const CONFLICTS: Record<string, ErrorCode> = {
-  ticket_labels_label_fk: 'LABEL_NOT_FOUND',
-  tickets_contact_fk: 'CONTACT_NOT_FOUND',
-  tickets_company_fk: 'COMPANY_NOT_FOUND',
-  contacts_company_fk: 'COMPANY_NOT_FOUND',
-  tickets_assignee_fk: 'USER_NOT_FOUND',
-}
-
 const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
 
 /** Connection troubles and a full disk are a 503; a row that another request removed meanwhile is as unknown as one never there. */
@@ -146,8 +138,7 @@ function fromDatabase(error: unknown): ApiError | undefined {
   const cause = error instanceof Error && error.cause ? error.cause : error
   const code = codeOf(cause)
   if (code === '23503') {
-    const name = (cause as { constraint_name?: string }).constraint_name ?? ''
-    const not_found = CONFLICTS[name]
+    const not_found = notFoundCodeOf((cause as { constraint_name?: string }).constraint_name ?? '')
     return not_found && new ApiError(not_found, {}, 422)
   }
   return code && UNAVAILABLE.test(code) ? new ApiError('SERVICE_UNAVAILABLE') : undefined

@@ -37,7 +37,7 @@ export const envelope = new Elysia({ name: 'envelope' })
     set.headers['x-content-type-options'] = 'nosniff'
     await identify(request, state)
     await countRequest(
-      state.caller ? `user ${state.caller.id}` : `address ${state.address}`,
+      state.caller ? `${state.caller.type} ${state.caller.id}` : `address ${state.address}`,
       set.headers as Record<string, string>,
     )
   })
@@ -78,7 +78,7 @@ async function identify(request: Request, state: RequestState): Promise<void> {
   }
   try {
     const { sub, email, org_id } = await verifyAccessToken(token)
-    state.caller = { id: sub, email, organization_id: org_id }
+    state.caller = { type: 'user', id: sub, email, organization_id: org_id }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     state.token_error = error

@@ -1,7 +1,12 @@
 /** What is known of a request besides Elysia's context, from the first hook to the log line. */
 import type { ApiError } from '../errors'
+import type { Scope } from '../scope'
 
-export type Caller = { id: string; email: string; organization_id: string }
+/**
+ * Who calls, by the credential of the request. Every kind of credential is a member of this union, with a `type` of its
+ * own; `organization_id` is where the caller acts when the request names no organization.
+ */
+export type Caller = { type: 'user'; id: string; email: string; organization_id: string }
 
 export type RequestState = {
   id: string
@@ -15,8 +20,9 @@ export type RequestState = {
   body_error?: ApiError
   /** Ends with the answer, when that is made while it is read. */
   answered?: Promise<void>
-  user_id?: string
   organization_id?: string
+  /** Where and in whose name the request acts, once it is admitted. */
+  scope?: Scope
 }
 
 const states = new WeakMap<Request, RequestState>()

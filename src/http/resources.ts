@@ -1,48 +1,101 @@
-/** Whether what a path names is there: asked when a body or query is wrong, because an unknown path comes first. */
+/**
+ * Resources: the only list of what an id in a path means. Read by the checks that answer 404, by the locks under
+ * If-Match, and by the documented errors.
+ */
 import { ApiError, type ErrorCode } from '../errors'
 import type { Scope } from '../scope'
 
-/** Where the resource of a path parameter is, its key, and what must hold besides the organization. */
-const RESOURCES: Record<string, { table: string; key?: string; code: ErrorCode; live?: string; parent?: string }> = {
-  ticket_id: { table: 'tickets', code: 'TICKET_NOT_FOUND', live: 'deleted_at' },
+type Resource = {
+  table: string
+  /** What a request is answered with when the id names nothing: 404 in a path, 422 in a body. */
+  code: ErrorCode
+  /** The column that holds the id; `id` when it is missing here. */
+  key?: string
+  /** The column that is set when the row counts as deleted. */
+  deleted?: string
+  /** The id of the path that the row belongs to, and its column. */
+  parent?: string
+  /** Foreign keys to the table. A row may be deleted by another request after it was looked up, before it is used. */
+  foreign_keys?: string[]
+}
+
+const RESOURCES = {
+  ticket_id: { table: 'tickets', code: 'TICKET_NOT_FOUND', deleted: 'deleted_at' },
   message_id: { table: 'messages', code: 'MESSAGE_NOT_FOUND', parent: 'ticket_id' },
   participant_id: { table: 'participants', code: 'PARTICIPANT_NOT_FOUND', parent: 'ticket_id' },
   attachment_id: { table: 'attachments', code: 'ATTACHMENT_NOT_FOUND' },
-  contact_id: { table: 'contacts', code: 'CONTACT_NOT_FOUND' },
-  company_id: { table: 'companies', code: 'COMPANY_NOT_FOUND' },
-  label_id: { table: 'labels', code: 'LABEL_NOT_FOUND' },
+  contact_id: { table: 'contacts', code: 'CONTACT_NOT_FOUND', foreign_keys: ['tickets_contact_fk'] },
+  company_id: {
+    table: 'companies',
+    code: 'COMPANY_NOT_FOUND',
+    foreign_keys: ['tickets_company_fk', 'contacts_company_fk'],
+  },
+  label_id: { table: 'labels', code: 'LABEL_NOT_FOUND', foreign_keys: ['ticket_labels_label_fk'] },
   time_entry_id: { table: 'time_entries', code: 'TIME_ENTRY_NOT_FOUND' },
-  webhook_id: { table: 'webhooks', code: 'WEBHOOK_NOT_FOUND', live: 'deleted_at' },
+  webhook_id: { table: 'webhooks', code: 'WEBHOOK_NOT_FOUND', deleted: 'deleted_at' },
   delivery_id: { table: 'deliveries', code: 'DELIVERY_NOT_FOUND', parent: 'webhook_id' },
-  user_id: { table: 'memberships', key: 'user_id', code: 'USER_NOT_FOUND', live: 'removed_at' },
+  user_id: {
+    table: 'memberships',
+    code: 'USER_NOT_FOUND',
+    key: 'user_id',
+    deleted: 'removed_at',
+    foreign_keys: ['tickets_assignee_fk'],
+  },
   mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
   inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
+} as const satisfies Record<string, Resource>
+
+/** The name of an id as it stands in paths: `ticket_id` in `/tickets/:ticket_id`. */
+export type ResourceId = keyof typeof RESOURCES
+
+/** Tells whether a path parameter of this name has a resource. */
+export function isResourceId(name: string): name is ResourceId {
+  return Object.hasOwn(RESOURCES, name)
 }
 
-/** @throws the resource's own 404 for the first path parameter that names nothing in the organization */
+/** What a request is answered with when the id of this name names nothing. */
+export function notFoundCode(name: ResourceId): ErrorCode {
+  return RESOURCES[name].code
+}
+
+/**
+ * What a request is answered with when a row that it names was deleted meanwhile.
+ * @param foreign_key the name of the constraint that the database says is violated
+ */
+export function notFoundCodeOf(foreign_key: string): ErrorCode | undefined {
+  const resources: Resource[] = Object.values(RESOURCES)
+  return resources.find(({ foreign_keys = [] }) => foreign_keys.includes(foreign_key))?.code
+}
+
+/** Checks that every id of a path names a row. @throws the 404 of the first that names nothing in the organization */
 export function requirePath(scope: Scope, params: Record<string, string>): Promise<void> {
-  return findRows(scope, params, false)
+  return findRows(scope, params, scope.sql``)
 }
 
-/** As `requirePath`, and holds the rows until the transaction ends; without parameters that of the organization. */
+/**
+ * As `requirePath`, and locks the rows until the transaction ends. A path without ids is about the organization: its row
+ * is locked then.
+ */
 export async function lockPath(scope: Scope, params: Record<string, string>): Promise<void> {
-  await findRows(scope, params, true)
-  if (Object.keys(params).length > 0) return
-  await scope.sql`select from organizations where id = ${scope.organization_id} for update`
+  const { sql, organization_id } = scope
+  if (Object.keys(params).length > 0) return findRows(scope, params, sql`for update`)
+  await sql`select from organizations where id = ${organization_id} for update`
 }
 
-async function findRows(scope: Scope, params: Record<string, string>, lock: boolean): Promise<void> {
-  const { sql, organization_id } = scope
+async function findRows(
+  { sql, organization_id }: Scope,
+  params: Record<string, string>,
+  lock: ReturnType<Scope['sql']>,
+): Promise<void> {
   for (const [name, id] of Object.entries(params)) {
-    const resource = RESOURCES[name]
-    if (!resource) continue
-    const { table, key = 'id', code, live, parent } = resource
+    if (!isResourceId(name)) throw new Error(`${name} is no id that http/resources.ts knows`)
+    const { table, key = 'id', code, deleted, parent }: Resource = RESOURCES[name]
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
-        ${live ? sql`and ${sql(live)} is null` : sql``}
+        ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
         ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
-      ${lock ? sql`for update` : sql``}`
+      ${lock}`
     if (found.length === 0) throw new ApiError(code)
   }
 }

@@ -51,6 +51,7 @@ export type InboundFilter = typeof InboundFilter.static
 
 export const InboundOptions = query({
   mailbox_id: queryValue({ type: 'string', format: 'uuid' }, (text) => text, {
+    not_found: 'MAILBOX_NOT_FOUND',
     description: 'Required: the mailbox that is to have received it',
   }),
   dry_run: queryFlag({ description: 'Only tell what would become of it' }),

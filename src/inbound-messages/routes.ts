@@ -1,18 +1,22 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
-import { asAdmin } from '../http/authenticate'
+import { inOrganization } from '../http/authenticate'
 import { one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'
 import { listInboundMessages, openOriginal } from './queries'
 
-export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
-  .use(asAdmin)
+export const inboundMessageRoutes = new Elysia({
+  tags: ['Inbound messages'],
+  detail: { about: 'The ledger of all email that was accepted.' },
+})
+  .use(inOrganization)
 
   .get('/inbound-messages', ({ scope, query }) => listInboundMessages(scope, query), {
     query: InboundFilter,
     response: pageOf(InboundMessage),
+    detail: { summary: 'List inbound messages', permission: 'inbound_messages:read' },
   })
 
   .post(
@@ -25,6 +29,9 @@ export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
       query: InboundOptions,
       response: { 200: one(InboundMessage), 201: one(InboundMessage) },
       detail: {
+        summary: 'File inbound message',
+        permission: 'inbound_messages:write',
+        idempotency: 'afterwards',
         requestBody: {
           required: true,
           content: { 'message/rfc822': { schema: { type: 'string', format: 'binary' } } },
@@ -48,6 +55,10 @@ export const inboundMessageRoutes = new Elysia({ tags: ['Inbound messages'] })
     },
     {
       params: path('inbound_message_id'),
-      detail: { responses: { 200: { description: 'The email as it came', content: { 'message/rfc822': {} } } } },
+      detail: {
+        summary: 'Download inbound message',
+        permission: 'inbound_messages:read',
+        responses: { 200: { description: 'The email as it came', content: { 'message/rfc822': {} } } },
+      },
     },
   )

@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
-import { asAdmin, inOrganization } from '../http/authenticate'
+import { inOrganization } from '../http/authenticate'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
@@ -8,31 +8,40 @@ import { createMailbox, deleteMailbox, testMailbox, updateMailbox } from './comm
 import { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, listMailboxes } from './queries'
 
-const reads = new Elysia({ tags: ['Mailboxes'] })
+export const mailboxRoutes = new Elysia({
+  tags: ['Mailboxes'],
+  detail: { about: 'Addresses that receive and send email.' },
+})
   .use(inOrganization)
 
   .get('/mailboxes', ({ scope, query }) => listMailboxes(scope, query), {
     query: query(Paging),
     response: pageOf(Mailbox),
+    detail: { summary: 'List mailboxes', permission: 'mailboxes:read' },
+  })
+
+  .post('/mailboxes', async ({ scope, body, status }) => status(201, await data(createMailbox(scope, body))), {
+    body: NewMailbox,
+    response: { 201: one(Mailbox) },
+    detail: {
+      summary: 'Create mailbox',
+      permission: 'mailboxes:write',
+      codes: ['EMAIL_ALREADY_EXISTS'],
+      idempotency: 'with the change',
+    },
   })
 
   .get('/mailboxes/:mailbox_id', ({ scope, params }) => data(getMailbox(scope, params.mailbox_id)), {
     params: path('mailbox_id'),
     response: one(Mailbox),
-  })
-
-const writes = new Elysia({ tags: ['Mailboxes'] })
-  .use(asAdmin)
-
-  .post('/mailboxes', async ({ scope, body, status }) => status(201, await data(createMailbox(scope, body))), {
-    body: NewMailbox,
-    response: { 201: one(Mailbox) },
+    detail: { summary: 'Get mailbox', permission: 'mailboxes:read' },
   })
 
   .patch('/mailboxes/:mailbox_id', ({ scope, params, body }) => data(updateMailbox(scope, params.mailbox_id, body)), {
     params: path('mailbox_id'),
     body: MailboxChanges,
     response: one(Mailbox),
+    detail: { summary: 'Update mailbox', permission: 'mailboxes:write', codes: ['EMAIL_ALREADY_EXISTS'] },
   })
 
   .delete(
@@ -41,12 +50,15 @@ const writes = new Elysia({ tags: ['Mailboxes'] })
       await deleteMailbox(scope, params.mailbox_id)
       return status(204, undefined)
     },
-    { params: path('mailbox_id'), response: { 204: NoContent } },
+    {
+      params: path('mailbox_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete mailbox', permission: 'mailboxes:write' },
+    },
   )
 
   .post('/mailboxes/:mailbox_id/test', ({ scope, params }) => data(testMailbox(scope, params.mailbox_id)), {
     params: path('mailbox_id'),
     response: one(MailboxTest),
+    detail: { summary: 'Test mailbox', permission: 'mailboxes:write', idempotency: 'afterwards' },
   })
-
-export const mailboxRoutes = new Elysia().use(reads).use(writes)

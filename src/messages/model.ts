@@ -59,7 +59,7 @@ export const NewMessage = body({
   }),
   is_internal: optional(flag({ description: 'An internal note, which never sends email. Default false' })),
   send_email: optional(flag({ description: 'Default true for public messages' })),
-  attachment_ids: optional(IdsInput()),
+  attachment_ids: optional(IdsInput({ not_found: 'ATTACHMENT_NOT_FOUND' })),
   cc: optional(
     Type.Array(email, {
       maxItems: 20,

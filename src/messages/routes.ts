@@ -7,7 +7,10 @@ import { createMessage, deleteMessage } from './commands'
 import { Message, MessageFilter, NewMessage } from './model'
 import { getMessage, listMessages, type MessagePage } from './queries'
 
-export const messageRoutes = new Elysia({ tags: ['Messages'] })
+export const messageRoutes = new Elysia({
+  tags: ['Messages'],
+  detail: { about: 'Replies and internal notes of a ticket, sent by email where asked.' },
+})
   .use(inOrganization)
 
   .get(
@@ -17,19 +20,34 @@ export const messageRoutes = new Elysia({ tags: ['Messages'] })
       params: path('ticket_id'),
       query: MessageFilter,
       response: listOrPage(Message),
+      detail: { summary: 'List messages', permission: 'messages:read' },
     },
   )
 
   .post(
     '/tickets/:ticket_id/messages',
     async ({ scope, params, body, status }) => status(201, await data(createMessage(scope, params.ticket_id, body))),
-    { params: path('ticket_id'), body: NewMessage, response: { 201: one(Message) } },
+    {
+      params: path('ticket_id'),
+      body: NewMessage,
+      response: { 201: one(Message) },
+      detail: {
+        summary: 'Create message',
+        permission: 'messages:write',
+        codes: ['EMAIL_SEND_FAILED'],
+        idempotency: 'by its command',
+      },
+    },
   )
 
   .get(
     '/tickets/:ticket_id/messages/:message_id',
     ({ scope, params }) => data(getMessage(scope, params.ticket_id, params.message_id)),
-    { params: path('ticket_id', 'message_id'), response: one(Message) },
+    {
+      params: path('ticket_id', 'message_id'),
+      response: one(Message),
+      detail: { summary: 'Get message', permission: 'messages:read' },
+    },
   )
 
   .delete(
@@ -38,5 +56,9 @@ export const messageRoutes = new Elysia({ tags: ['Messages'] })
       await deleteMessage(scope, params.ticket_id, params.message_id)
       return status(204, undefined)
     },
-    { params: path('ticket_id', 'message_id'), response: { 204: NoContent } },
+    {
+      params: path('ticket_id', 'message_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete message', permission: 'messages:write' },
+    },
   )

@@ -14,6 +14,8 @@ export type FieldOptions = {
   code?: ErrorCode
   /** The code when a required value is missing; without it VALIDATION_ERROR. */
   missing_code?: ErrorCode
+  /** The code when an id names nothing: for the documentation, since the command finds it. */
+  not_found?: ErrorCode
   /** What is wrong, in a sentence for `details.errors`. */
   fault?: string
   description?: string

@@ -82,10 +82,10 @@ export type TicketFilter = typeof TicketFilter.static
 export const NewTicket = body({
   subject,
   description: optional(text({ max: 1_000_000, trim: false, description: 'The first message; blank: none' })),
-  contact_id: IdInput({ description: 'The contact who submitted the ticket' }),
+  contact_id: IdInput({ not_found: 'CONTACT_NOT_FOUND', description: 'The contact who submitted the ticket' }),
   priority: optional(priority),
-  assignee_id: optional(IdInput()),
-  label_ids: optional(IdsInput()),
+  assignee_id: optional(IdInput({ not_found: 'USER_NOT_FOUND' })),
+  label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
 })
 export type NewTicket = typeof NewTicket.static
 
@@ -93,11 +93,11 @@ export const TicketChanges = body({
   subject: optional(subject),
   status: optional(status),
   priority: optional(priority),
-  assignee_id: optional(nullable(IdInput({ description: 'Null: unassigns' }))),
-  label_ids: optional(IdsInput({ description: 'Replaces all labels' })),
+  assignee_id: optional(nullable(IdInput({ not_found: 'USER_NOT_FOUND', description: 'Null: unassigns' }))),
+  label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
 })
 export type TicketChanges = typeof TicketChanges.static
 
-export const TicketLabels = body({ label_ids: IdsInput() })
+export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })
 
-export const Assignment = body({ assignee_id: IdInput() })
+export const Assignment = body({ assignee_id: IdInput({ not_found: 'USER_NOT_FOUND' }) })

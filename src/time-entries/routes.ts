@@ -20,23 +20,33 @@ import {
 import { getTimeEntry, listTimeEntries } from './queries'
 import { summarizeTime } from './summary'
 
-export const timeEntryRoutes = new Elysia({ tags: ['Time entries'] })
+export const timeEntryRoutes = new Elysia({
+  tags: ['Time entries'],
+  detail: { about: 'Work logged on tickets: list, summary, export.' },
+})
   .use(inOrganization)
 
   .get('/time-entries', ({ scope, query }) => listTimeEntries(scope, query), {
     query: TimeEntryFilter,
     response: TimeEntryPage,
+    detail: { summary: 'List time entries', permission: 'time_entries:read' },
   })
 
   .post(
     '/tickets/:ticket_id/time-entries',
     async ({ scope, params, body, status }) => status(201, await data(logTime(scope, params.ticket_id, body))),
-    { params: path('ticket_id'), body: NewTimeEntry, response: { 201: one(TimeEntry) } },
+    {
+      params: path('ticket_id'),
+      body: NewTimeEntry,
+      response: { 201: one(TimeEntry) },
+      detail: { summary: 'Create time entry', permission: 'time_entries:write', idempotency: 'with the change' },
+    },
   )
 
   .get('/time-entries/:time_entry_id', ({ scope, params }) => data(getTimeEntry(scope, params.time_entry_id)), {
     params: path('time_entry_id'),
     response: one(TimeEntry),
+    detail: { summary: 'Get time entry', permission: 'time_entries:read' },
   })
 
   .patch(
@@ -48,6 +58,7 @@ export const timeEntryRoutes = new Elysia({ tags: ['Time entries'] })
       transform: ({ scope, params }) => requireMayChange(scope, params.time_entry_id),
       body: TimeEntryChanges,
       response: one(TimeEntry),
+      detail: { summary: 'Update time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
     },
   )
 
@@ -57,17 +68,26 @@ export const timeEntryRoutes = new Elysia({ tags: ['Time entries'] })
       await deleteTimeEntry(scope, params.time_entry_id)
       return status(204, undefined)
     },
-    { params: path('time_entry_id'), response: { 204: NoContent } },
+    {
+      params: path('time_entry_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
+    },
   )
 
   .get('/time-entries/summary', ({ scope, query }) => data(summarizeTime(scope, query)), {
     query: SummaryQuery,
     response: list(SummaryItem),
+    detail: { summary: 'Summarize time entries', permission: 'time_entries:read' },
   })
 
   .get('/time-entries/export', ({ scope, query, request }) => exportResponse(scope, query, request.method), {
     query: ExportQuery,
-    detail: { responses: { 200: { description: 'CSV, UTF-8', content: { 'text/csv': {} } } } },
+    detail: {
+      summary: 'Export time entries',
+      permission: 'time_entries:read',
+      responses: { 200: { description: 'CSV, UTF-8', content: { 'text/csv': {} } } },
+    },
   })
 
 async function exportResponse(scope: Scope, period: Period, method: string): Promise<Response> {

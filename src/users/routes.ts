@@ -1,6 +1,6 @@
 import Elysia from 'elysia'
 import { data } from '../http/answer'
-import { asAdmin, inOrganization } from '../http/authenticate'
+import { inOrganization } from '../http/authenticate'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
@@ -8,28 +8,40 @@ import { createUser, deleteUser, updateUser } from './commands'
 import { NewUser, User, UserChanges } from './model'
 import { getUser, listUsers } from './queries'
 
-const reads = new Elysia({ tags: ['Users'] })
+export const userRoutes = new Elysia({
+  tags: ['Users'],
+  detail: { about: 'Members of the organization and their roles.' },
+})
   .use(inOrganization)
 
-  .get('/users', ({ scope, query }) => listUsers(scope, query), { query: query(Paging), response: pageOf(User) })
-
-  .get('/users/:user_id', ({ scope, params }) => data(getUser(scope, params.user_id)), {
-    params: path('user_id'),
-    response: one(User),
+  .get('/users', ({ scope, query }) => listUsers(scope, query), {
+    query: query(Paging),
+    response: pageOf(User),
+    detail: { summary: 'List users', permission: 'users:read' },
   })
-
-const writes = new Elysia({ tags: ['Users'] })
-  .use(asAdmin)
 
   .post('/users', async ({ scope, body, status }) => status(201, await data(createUser(scope, body))), {
     body: NewUser,
     response: { 201: one(User) },
+    detail: {
+      summary: 'Create user',
+      permission: 'users:write',
+      codes: ['EMAIL_ALREADY_EXISTS'],
+      idempotency: 'with the change',
+    },
+  })
+
+  .get('/users/:user_id', ({ scope, params }) => data(getUser(scope, params.user_id)), {
+    params: path('user_id'),
+    response: one(User),
+    detail: { summary: 'Get user', permission: 'users:read' },
   })
 
   .patch('/users/:user_id', ({ scope, params, body }) => data(updateUser(scope, params.user_id, body)), {
     params: path('user_id'),
     body: UserChanges,
     response: one(User),
+    detail: { summary: 'Update user', permission: 'users:write', codes: ['EMAIL_ALREADY_EXISTS'] },
   })
 
   .delete(
@@ -38,7 +50,9 @@ const writes = new Elysia({ tags: ['Users'] })
       await deleteUser(scope, params.user_id)
       return status(204, undefined)
     },
-    { params: path('user_id'), response: { 204: NoContent } },
+    {
+      params: path('user_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete user', permission: 'users:write' },
+    },
   )
-
-export const userRoutes = new Elysia().use(reads).use(writes)

@@ -2,6 +2,8 @@
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../../package.json'
+import type { ErrorCode } from '../../errors'
+import { type Access, type Idempotency, isInOrganization } from '../declarations'
 import { type ErrorReplies, errorsOf } from './documented-errors'
 import { HEADERS, headersOf } from './documented-headers'
 
@@ -11,58 +13,8 @@ Sign in with \`POST /api/v1/auth/login\` and send the access token as \`Authoriz
 \`{ data }\`, a list as \`{ data, meta: { total, page, per_page } }\`, an error as \`{ error: { code, message, details } }\`.
 Every answer has \`X-Request-Id\`, and the \`X-RateLimit-*\` headers when requests are limited.`
 
-const TAGS = {
-  Authentication: 'Sign in, stay signed in, sign out; the own account.',
-  Tickets: 'Support requests with status, priority, assignee and labels.',
-  Messages: 'Replies and internal notes of a ticket, sent by email where asked.',
-  Attachments: 'Files: uploaded on their own, then named by a message.',
-  Participants: 'Who besides the contact takes part in a conversation.',
-  Contacts: 'Customers.',
-  Companies: 'Groups of contacts with a billing rate and email domains.',
-  Labels: 'Coloured tags of tickets.',
-  'Time entries': 'Work logged on tickets: list, summary, export.',
-  Webhooks: 'Subscriptions to events, and their deliveries.',
-  Organization: 'Settings of the organization.',
-  Users: 'Members of the organization and their roles.',
-  Mailboxes: 'Addresses that receive and send email.',
-  'Inbound messages': 'The ledger of all email that was accepted.',
-}
-
-/** Operations whose summary does not follow from method and path. */
-const SUMMARIES: Record<string, string> = {
-  'post /auth/login': 'Sign in',
-  'post /auth/refresh': 'Refresh access token',
-  'get /auth/me': 'Get own account',
-  'patch /auth/me': 'Update own account',
-  'post /auth/logout': 'Sign out',
-  'post /tickets/{ticket_id}/labels': 'Add ticket labels',
-  'delete /tickets/{ticket_id}/labels': 'Remove ticket labels',
-  'post /tickets/{ticket_id}/assign': 'Assign ticket',
-  'post /tickets/{ticket_id}/unassign': 'Unassign ticket',
-  'get /tickets/{ticket_id}/activity': 'List ticket activity',
-  'post /attachments': 'Upload attachment',
-  'get /attachments/{attachment_id}/content': 'Download attachment',
-  'post /companies/{company_id}/link-contacts': 'Link matching contacts',
-  'get /time-entries/summary': 'Summarize time entries',
-  'get /time-entries/export': 'Export time entries',
-  'post /webhooks/{webhook_id}/test': 'Test webhook',
-  'post /webhooks/{webhook_id}/deliveries/{delivery_id}/retry': 'Retry delivery',
-  'get /organization': 'Get organization',
-  'patch /organization': 'Update organization',
-  'post /mailboxes/{mailbox_id}/test': 'Test mailbox',
-  'post /inbound-messages': 'File inbound message',
-  'get /inbound-messages/{inbound_message_id}/raw': 'Download inbound message',
-}
-
-const VERBS: Record<string, string> = { get: 'Get', post: 'Create', patch: 'Update', delete: 'Delete' }
 const SUCCESSES: Record<string, string> = { 200: 'Success', 201: 'Created', 204: 'Done, no content' }
 const TOKEN: Security = [{ bearer: [] }]
-const SECURITY: Record<string, Security> = {
-  '/auth/login': [],
-  '/auth/refresh': [],
-  // By token or by the signature in the link.
-  '/attachments/{attachment_id}/content': [...TOKEN, {}],
-}
 
 /** Keywords of JSON Schema; ours (rules, fault texts, error codes) are no business of readers. */
 const KEYWORDS = new Set([
@@ -79,7 +31,11 @@ type Reply = { description: string; content?: Content }
 type Operation = {
   tags?: string[]
   summary?: string
-  operationId?: string
+  about?: string
+  permission?: Access
+  codes?: readonly ErrorCode[]
+  idempotency?: Idempotency
+  link?: unknown
   parameters?: Parameter[]
   requestBody?: { content: Content }
   responses?: Record<string, Reply>
@@ -95,7 +51,7 @@ export function openApiDocument(app: AnyElysia) {
     info: { title: 'Deskwire', version, description: DESCRIPTION },
     servers: [{ url: '/', description: 'This service' }],
     security: TOKEN,
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    tags: tagsOf(Object.values(paths).flatMap((operations) => Object.values(operations))),
     paths: mapValues(paths, (operations, path) =>
       mapValues(operations, (operation, method) =>
         toOperation(operation, method, path.replace('/api/v1', ''), responses),
@@ -116,33 +72,34 @@ function readingJson(app: AnyElysia): AnyElysia {
 }
 
 function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
-  const summary = operation.summary ?? SUMMARIES[`${method} ${path}`] ?? summaryOf(method, path)
-  const { parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = operation
+  const { about, permission, codes, idempotency, link, ...documented } = operation
+  const { summary = '', parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = documented
   const is_single = isSingle(responses['200'])
+  const is_tagged = method === 'get' && is_single && isInOrganization(permission)
   return {
-    ...operation,
-    summary,
+    ...documented,
     operationId: summary.replace(/ (\w)/g, (_, letter) => letter.toUpperCase()).replace(/^\w/, (c) => c.toLowerCase()),
-    ...(SECURITY[path] && { security: SECURITY[path] }),
-    parameters: [...headersOf(method, path, is_single), ...parameters.map(toParameter)],
+    ...securityOf(operation),
+    parameters: [...headersOf(permission, method, path, is_single), ...parameters.map(toParameter)],
     ...(requestBody && { requestBody: { ...requestBody, content: toContent(requestBody.content) } }),
     responses: {
       ...mapValues(responses, toReply),
-      ...(method === 'get' && is_single && !path.startsWith('/auth/') && { 304: { description: 'Unchanged' } }),
+      ...(is_tagged && { 304: { description: 'Unchanged' } }),
       ...errorsOf(operation, method, path, replies),
     },
   }
 }
 
-/** `get /tickets` lists tickets, `patch /tickets/{ticket_id}` updates a ticket. */
-function summaryOf(method: string, path: string): string {
-  const last = path.split('/').at(-1)!.replaceAll(/[-_]/g, ' ')
-  if (last.startsWith('{')) return `${VERBS[method]} ${last.slice(1).replace(/ id}$/, '')}`
-  if (method === 'get') return `List ${last}`
-  return `${VERBS[method]} ${last
-    .replace(/ies$/, 'y')
-    .replace(/(x|ss)es$/, '$1')
-    .replace(/s$/, '')}`
+/** What an operation says of tokens, where it is not what the whole document says. */
+function securityOf({ permission, link }: Operation): { security?: Security } {
+  if (permission === 'anyone') return { security: [] }
+  return link ? { security: [...TOKEN, {}] } : {}
+}
+
+/** The sections, in the order of their first operations. */
+function tagsOf(operations: Operation[]): { name: string; description: string }[] {
+  const sections = new Map(operations.flatMap(({ tags = [], about = '' }) => tags.map((tag) => [tag, about] as const)))
+  return [...sections].map(([name, description]) => ({ name, description }))
 }
 
 function toParameter({ schema, ...parameter }: Parameter) {

@@ -40,7 +40,7 @@ const ASSETS = {
 /** The style sheet draws its icons with data URLs. */
 const POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-const HIDDEN = { detail: { hide: true } }
+const HIDDEN = { detail: { hide: true, permission: 'anyone' } } as const
 
 /** A plugin for the outermost app: the document holds the routes of all its plugins. */
 export function documentationRoutes<App extends Elysia>(app: App): App {

@@ -1,4 +1,6 @@
-/** Headers that requests may carry besides the token, and which operations heed them (decisions.md sections 1 and 2). */
+/** Headers that requests may carry besides the token, and the operations that heed them. */
+import { type Access, isInOrganization } from '../declarations'
+
 export const HEADERS = {
   OrganizationId: {
     name: 'X-Organization-Id',
@@ -31,17 +33,16 @@ export const HEADERS = {
  * @param path without `/api/v1`
  * @param is_single whether it answers a single object
  */
-export function headersOf(method: string, path: string, is_single: boolean): { $ref: string }[] {
-  if (path.startsWith('/auth/')) return []
+export function headersOf(permission: Access | undefined, method: string, path: string, is_single: boolean) {
+  if (!isInOrganization(permission)) return []
   const names: (keyof typeof HEADERS)[] = ['OrganizationId']
   if (method === 'post') names.push('IdempotencyKey')
-  if (heedsIfMatch(method, path)) names.push('IfMatch')
+  if (heedsIfMatch(permission, method, path)) names.push('IfMatch')
   if (method === 'get' && is_single) names.push('IfNoneMatch')
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }))
 }
 
-/** What changes or deletes what its path names; to take something off it by a word is an action. */
-export function heedsIfMatch(method: string, path: string): boolean {
-  if (path.startsWith('/auth/')) return false
-  return method === 'patch' || (method === 'delete' && path.endsWith('}'))
+/** Tells whether an operation changes or deletes what its path names. To take something off it by a word is an action. */
+export function heedsIfMatch(permission: Access | undefined, method: string, path: string): boolean {
+  return isInOrganization(permission) && (method === 'patch' || (method === 'delete' && path.endsWith('}')))
 }

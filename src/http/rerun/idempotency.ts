@@ -5,6 +5,7 @@ import type { Connection } from '../../db/transact'
 import { ApiError, fieldError } from '../../errors'
 import { log, safeError } from '../../log'
 import { inTransaction, type Scope } from '../../scope'
+import { type Declaration, type Declarations, declarationOf } from '../declarations'
 import { requirePath } from '../resources'
 import {
   type Answer,
@@ -29,23 +30,11 @@ const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 const RENEW_MS = 3000
 
-/** Routes that do more than a transaction: they send, or store bytes. When one dies half-way it runs again. */
-const OUTSIDE = new Set([
-  '/api/v1/attachments',
-  '/api/v1/inbound-messages',
-  '/api/v1/mailboxes/:mailbox_id/test',
-  '/api/v1/webhooks/:webhook_id/test',
-  '/api/v1/webhooks/:webhook_id/deliveries/:delivery_id/retry',
-])
-
-/** Routes that do something before or after their one transaction, whose result is the `data` of their 201. */
-const CREATES = new Set(['/api/v1/tickets', '/api/v1/tickets/:ticket_id/messages'])
-
 /**
  * Runs a POST with a key once. Its answer is kept in the transaction of its change, so that not even a crash between the
- * two makes it run twice; for OUTSIDE alone it is kept afterwards.
+ * two makes it run twice; a route that declares `afterwards` has its answer kept when its handler has returned.
  */
-export function idempotency(handlers: Handlers) {
+export function idempotency(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'idempotency' }).onBeforeHandle(
     { as: 'global' },
     // Each field is named: Elysia prepares for every request what a hook of all routes seems to use.
@@ -53,13 +42,14 @@ export function idempotency(handlers: Handlers) {
       const { scope } = more as { scope?: Scope }
       if (request.method !== 'POST' || !scope || !request.headers.has('idempotency-key')) return
       const handler = handlers.find('POST', route)
-      if (!handler || scope.actor.type !== 'user') return
+      const declared = declarationOf(declarations, 'POST', route)
+      if (!handler || declared.idempotency === 'never' || scope.actor.type !== 'user') return
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as Call
       await requirePath(scope, call.params)
       const key = requireKey(request)
       const { pathname } = new URL(request.url)
       const claim = { user_id: scope.actor.id, key_digest: keyDigest(pathname, key), token: newId() }
-      return answerOnce(call, claim, handler)
+      return answerOnce(call, { claim, handler, declared, content: contentOf(call, declared.body) })
     },
   )
 }
@@ -71,15 +61,18 @@ export function requireKey(request: Request): string {
   throw fieldError('VALIDATION_ERROR', '/headers/idempotency-key', 'must be 1 to 255 printable ASCII characters')
 }
 
+/** What a key's first request runs, and what a repeated one is compared by. */
+type Run = { claim: Claim; handler: Handler; declared: Declaration; content: Content }
+
 /** Many may wait: they ask now and then, and none holds a connection meanwhile. */
-async function answerOnce(call: Call, claim: Claim, handler: Handler): Promise<unknown> {
+async function answerOnce(call: Call, run: Run): Promise<unknown> {
   const { scope, request } = call
-  const content = contentOf(call)
+  const { claim, content } = run
   const deadline_ms = Date.now() + WAIT_MS
   for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 1.5, LONGEST_PAUSE_MS)) {
     const kept = await findKept(scope, claim)
     if (!kept || kept.is_free) {
-      if (await takeClaim(scope, claim, content.digest)) return runFirst(call, claim, content, handler)
+      if (await takeClaim(scope, claim, content.digest)) return runFirst(call, run)
     } else {
       requireSame(kept.request_digest, content.digest)
       if (!kept.is_running) return replay(call, kept, content)
@@ -99,12 +92,13 @@ function requireSame(first: Uint8Array | null, now: Uint8Array | null): void {
   if (first && now && !Buffer.from(first).equals(now)) throw new ApiError('IDEMPOTENCY_KEY_REUSED')
 }
 
-async function runFirst(call: Call, claim: Claim, content: Content, handler: Handler): Promise<unknown> {
+async function runFirst(call: Call, run: Run): Promise<unknown> {
   const { scope } = call
+  const { claim, content } = run
   const warn = (error: unknown) => log.warn({ error: safeError(error) }, 'an idempotency key could not be kept')
   const renewal = setInterval(() => renewLease(scope, claim).catch(warn), RENEW_MS)
   try {
-    const value = await run({ ...call, request: content.forHandler() }, claim, handler)
+    const value = await runHandler({ ...call, request: content.forHandler() }, run)
     // The change is made: whatever happens to the key now, this is its answer.
     await keep(scope, claim, content, value).catch(warn)
     return value
@@ -116,15 +110,15 @@ async function runFirst(call: Call, claim: Claim, content: Content, handler: Han
   }
 }
 
-function run(call: Call, claim: Claim, handler: Handler): unknown {
-  const { scope, route } = call
+function runHandler(call: Call, { claim, handler, declared }: Run): unknown {
+  const { scope } = call
   const commit = (toAnswer: (result: unknown) => Answer | undefined) => ({
     ...scope,
     before_commit: (connection: Connection, result: unknown) =>
       commitAnswer({ ...scope, ...connection }, claim, toAnswer(result)),
   })
-  if (OUTSIDE.has(route)) return handler({ ...call, scope: commit(() => undefined) })
-  if (CREATES.has(route)) {
+  if (declared.idempotency === 'afterwards') return handler({ ...call, scope: commit(() => undefined) })
+  if (declared.idempotency === 'by its command') {
     return handler({ ...call, scope: commit((data) => ({ status: 201, text: JSON.stringify({ data }) })) })
   }
   return inTransaction(commit(toAnswer), async (scope) => handler({ ...call, scope }))

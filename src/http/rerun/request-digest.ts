@@ -4,6 +4,7 @@ import { cleanFileName, mediaType } from '../../attachments/file-name'
 import { readUpload } from '../../attachments/upload'
 import { config } from '../../config'
 import type { Scope } from '../../scope'
+import type { Declaration } from '../declarations'
 import type { Call } from './route-handlers'
 
 export type Content = {
@@ -17,9 +18,10 @@ export type Content = {
   read(): Promise<Buffer>
 }
 
-export function contentOf(call: Call): Content {
-  if (call.route === '/api/v1/attachments') return uploadOf(call.request)
-  if (call.route === '/api/v1/inbound-messages') return bytesOf(call.request)
+/** @param body what the route declares of its body: JSON has been read already, the rest has not */
+export function contentOf(call: Call, body: Declaration['body']): Content {
+  if (body === 'form') return uploadOf(call.request)
+  if (body === 'bytes') return bytesOf(call.request)
   const { search } = new URL(call.request.url)
   // A body that its route does not read says nothing.
   const said = typeof call.body === 'symbol' ? null : call.body
