@@ -4,7 +4,7 @@ import { type Connection, type Db, type Sql, transact } from './db/transact'
 export type Actor =
   | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }
   | { type: 'contact'; id: string; name: string; email: string }
-  | { type: 'system'; id: null; name: 'Deskwire' }
+  | { type: 'system'; id: null; name: 'Deskwire'; email: null }
 
 export type Scope = {
   /** Drizzle's builder: writes and rare reads. */
@@ -19,7 +19,7 @@ export type Scope = {
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
 }
 
-export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire' }
+export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
 
 /**
  * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it is part of that one, so

@@ -2,7 +2,7 @@ import { claimAttachments } from '../attachments/commands'
 import { removeSoon } from '../attachments/removals'
 import { config } from '../config'
 import { newId } from '../db/columns'
-import { ApiError, fieldError } from '../errors'
+import { fieldError } from '../errors'
 import { renderBody } from '../html/body'
 import { enqueueWork } from '../outbox/enqueue'
 import { waitForOutcome } from '../outbox/outcome'
@@ -126,11 +126,20 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
 }
 
 async function draftReply(scope: Scope, conversation: Conversation, input: NewMessage): Promise<MessageDraft> {
+  const { actor } = scope
   const { body, is_internal = false, send_email, attachment_ids, cc } = input
-  const { name, email } = authorOf(scope)
   const id = newId()
   const { body_html, text } = renderBody(body)
-  const draft = { id, body, body_html, text, is_internal, attachment_ids, sender_name: name, sender_email: email }
+  const draft = {
+    id,
+    body,
+    body_html,
+    text,
+    is_internal,
+    attachment_ids,
+    sender_name: actor.name,
+    sender_email: actor.email,
+  }
   if (is_internal) return { ...draft, direction: null }
   const plan = send_email === false ? undefined : await planEmail(scope, conversation, cc)
   if (!plan) {
@@ -149,11 +158,6 @@ async function draftReply(scope: Scope, conversation: Conversation, input: NewMe
 
 function whyImpossible({ contact_email }: Conversation): string {
   return contact_email === null ? 'The ticket has no contact' : 'There is no active mailbox that can send'
-}
-
-function authorOf({ actor }: Scope): { name: string; email: string } {
-  if (actor.type === 'system') throw new ApiError('FORBIDDEN')
-  return actor
 }
 
 async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: OutgoingEmail): Promise<void> {

@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { permits, requirePerson } from '../auth/permissions'
 import { newId } from '../db/columns'
 import { time_entries } from '../db/schema'
 import { ApiError } from '../errors'
@@ -13,15 +14,15 @@ import { resolveRate } from './rate'
 /** In the name of the caller; the rate is fixed now. @throws TICKET_NOT_FOUND */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
-    const { db, organization_id, actor } = scope
-    if (actor.type !== 'user') throw new Error('Only users log time')
+    const { db, organization_id } = scope
+    const user_id = requirePerson(scope).id
     await requireTicket(scope, ticket_id)
-    const sources = await getRateSources(scope, ticket_id, actor.id)
+    const sources = await getRateSources(scope, ticket_id, user_id)
     const { rate, currency } = resolveRate(entry.rate, sources!)
     const { duration_minutes, description, billable = true, date = today() } = entry
     const id = newId()
     const given = { duration_minutes, description, billable, date, rate, currency }
-    await db.insert(time_entries).values({ ...given, organization_id, id, ticket_id, user_id: actor.id })
+    await db.insert(time_entries).values({ ...given, organization_id, id, ticket_id, user_id })
     await recordActivity(scope, ticket_id, [
       { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
     ])
@@ -94,8 +95,8 @@ async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
   return entry
 }
 
-function mayChange({ actor }: Scope, entry: TimeEntry): void {
-  if (actor.type === 'user' && actor.role !== 'admin' && actor.id !== entry.user.id) throw new ApiError('UNAUTHORIZED')
+function mayChange(scope: Scope, { user }: TimeEntry): void {
+  if (!permits(scope, 'time_entries:write', user.id)) throw new ApiError('UNAUTHORIZED')
 }
 
 /** A visible ticket, kept from being deleted until the transaction ends. */

@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
+import { rolesThatMay } from '../auth/permissions'
 import { findAccount } from '../auth/queries'
 import { newId } from '../db/columns'
 import { memberships, refresh_tokens, users } from '../db/schema'
@@ -9,6 +10,9 @@ import { ApiError, fieldError } from '../errors'
 import { afterCommit, inTransaction, type Scope } from '../scope'
 import type { NewUser, User, UserChanges } from './model'
 import { getUser } from './queries'
+
+/** The roles of which an organization always keeps one active member: without, nobody could add people any more. */
+const ADMINS = rolesThatMay('users:write')
 
 /**
  * A new member. An account that exists already gets a membership and keeps its name and password.
@@ -45,8 +49,10 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       .update(memberships)
       .set({ ...membership, updated_at: sql`now()` })
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
-    const goes = isActiveAdmin(user) && !isActiveAdmin({ ...user, ...membership })
-    if (goes) await requireAdmin(scope, membership.role === 'agent' ? '/role' : '/active')
+    const after = { ...user, ...membership }
+    if (isActiveAdmin(user) && !isActiveAdmin(after)) {
+      await requireAdmin(scope, ADMINS.includes(after.role) ? '/active' : '/role')
+    }
   })
   afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)
@@ -83,8 +89,8 @@ type MembershipFields = Pick<NewUser, 'role' | 'hourly_rate' | 'currency' | 'act
 
 /** Someone who was removed comes back with a fresh membership. */
 async function addMembership({ db, organization_id }: Scope, user_id: string, fields: MembershipFields): Promise<void> {
-  const { role = 'agent', hourly_rate = null, currency = null, active = true } = fields
-  const values = { role, hourly_rate, currency, active }
+  const { role, hourly_rate = null, currency = null, active = true } = fields
+  const values = { role: role ?? 'agent', hourly_rate, currency, active }
   const added = await db
     .insert(memberships)
     .values({ organization_id, user_id, ...values })
@@ -115,19 +121,19 @@ async function updateAccount(scope: Scope, id: string, account: Partial<Account>
 async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
   await sql`
     select from memberships
-    where organization_id = ${organization_id} and role = 'admin' and removed_at is null
+    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and removed_at is null
     order by user_id for update`
 }
 
 async function requireAdmin({ sql, organization_id }: Scope, path: string): Promise<void> {
   const left = await sql`
     select from memberships
-    where organization_id = ${organization_id} and role = 'admin' and active and removed_at is null limit 1`
+    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and active and removed_at is null limit 1`
   if (left.length === 0) throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
 }
 
 function isActiveAdmin({ role, active }: Pick<User, 'role' | 'active'>): boolean {
-  return role === 'admin' && active
+  return active && ADMINS.includes(role)
 }
 
 function emailExists(error: unknown): never {
