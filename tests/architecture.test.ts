@@ -2,20 +2,80 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { dependencies } from '../package.json'
+import { readSources } from './support/sources'
 
 const ROOT = path.join(import.meta.dir, '..')
 
-/** Every file of the product by its name without folder `src` and extension, with its text. */
-const FILES = new Map(
-  [...new Bun.Glob('**/*.{ts,mjs}').scanSync(path.join(ROOT, 'src'))]
-    .filter((file) => !file.endsWith('.d.ts'))
-    .map((file) => [file.replace(/\.ts$/, ''), readFileSync(path.join(ROOT, 'src', file), 'utf8')] as const),
-)
+/** Every file of the product by its name without folder `src` and extension. */
+const FILES = readSources(path.join(ROOT, 'src'))
 
-/** What each file imports at run time: types are free. Own files by name, packages as they are written. */
-const IMPORTS = new Map([...FILES].map(([file, text]) => [file, importsOf(file, text)]))
+/** All imports. Own files by name, packages as they are written. */
+const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 
-/** What may be imported only by some. A name that ends in `/` stands for a folder. */
+/** The mail rooms: of these, only the last two know tickets. */
+const MAIL = 'mail/smtp mail/mime mail/parse mail/inbound mail/outbound'
+/** What every section may know. */
+const SHARED = 'config errors log scope secrets shapes db flow timeline search html address http auth'
+
+/** Every room, or file outside of a room, with the rooms that it may import, types too. */
+const ROOMS: [room: string, imports: string][] = [
+  ['main', 'app config log db db/embedded mail/inbound mail/smtp metrics organizations outbox start'],
+  ['cli', 'config log settings db db/embedded address auth errors organizations outbox shapes start'],
+  [
+    'app',
+    'http http/rerun http/openapi attachments auth companies contacts inbound-messages labels mailboxes messages organizations participants tickets time-entries users webhooks',
+  ],
+  ['config', 'errors settings'],
+  ['settings', 'config errors address'],
+  ['errors', ''],
+  ['log', 'config'],
+  ['secrets', ''],
+  ['scope', 'db'],
+  ['launch.mjs', ''],
+
+  ['shapes', 'config db errors scope'],
+  ['flow', ''],
+  ['html', ''],
+  ['address', 'shapes'],
+  ['net', 'config flow'],
+  ['search', 'scope html'],
+  ['timeline', 'config errors scope shapes db'],
+  ['db', 'errors metrics'],
+  ['db/embedded', 'errors log'],
+  ['metrics', 'config db flow http log outbox webhooks'],
+  ['outbox', 'config db flow log metrics scope'],
+  ['start', `${SHARED} ${MAIL} settings db/embedded http/rerun attachments metrics outbox tickets webhooks`],
+
+  ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
+  ['http/rerun', 'config errors log scope shapes db flow http attachments'],
+  ['http/openapi', 'errors shapes http'],
+
+  ['mail/smtp', 'net config log flow'],
+  ['mail/mime', 'search'],
+  ['mail/parse', 'mail/mime html flow search'],
+  [
+    'mail/inbound',
+    `${SHARED} mail/parse mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
+  ],
+  ['mail/outbound', `${SHARED} net attachments mailboxes messages outbox`],
+
+  ['attachments', SHARED],
+  ['auth', SHARED],
+  ['companies', `${SHARED} contacts`],
+  ['contacts', `${SHARED} companies webhooks`],
+  ['inbound-messages', `${SHARED} attachments mail/inbound`],
+  ['labels', SHARED],
+  ['mailboxes', `${SHARED} mail/outbound`],
+  ['messages', `${SHARED} attachments outbox tickets webhooks`],
+  ['organizations', SHARED],
+  ['participants', `${SHARED} contacts messages`],
+  ['tickets', `${SHARED} attachments messages time-entries webhooks`],
+  ['time-entries', `${SHARED} webhooks`],
+  ['users', SHARED],
+  ['webhooks', `${SHARED} net metrics outbox`],
+]
+
+/** What only some may import at run time: types are free. */
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
@@ -51,6 +111,18 @@ const PURE = new Set([
   ...['flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
 ])
 
+describe('rooms:', () => {
+  test.each(ROOMS)('%s imports only rooms that it may know', (room, imports) => {
+    const allowed = [room, 'package.json', ...imports.split(' ')]
+    const found = IMPORTS.filter(({ from, to }) => roomOf(from) === room && FILES.has(to))
+    expect(found.filter(({ to }) => !allowed.includes(roomOf(to)))).toEqual([])
+  })
+
+  test('each has a line in the table', () => {
+    expect(new Set([...FILES.keys()].map(roomOf))).toEqual(new Set(ROOMS.map(([room]) => room)))
+  })
+})
+
 describe('direction:', () => {
   test.each(ONLY)('%s', (_, imported, by) => {
     const found = pairs().filter(({ to }) => imported.test(to))
@@ -79,7 +151,8 @@ describe('direction:', () => {
         ]),
       ),
     ).toEqual(['b', 'c', 'b'])
-    expect(findCycle(IMPORTS)).toBeUndefined()
+    const imports = Map.groupBy(pairs(), ({ from }) => from)
+    expect(findCycle(new Map([...imports].map(([from, all]) => [from, all.map(({ to }) => to)])))).toBeUndefined()
   })
 
   test('the product imports files that exist, no tests, and only declared packages', () => {
@@ -109,7 +182,7 @@ describe('only some files know', () => {
       ],
     ],
   ])('%s', (_, pattern, allowed) => {
-    const found = [...FILES].filter(([, text]) => pattern.test(text)).map(([file]) => file)
+    const found = [...FILES].filter(([, { text }]) => pattern.test(text)).map(([file]) => file)
     expect(found).not.toBeEmpty()
     expect(found.filter((file) => !allowed.includes(file))).toEqual([])
   })
@@ -121,15 +194,14 @@ test('the lock file names no registry: it installs from anyone’s', () => {
   expect(lock.split('\n').filter((line) => line.includes('://'))).toEqual([])
 })
 
-function pairs(): { from: string; to: string }[] {
-  return [...IMPORTS].flatMap(([from, imports]) => imports.map((to) => ({ from, to })))
+/** A folder of src, or one of the folders that are rooms within a room. A file outside of a folder is its own room. */
+function roomOf(file: string): string {
+  return /^(mail\/\w+|http\/(rerun|openapi)|db\/embedded)(?=\/)/.exec(file)?.[0] ?? file.split('/')[0]!
 }
 
-function importsOf(file: string, text: string): string[] {
-  const transpiler = new Bun.Transpiler({ loader: file.endsWith('.mjs') ? 'js' : 'ts' })
-  return transpiler
-    .scanImports(text)
-    .map(({ path: name }) => (name.startsWith('.') ? path.join(path.dirname(file), name) : name))
+/** Imports at run time. */
+function pairs(): { from: string; to: string }[] {
+  return IMPORTS.filter(({ is_type }) => !is_type)
 }
 
 /** The files of a cycle, the first one again at the end. */
