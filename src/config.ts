@@ -59,7 +59,7 @@ export function givenText(name: string, environment: Environment = process.env):
 }
 
 /** The settings of this process. Nothing changes them but `withSettings` of the tests. */
-export const config: Config = loadConfig()
+export const config: Readonly<Config> = loadConfig()
 
 /**
  * Removes the variables that name a proxy for outgoing connections. Connections go where their destination was checked:

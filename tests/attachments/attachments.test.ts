@@ -14,6 +14,7 @@ import { connection } from '../../src/db/pool'
 import { useSecrets } from '../../src/secrets'
 import { api, type Client, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { createMessage, formOf, insertTicket, uploadFile } from '../support/factories'
+import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -108,9 +109,8 @@ test.each([
 
 test('an upload above the limit is PAYLOAD_TOO_LARGE while it is still coming, and leaves nothing', async () => {
   const { agent, id } = await createOrganization()
-  const limit = config.ATTACHMENT_MAX_BYTES
-  config.ATTACHMENT_MAX_BYTES = 100_000
-  try {
+  {
+    using _ = withSettings({ ATTACHMENT_MAX_BYTES: 100_000 })
     const { body, pulled } = endlessUpload()
     const response = await api().handle(uploadRequest(agent, body))
     expect([response.status, (await response.json()).error]).toEqual([
@@ -122,8 +122,6 @@ test('an upload above the limit is PAYLOAD_TOO_LARGE while it is still coming, a
     expect([exact.status, exact.body.data.size]).toEqual([201, 100_000])
     const above = await agent.post('/attachments', formOf(new Uint8Array(100_001), 'above'))
     expect(above.status).toBe(413)
-  } finally {
-    config.ATTACHMENT_MAX_BYTES = limit
   }
   expect(await countAttachments(id)).toBe(1)
   expect(await partialFiles()).toEqual([])

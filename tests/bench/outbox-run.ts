@@ -16,6 +16,7 @@ import { useSecrets } from '../../src/secrets'
 import { deliverWebhook } from '../../src/webhooks/deliver'
 import { eventBody, publish } from '../../src/webhooks/publish'
 import { LOOPBACK } from '../support/receiver'
+import { withSettings } from '../support/settings'
 import { cpuOf } from './cpu'
 import { seedBacklog, seedFinished, seedWebhooks } from './outbox-seed'
 
@@ -47,7 +48,7 @@ useSecrets('a secret key that only benchmarks use')
 connectDatabase(database.connection, config.DATABASE_POOL)
 const receiver = fork(path.join(import.meta.dirname, 'outbox-receiver.ts'), process.argv.slice(2))
 const { url } = await nextMessage<{ url: string }>()
-config.WEBHOOK_ALLOWED_NETWORKS = LOOPBACK
+withSettings({ WEBHOOK_ALLOWED_NETWORKS: LOOPBACK })
 
 const { sql } = connection()
 const scope: Scope = { ...connection(), organization_id: newId(), actor: SYSTEM }

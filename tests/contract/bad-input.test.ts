@@ -1,23 +1,22 @@
 /** Sends every body field and query parameter with common mistakes of clients and with attacks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { type Client, createOrganization, startApi, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints, type Schema, typesOf } from '../support/endpoints'
+import { type ChangedSettings, withSettings } from '../support/settings'
 import { createWorld, fingerprint, goodBody, goodRaw, type World } from '../support/world'
 
-const INLINE_WAIT_MS = config.EMAIL_INLINE_WAIT_MS
-
+let settings: ChangedSettings
 let endpoints: Endpoint[]
 
 beforeAll(async () => {
   await startApi()
   // Nothing sends here.
-  config.EMAIL_INLINE_WAIT_MS = 1
+  settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   endpoints = await readEndpoints()
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = INLINE_WAIT_MS
+  settings.restore()
   await stopApi()
 })
 

@@ -2,23 +2,24 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { createApp } from '../../src/app'
-import { config } from '../../src/config'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type ChangedSettings, withSettings } from '../support/settings'
 
 const LIMIT = 10_000
 
+let settings: ChangedSettings
 let app: ReturnType<typeof createApp>
 let organization: Organization
 
 beforeAll(async () => {
   await startApi()
   organization = await createOrganization()
-  config.RATE_LIMIT_PER_MINUTE = LIMIT
+  settings = withSettings({ RATE_LIMIT_PER_MINUTE: LIMIT })
   app = createApp(async () => true)
   app.listen({ port: 0, hostname: '127.0.0.1' })
 })
 afterAll(async () => {
-  config.RATE_LIMIT_PER_MINUTE = 0
+  settings.restore()
   await app.server?.stop(true)
   await stopApi()
 })

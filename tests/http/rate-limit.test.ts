@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { config, type Network } from '../../src/config'
+import type { Network } from '../../src/config'
 import { createLimiter } from '../../src/http/rate-limit'
 import { clientAddress } from '../../src/net/client-address'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
+import { withSettings } from '../support/settings'
 
 const LIMIT = 5
 
@@ -108,9 +109,9 @@ test('a limit of 0 is none, and has no headers', async () => {
 })
 
 test('while Redis is away each process counts for itself', async () => {
-  config.REDIS_URL = 'redis://127.0.0.1:1'
+  const settings = withSettings({ REDIS_URL: 'redis://127.0.0.1:1' })
   const limiter = createLimiter('tests', 2, 60)
-  config.REDIS_URL = undefined
+  settings.restore()
   await limiter.consume('key')
   await limiter.consume('key')
   const refused = await limiter.consume('key').catch((error) => error)
@@ -142,14 +143,7 @@ describe('the address of a client', () => {
 
 /** Limits requests, and trusts proxies, until the end of the block. */
 function limited(proxies: string[] = []): Disposable {
-  config.RATE_LIMIT_PER_MINUTE = LIMIT
-  config.TRUSTED_PROXIES = proxies.map(network)
-  return {
-    [Symbol.dispose]() {
-      config.RATE_LIMIT_PER_MINUTE = 0
-      config.TRUSTED_PROXIES = []
-    },
-  }
+  return withSettings({ RATE_LIMIT_PER_MINUTE: LIMIT, TRUSTED_PROXIES: proxies.map(network) })
 }
 
 function network(cidr: string): Network {

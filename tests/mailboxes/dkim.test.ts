@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify'
-import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { composeReply, type Reply } from '../../src/mail/outbound/compose'
@@ -17,6 +16,7 @@ import { type Answer, type Client, createOrganization, startApi, stopApi } from 
 import { createContact, createMessage, createTicket, uploadFile } from '../support/factories'
 import { drain } from '../support/mail'
 import { until } from '../support/service'
+import { type ChangedSettings, withSettings } from '../support/settings'
 import { type SmtpSink, startSmtpSink } from '../support/smtp'
 
 /** What `startApi` sets. */
@@ -26,7 +26,7 @@ const RECORD = /^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/
 const { privateKey: KEY, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const SIGNER = { domain: 'acme.test', selector: 's1', private_key: pemOf(KEY) }
 
-const settings = { ...config }
+let settings: ChangedSettings
 let sink: SmtpSink
 /** Nothing else puts files there. */
 const folder = mkdtempSync(path.join(tmpdir(), 'dkim-'))
@@ -34,7 +34,7 @@ const { TMPDIR } = process.env
 
 beforeAll(async () => {
   process.env.TMPDIR = folder
-  config.EMAIL_INLINE_WAIT_MS = 1
+  settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   await startApi()
   sink = await startSmtpSink()
 })
@@ -43,7 +43,7 @@ beforeEach(() => {
   sink.messages.length = 0
 })
 afterAll(async () => {
-  Object.assign(config, settings)
+  settings.restore()
   closeTransports()
   sink[Symbol.dispose]()
   if (TMPDIR === undefined) delete process.env.TMPDIR

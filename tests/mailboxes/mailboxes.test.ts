@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { closeTransports } from '../../src/mail/outbound/transport'
 import { findMailboxByAddress, getMailboxSmtp } from '../../src/mailboxes/queries'
 import { type Answer, type Client, createOrganization, startApi, stopApi, stranger } from '../support/api'
+import { withSettings } from '../support/settings'
 import { startSmtpSink } from '../support/smtp'
 
 beforeAll(() => startApi())
@@ -304,10 +304,9 @@ describe('testing', () => {
     const { admin } = await createOrganization()
     using sink = await startSmtpSink()
     const { id } = await createMailbox(admin, { smtp: smtpOf(sink) })
-    const allowed = config.MAIL_ALLOWED_NETWORKS
-    config.MAIL_ALLOWED_NETWORKS = []
+    const settings = withSettings({ MAIL_ALLOWED_NETWORKS: [] })
     const refused = await admin.post(`/mailboxes/${id}/test`)
-    config.MAIL_ALLOWED_NETWORKS = allowed
+    settings.restore()
     expect(refused.body.data.ok).toBe(false)
     expect(sink.connections()).toBe(0)
     expect((await admin.post(`/mailboxes/${id}/test`)).body.data.ok).toBe(true)

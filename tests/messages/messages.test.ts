@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { unsignedUrl } from '../../src/attachments/signed-url'
-import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { readMessageId } from '../../src/messages/anchors'
 import { addMessage } from '../../src/messages/commands'
@@ -20,16 +19,17 @@ import {
   uploadFile,
   writtenEvents,
 } from '../support/factories'
+import { type ChangedSettings, withSettings } from '../support/settings'
 
-const INLINE_WAIT_MS = config.EMAIL_INLINE_WAIT_MS
+let settings: ChangedSettings
 
 beforeAll(async () => {
   await startApi()
   // Nothing sends here: only the tests about waiting wait.
-  config.EMAIL_INLINE_WAIT_MS = 1
+  settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = INLINE_WAIT_MS
+  settings.restore()
   await stopApi()
 })
 
@@ -596,17 +596,12 @@ function endpoints(path: string, id: string): [string, string][] {
 
 /** Posts a message that is to be sent, and calls `send` once it is in the outbox. */
 async function whileWaiting(client: Client, scope: Scope, ticket_id: string, send: (id: string) => Promise<void>) {
-  const wait_ms = config.EMAIL_INLINE_WAIT_MS
-  config.EMAIL_INLINE_WAIT_MS = 600_000
-  try {
-    const message = createMessage(client, ticket_id)
-    let [row] = await outboxOf(scope)
-    while (!row) [row] = await outboxOf(scope)
-    await send(row.id)
-    return await message
-  } finally {
-    config.EMAIL_INLINE_WAIT_MS = wait_ms
-  }
+  using _ = withSettings({ EMAIL_INLINE_WAIT_MS: 600_000 })
+  const message = createMessage(client, ticket_id)
+  let [row] = await outboxOf(scope)
+  while (!row) [row] = await outboxOf(scope)
+  await send(row.id)
+  return await message
 }
 
 async function outboxOf({ sql, organization_id }: Scope) {

@@ -11,21 +11,22 @@ import { createOrganization, type Organization, startApi, stopApi } from '../sup
 import type { TestDatabase } from '../support/database'
 import { createContact, createMessage, createTicket } from '../support/factories'
 import { createMailbox, rawMail } from '../support/mail'
+import { type ChangedSettings, withSettings } from '../support/settings'
 import { startSmtpSink } from '../support/smtp'
 import { createWebhook, deliveriesOf, emit, queueOf, startTrustedReceiver } from '../support/webhooks'
 
 const CLI = path.join(import.meta.dir, '../../src/cli.ts')
-const inline_wait_ms = config.EMAIL_INLINE_WAIT_MS
 
+let settings: ChangedSettings
 let database: TestDatabase
 let organization: Organization
 
 beforeAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = 1
+  settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   database = await startApi()
 })
 afterAll(async () => {
-  config.EMAIL_INLINE_WAIT_MS = inline_wait_ms
+  settings.restore()
   await stopApi()
 })
 beforeEach(async () => {

@@ -4,14 +4,14 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { type Config, ConfigError, config, readConfig } from '../../src/config'
+import { type Config, ConfigError, readConfig } from '../../src/config'
 import { openDatabase } from '../../src/start/database'
 import { checkSettings, readCertificate } from '../../src/start/preflight'
 import { type Certificate, issueCertificate } from '../support/certificates'
 import { TEMPLATE_URL, withDatabase } from '../support/database'
+import { withSettings } from '../support/settings'
 
 const SRC = path.join(import.meta.dir, '../../src')
-const settings_of_tests = { ...config }
 
 let dir: string
 let file: string
@@ -28,7 +28,6 @@ beforeAll(async () => {
   other = await issueCertificate(['other.example'])
 })
 afterAll(() => {
-  Object.assign(config, settings_of_tests)
   fs.rmSync(dir, { recursive: true, force: true })
 })
 
@@ -89,9 +88,8 @@ describe('the start is refused by the name of the setting', () => {
       ],
     ] as const
     for (const [DATABASE_URL, message] of urls) {
-      Object.assign(config, { DATABASE_URL, SECRET_KEY: 'a secret key that only tests use' })
+      using _ = withSettings({ DATABASE_URL, SECRET_KEY: 'a secret key that only tests use' })
       const error = await openDatabase({ shared: true, create: true, pool_size: 1 }).catch((error) => error)
-      Object.assign(config, settings_of_tests)
       expect(error).toBeInstanceOf(ConfigError)
       expect(error.message).toStartWith(message)
       expect(error.message).not.toContain('a-password')

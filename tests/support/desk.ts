@@ -1,9 +1,9 @@
 /** The set-up of mail tests: API, SMTP listener, a sink for what leaves, and organizations with a mailbox. */
-import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { closeTransports } from '../../src/mail/outbound/transport'
 import { createOrganization, type Organization, startApi, stopApi } from './api'
 import { createMailbox, startListener } from './mail'
+import { withSettings } from './settings'
 import { type SmtpSink, startSmtpSink } from './smtp'
 
 /** An organization with a mailbox. */
@@ -20,18 +20,16 @@ export type StartedDesk = Desk & {
 }
 
 /**
- * Starts everything that the mail tests of a file need; in `beforeAll`, with `stop` in `afterAll`, which also restores all
- * settings. No request waits for the first attempt of an email: mail leaves when the test drains the outbox.
+ * Starts everything that the mail tests of a file need; in `beforeAll`, with `stop` in `afterAll`. No request waits for the first attempt of an email: mail leaves when the test drains the outbox.
  * @param mailbox fields of the first mailbox, which sends to the sink unless they say otherwise
  */
 export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<StartedDesk> {
-  const settings = { ...config }
-  config.EMAIL_INLINE_WAIT_MS = 1
+  const settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   await startApi(10)
   const [listener, sink] = await Promise.all([startListener(), startSmtpSink()])
   const create = (fields: Record<string, unknown> = {}) => createDesk({ smtp: smtpTo(sink), ...fields })
   const stop = async () => {
-    Object.assign(config, settings)
+    settings.restore()
     closeTransports()
     sink[Symbol.dispose]()
     await listener.close({ timeout_ms: 1000 })

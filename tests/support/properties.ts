@@ -1,32 +1,27 @@
 /** Properties of every answer: never a fault of ours, always one that the document allows. */
 import { expect } from 'bun:test'
 import fc from 'fast-check'
-import { config } from '../../src/config'
 import type { Answer } from './api'
 import { readEndpoints } from './endpoints'
 import { anyRequest, createPlayground, type GeneratedRequest } from './requests'
+import { withSettings } from './settings'
 
 /**
  * Sends generated requests to the API that `startApi` started. Returns how often each status was answered.
  * @throws Error with the request, the seed and the answer, for the simplest request that breaks the property
  */
 export async function tryRequests(options: { requests: number; seed: number }): Promise<Record<string, number>> {
-  const wait_ms = config.EMAIL_INLINE_WAIT_MS
   // Nothing sends here.
-  config.EMAIL_INLINE_WAIT_MS = 1
+  using _ = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   const playground = createPlayground()
   const statuses: Record<string, number> = {}
-  try {
-    const property = fc.asyncProperty(anyRequest(await readEndpoints()), async (request) => {
-      const answer = await playground.send(request)
-      statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
-      expectAllowed(request, answer)
-    })
-    await fc.assert(property, { numRuns: options.requests, seed: options.seed })
-    return statuses
-  } finally {
-    config.EMAIL_INLINE_WAIT_MS = wait_ms
-  }
+  const property = fc.asyncProperty(anyRequest(await readEndpoints()), async (request) => {
+    const answer = await playground.send(request)
+    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+    expectAllowed(request, answer)
+  })
+  await fc.assert(property, { numRuns: options.requests, seed: options.seed })
+  return statuses
 }
 
 function expectAllowed({ endpoint }: GeneratedRequest, { status, body, text }: Answer) {

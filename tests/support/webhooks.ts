@@ -1,5 +1,4 @@
 /** Webhooks for tests: creates them, publishes events, delivers them, and moves time on. */
-import { config } from '../../src/config'
 import { connection } from '../../src/db/pool'
 import { drainOutbox } from '../../src/outbox/drain'
 import { inTransaction, type Scope } from '../../src/scope'
@@ -7,11 +6,12 @@ import { deliverWebhook } from '../../src/webhooks/deliver'
 import { type EventType, publish } from '../../src/webhooks/publish'
 import type { Client } from './api'
 import { type Receiver, startReceiver } from './receiver'
+import { withSettings } from './settings'
 
 /** A receiver that deliveries can reach: its authority is trusted from now on. */
 export async function startTrustedReceiver(answer: Receiver['answer'] = 200): Promise<Receiver> {
   const receiver = await startReceiver({ answer })
-  config.WEBHOOK_CA_FILE = receiver.ca_file
+  withSettings({ WEBHOOK_CA_FILE: receiver.ca_file })
   return receiver
 }
 

@@ -1,8 +1,9 @@
 /** The schedule of attempts: their delays, and which headers are new in each. */
-import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
+import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { config } from '../../src/config'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { until } from '../support/service'
+import { withSettings } from '../support/settings'
 import {
   createWebhook,
   deliverDue,
@@ -17,9 +18,6 @@ const schedule = config.RETRY_SCHEDULE_SECONDS
 
 beforeAll(() => startApi())
 afterAll(stopApi)
-afterEach(() => {
-  config.RETRY_SCHEDULE_SECONDS = schedule
-})
 
 test('the delay counts from the end of the attempt before, with at most 10 % added', async () => {
   const ended_at: number[] = []
@@ -49,7 +47,7 @@ test('the delay counts from the end of the attempt before, with at most 10 % add
 })
 
 test('there are as many attempts as the schedule has entries, and the first entry delays the first', async () => {
-  config.RETRY_SCHEDULE_SECONDS = [20, 40]
+  using _ = withSettings({ RETRY_SCHEDULE_SECONDS: [20, 40] })
   using receiver = await startTrustedReceiver(500)
   const { admin, scope } = await createOrganization()
   const webhook = await createWebhook(admin, { url: receiver.url })

@@ -25,6 +25,7 @@ import {
   rawMail,
   startListener,
 } from '../../support/mail'
+import { withSettings } from '../../support/settings'
 import { buildMail, sendInSession, sendMail, smtpDialog, startSession } from '../../support/smtp'
 
 let desk: StartedDesk
@@ -349,16 +350,13 @@ test('an import needs a mailbox of the organization, the right type and a body o
     ])
   }
   expect(await post(`?mailbox_id=${mailbox.id}`, '')).toEqual([400, 'BAD_REQUEST', undefined])
-  const limit = config.SMTP_MAX_BYTES
-  config.SMTP_MAX_BYTES = 1000
-  try {
+  {
+    using _ = withSettings({ SMTP_MAX_BYTES: 1000 })
     expect(await post(`?mailbox_id=${mailbox.id}`, newMail({}, 'x'.repeat(1000)))).toEqual([
       413,
       'PAYLOAD_TOO_LARGE',
       undefined,
     ])
-  } finally {
-    config.SMTP_MAX_BYTES = limit
   }
   expect(await ledgerOf(desk, `&mailbox_id=${mailbox.id}`)).toEqual([])
   expect(await post(`?mailbox_id=${mailbox.id}`, newMail(), { 'content-type': 'Message/RFC822; charset=x' })).toEqual([

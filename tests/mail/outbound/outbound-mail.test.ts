@@ -21,24 +21,28 @@ import {
   rawMail,
   readTicket,
 } from '../../support/mail'
+import { type ChangedSettings, withSettings } from '../../support/settings'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp'
 
 let desk: StartedDesk
 let sink: SmtpSink
 let secure: SmtpSink
+let settings: ChangedSettings
 
 beforeAll(async () => {
   desk = await startDesk({ address: 'default@desk.example', name: 'Default' })
   sink = desk.sink
   secure = await startSmtpSink({ tls: 'starttls', auth: { user: 'desk', pass: 'desk password' } })
-  config.MAIL_CA_FILE = path.join(tmpdir(), `mail-ca-${newId()}.pem`)
-  writeFileSync(config.MAIL_CA_FILE, secure.ca)
+  const MAIL_CA_FILE = path.join(tmpdir(), `mail-ca-${newId()}.pem`)
+  writeFileSync(MAIL_CA_FILE, secure.ca)
+  settings = withSettings({ MAIL_CA_FILE })
 })
 beforeEach(() => {
   sink.answer()
   sink.messages.length = 0
 })
 afterAll(async () => {
+  settings.restore()
   secure[Symbol.dispose]()
   await desk.stop()
 })
@@ -285,23 +289,19 @@ test('an email whose mailbox went fails and says so', async () => {
 
 test('a message create waits for its first attempt, as long as the setting says', async () => {
   const ticket = await createTicket(desk.agent)
-  config.EMAIL_INLINE_WAIT_MS = 20_000
-  try {
-    await using _ = keepDraining()
-    expect(await createMessage(desk.agent, ticket.id)).toMatchObject({ email_sent: true, email_status: 'sent' })
-    sink.answer(({ stage }) => (stage === 'mail' ? '550 5.7.1 Not from you' : undefined))
-    expect(await createMessage(desk.agent, ticket.id)).toMatchObject({ email_sent: false, email_status: 'failed' })
-    const { promise: held, resolve: release } = Promise.withResolvers<undefined>()
-    sink.answer(({ stage }) => (stage === 'data' ? held : undefined))
-    config.EMAIL_INLINE_WAIT_MS = 1
-    const message = await createMessage(desk.agent, ticket.id)
-    expect(message).toMatchObject({ email_sent: false, email_status: 'queued' })
-    release(undefined)
-    await sink.waitFor(2)
-    while ((await readMessage(ticket.id, message.id)).email_status !== 'sent') await Bun.sleep(20)
-  } finally {
-    config.EMAIL_INLINE_WAIT_MS = 1
-  }
+  using _patient = withSettings({ EMAIL_INLINE_WAIT_MS: 20_000 })
+  await using _ = keepDraining()
+  expect(await createMessage(desk.agent, ticket.id)).toMatchObject({ email_sent: true, email_status: 'sent' })
+  sink.answer(({ stage }) => (stage === 'mail' ? '550 5.7.1 Not from you' : undefined))
+  expect(await createMessage(desk.agent, ticket.id)).toMatchObject({ email_sent: false, email_status: 'failed' })
+  const { promise: held, resolve: release } = Promise.withResolvers<undefined>()
+  sink.answer(({ stage }) => (stage === 'data' ? held : undefined))
+  using _hurried = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
+  const message = await createMessage(desk.agent, ticket.id)
+  expect(message).toMatchObject({ email_sent: false, email_status: 'queued' })
+  release(undefined)
+  await sink.waitFor(2)
+  while ((await readMessage(ticket.id, message.id)).email_status !== 'sent') await Bun.sleep(20)
 })
 
 test('the Message-ID that a relay gave in place of ours leads to the ticket for its contact, and is our own', async () => {
