@@ -20,7 +20,8 @@ export type StartedDesk = Desk & {
 }
 
 /**
- * Starts everything that the mail tests of a file need; in `beforeAll`, with `stop` in `afterAll`. No request waits for the first attempt of an email: mail leaves when the test drains the outbox.
+ * Starts everything that the mail tests of a file need; in `beforeAll`, with `stop` in `afterAll`. No request waits for
+ * the first attempt of an email: mail leaves when the test drains the outbox.
  * @param mailbox fields of the first mailbox, which sends to the sink unless they say otherwise
  */
 export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<StartedDesk> {
