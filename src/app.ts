@@ -4,14 +4,10 @@ import { attachmentRoutes } from './attachments/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
-import { admission } from './http/authenticate'
 import { type Declarations, readDeclarations } from './http/declarations'
-import { errorsAfter } from './http/error-answers'
 import { healthRoutes } from './http/health'
 import { documentationRoutes } from './http/openapi/documentation-page'
-import { envelope } from './http/pipeline'
-import { etags, requireMatch } from './http/rerun/etag'
-import { idempotency, requireKey } from './http/rerun/idempotency'
+import { pipeline } from './http/pipeline'
 import { handlersOf } from './http/rerun/route-handlers'
 import { inboundMessageRoutes } from './inbound-messages/routes'
 import { labelRoutes } from './labels/routes'
@@ -41,19 +37,9 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(userRoutes)
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
-  const handlers = handlersOf(api)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })
-    .use(
-      errorsAfter(async (call) => {
-        await requireMatch(handlers, call)
-        if (call.request.method === 'POST' && call.request.headers.has('idempotency-key')) requireKey(call.request)
-      }),
-    )
-    .use(envelope)
-    .use(admission(declarations))
-    .use(etags(handlers))
-    .use(idempotency(handlers, declarations))
+    .use(pipeline(handlersOf(api), declarations))
     .use(healthRoutes(isReady))
     .use(documentationRoutes)
     .use(api)

@@ -1,150 +1,58 @@
-/** The only place that renders errors (interface: Errors; decisions.md section 2). */
-import { ValueErrorType } from '@sinclair/typebox/errors'
-import Elysia, { ValidationError } from 'elysia'
-import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
+/** Answers every error: its status, its headers and `{ error: { code, message, details } }`. */
+import Elysia, { NotFoundError, ParseError, ValidationError } from 'elysia'
+import { ApiError } from '../errors'
 import { log, safeError } from '../log'
-import { codePoints } from '../shapes/characters'
+import type { Scope } from '../scope'
+import { fromDatabase } from './database-errors'
 import { stateOf } from './request'
-import type { Call } from './rerun/route-handlers'
-import { notFoundCodeOf, requirePath } from './resources'
+import { requireKey } from './rerun/idempotency'
+import { requireMatch } from './rerun/if-match'
+import type { Call, Handlers } from './rerun/route-handlers'
+import { requirePath } from './resources'
+import { toValidationError } from './validation-errors'
 
-/** What else is judged before the body of a request whose path is there; throws what it finds. */
-type CheckBefore = (call: Call) => Promise<void>
+/** A request that failed: it has no scope when that happened before its membership was found. */
+type FailedCall = Omit<Call, 'scope'> & { scope?: Scope }
 
-export const errorsAfter = (checkBefore: CheckBefore) =>
-  new Elysia({ name: 'errors' }).onError({ as: 'global' }, async (context) => {
-    const { request, set } = context
-    const state = stateOf(request)
-    const found = context as unknown as Partial<Call>
-    const error = await toApiError(context.error, request, found, checkBefore).catch(toInternal)
-    if (error.status >= 500) log.error({ request_id: state.id, error: safeError(context.error) }, error.code)
-    const details = error.status === 500 ? { request_id: state.id } : error.details
-    set.status = error.status
-    set.headers['x-request-id'] = state.id
-    if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
-    if (error.status === 503) set.headers['retry-after'] = '5'
-    return { error: { code: error.code, message: error.message, details } }
-  })
+/** Returns the only `onError` of the API. The app uses it before its routes, or Elysia does not call it for them. */
+export function errorAnswers(handlers: Handlers) {
+  return new Elysia({ name: 'error-answers' }).onError(
+    { as: 'global' },
+    // Each field is named: Elysia prepares for every request whatever a global hook seems to use, cookies too.
+    async ({ request, route, params, query, body, set, status, error: thrown }) => {
+      const { id, scope } = stateOf(request)
+      const call = { request, route, params: params ?? {}, query, body, set, status, scope } as FailedCall
+      const error = await toApiError(thrown, call, handlers).catch(toInternal)
+      if (error.status >= 500) log.error({ request_id: id, error: safeError(thrown) }, error.code)
+      const details = error.status === 500 ? { request_id: id } : error.details
+      set.status = error.status
+      set.headers['x-request-id'] = id
+      if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
+      if (error.status === 503) set.headers['retry-after'] = '5'
+      return { error: { code: error.code, message: error.message, details } }
+    },
+  )
+}
 
-export const errorHandler = errorsAfter(async () => {})
-
-async function toApiError(
-  error: unknown,
-  request: Request,
-  found: Partial<Call>,
-  checkBefore: CheckBefore,
-): Promise<ApiError> {
+async function toApiError(error: unknown, call: FailedCall, handlers: Handlers): Promise<ApiError> {
   if (error instanceof ApiError) return error
-  if (error instanceof ValidationError) {
-    if (error.type === 'response') return toInternal()
-    // The path is judged before body and query.
-    if (found.scope) {
-      await requirePath(found.scope, found.params ?? {})
-      await checkBefore(found as Call)
-    }
-    // A body that is no JSON is a fault only where JSON is wanted; queries belong to other routes too.
-    return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
-  }
-  const code = codeOf(error)
-  if (code === 'NOT_FOUND') return new ApiError('NOT_FOUND')
-  if (code === 'PARSE') return new ApiError('BAD_REQUEST')
-  return fromDatabase(error) ?? toInternal()
+  if (error instanceof NotFoundError) return new ApiError('NOT_FOUND')
+  if (error instanceof ParseError) return new ApiError('BAD_REQUEST')
+  if (!(error instanceof ValidationError)) return fromDatabase(error) ?? toInternal()
+  if (error.type === 'response') return toInternal()
+  const { scope, request } = call
+  if (scope) await checkBeforeBody({ ...call, scope }, handlers)
+  // A route whose query is wrong may read no body, so the fault of the body does not count there.
+  return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
+}
+
+/** Answers 404, 412 and the 422 of a malformed key before the 422 of a body or a query. */
+async function checkBeforeBody(call: Call, handlers: Handlers): Promise<void> {
+  await requirePath(call.scope, call.params)
+  await requireMatch(handlers, call)
+  if (call.request.method === 'POST' && call.request.headers.has('idempotency-key')) requireKey(call.request)
 }
 
 function toInternal(error?: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError('INTERNAL_ERROR')
-}
-
-// Validation: all faults of the request at once; the code is that of the first field in the interface's order.
-
-type FieldSchema = {
-  code?: ErrorCode
-  missing_code?: ErrorCode
-  fault?: string
-  length_fault?: string
-  min?: number
-  max?: number
-  trim?: boolean
-  anyOf?: FieldSchema[]
-  properties?: Record<string, unknown>
-}
-
-type FieldFault = Fault & { code: ErrorCode; position: number }
-
-function toValidationError(error: ValidationError): ApiError {
-  const schema = (error.validator as { schema?: FieldSchema }).schema
-  if (error.type === 'body' && error.value === undefined) return new ApiError('BAD_REQUEST')
-  const order = Object.keys(schema?.properties ?? {})
-  const faults = new Map<string, FieldFault>()
-  const found = (error.validator as { Errors(value: unknown): Iterable<RawFault> }).Errors(error.value)
-  for (const fault of inFields(found)) {
-    if (faults.size >= 100) break
-    if (!faults.has(fault.path)) faults.set(fault.path, toFault(fault, order))
-  }
-  const sorted = [...faults.values()].sort((a, b) => a.position - b.position)
-  const prefix = error.type === 'body' ? '' : `/${error.type}`
-  const errors = sorted.map(({ path, message }) => ({ path: prefix + path, message }))
-  return new ApiError(sorted[0]?.code ?? 'VALIDATION_ERROR', { errors }, 422)
-}
-
-type RawFault = {
-  type: ValueErrorType
-  path: string
-  value: unknown
-  schema: unknown
-  /** Of a union: what each of its branches finds. */
-  errors: Iterable<RawFault>[]
-}
-
-/** An object that may also be null is judged by its fields, like one that may not. */
-function* inFields(faults: Iterable<RawFault>): Iterable<RawFault> {
-  for (const fault of faults) {
-    const is_object = typeof fault.value === 'object' && fault.value !== null
-    const branch = ((fault.schema as FieldSchema).anyOf ?? []).findIndex(({ properties }) => properties !== undefined)
-    if (fault.type === ValueErrorType.Union && is_object && branch >= 0) yield* inFields(fault.errors[branch] ?? [])
-    else yield fault
-  }
-}
-
-function toFault({ type, path, value, schema: raw }: RawFault, order: string[]): FieldFault {
-  const schema = raw as FieldSchema
-  const name = path.split('/')[1] ?? ''
-  const position = order.indexOf(name)
-  if (type === ValueErrorType.ObjectRequiredProperty) {
-    return { path, position, code: schema.missing_code ?? 'VALIDATION_ERROR', message: 'is required' }
-  }
-  const length_fault = lengthFault(schema, value)
-  if (length_fault) return { path, position, code: 'VALIDATION_ERROR', message: length_fault }
-  const counts = type === ValueErrorType.ArrayMaxItems || type === ValueErrorType.ArrayMinItems
-  const code = counts ? 'VALIDATION_ERROR' : (schema.code ?? 'VALIDATION_ERROR')
-  const message = schema.fault ?? (schema.code && ERRORS[schema.code][1]) ?? schema.length_fault ?? 'is not valid'
-  return { path, position, code, message }
-}
-
-/** A text that breaks its length is a VALIDATION_ERROR, whatever code the field has for its form. */
-function lengthFault(schema: FieldSchema, value: unknown): string | undefined {
-  const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
-  if (!field.length_fault || typeof value !== 'string') return undefined
-  const length = codePoints(field.trim ? value.trim() : value)
-  return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
-}
-
-// The database.
-
-const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
-
-/** Connection troubles and a full disk are a 503; a row that another request removed meanwhile is as unknown as one never there. */
-function fromDatabase(error: unknown): ApiError | undefined {
-  const cause = error instanceof Error && error.cause ? error.cause : error
-  const code = codeOf(cause)
-  if (code === '23503') {
-    const not_found = notFoundCodeOf((cause as { constraint_name?: string }).constraint_name ?? '')
-    return not_found && new ApiError(not_found, {}, 422)
-  }
-  return code && UNAVAILABLE.test(code) ? new ApiError('SERVICE_UNAVAILABLE') : undefined
-}
-
-function codeOf(error: unknown): string | undefined {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  return typeof code === 'string' ? code : undefined
 }

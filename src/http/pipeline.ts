@@ -1,4 +1,25 @@
-/** What every request gets, first and last: an id, the limit of requests, who calls, a log line. */
+/**
+ * Leads every request through the same steps. Each step may answer for the request, and then the later ones do not run:
+ *
+ *   url          a URL that can be parsed (`url.ts`)
+ *   id           X-Request-Id, for the answer and the log
+ *   caller       the user of the token; a bad token is refused later, by routes that need one
+ *   limit        429 (`rate-limit.ts`)
+ *   body         read and parsed; its faults wait (`request-body.ts`)
+ *   membership   401; then the organization: 422 for its header, 403 (`authenticate.ts`)
+ *   permission   403, by what the route declares (`declarations.ts`)
+ *   path         404 for an id that names nothing
+ *   If-Match     412
+ *   key          422 for a malformed Idempotency-Key
+ *   body, query  422
+ *   handler      the route's own function, in `<section>/routes.ts`
+ *   etag         ETag, and 304
+ *   log          one line, and the metrics
+ *
+ * Elysia validates body and query before it calls hooks and handlers, so path, If-Match and key are checked in two places:
+ * in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request has one of the two
+ * headers. Without them, the 404 comes from the handler's own query.
+ */
 import { randomUUID } from 'node:crypto'
 import Elysia from 'elysia'
 import { verifyAccessToken } from '../auth/tokens'
@@ -8,67 +29,92 @@ import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
 import { clientAddress } from '../net/client-address'
 import { withoutFalseLength } from './answer'
+import { admission } from './authenticate'
+import type { Declarations } from './declarations'
+import { errorAnswers } from './error-answers'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
 import { readBody } from './request-body'
-import { ensureUrl, pathStart } from './url'
+import { entityTags } from './rerun/etag'
+import { idempotency } from './rerun/idempotency'
+import { ifMatch } from './rerun/if-match'
+import type { Handlers } from './rerun/route-handlers'
+import { ensureUrl, isApi, isBadEncoding } from './url'
 
-export const envelope = new Elysia({ name: 'envelope' })
-  // Before all hooks, which find path and query read already.
-  .wrap((handle, request) => {
-    ensureUrl(request)
-    if (request.method !== 'HEAD') return handle
-    // Its type says that it gives another function.
-    return async (...given: unknown[]) => withoutFalseLength((await handle(...given)) as unknown as Response)
-  })
-  .onRequest(async ({ request, server, set }) => {
-    const state = setState(request, {
-      id: requestId(request.headers.get('x-request-id')),
-      started_ms: performance.now(),
-      address: clientAddress(
-        server?.requestIP(request)?.address ?? '127.0.0.1',
-        request.headers.get('x-forwarded-for'),
-        config.TRUSTED_PROXIES,
-      ),
-    })
-    set.headers['x-request-id'] = state.id
-    if (!isApi(request.url)) return
-    set.headers['cache-control'] = 'no-store'
-    set.headers['x-content-type-options'] = 'nosniff'
-    await identify(request, state)
-    await countRequest(
-      state.caller ? `${state.caller.type} ${state.caller.id}` : `address ${state.address}`,
-      set.headers as Record<string, string>,
-    )
-  })
-  .onParse({ as: 'global' }, readBody)
-  .onTransform({ as: 'global' }, ({ request }) => {
-    if (isBadEncoding(request.url)) throw new ApiError('BAD_REQUEST', { reason: 'The query is no valid UTF-8' })
-  })
-  .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
-    const { answered } = stateOf(request)
-    const note = () => noteRequest(request, route, typeof set.status === 'number' ? set.status : 200)
-    if (answered) void answered.then(note)
-    else note()
-  })
+/** Returns the plugin with all steps. The app uses it before its first route. */
+export function pipeline(handlers: Handlers, declarations: Declarations) {
+  return (
+    new Elysia({ name: 'pipeline' })
+      .use(errorAnswers(handlers))
 
-function noteRequest(request: Request, route: string, status: number): void {
-  const state = stateOf(request)
-  const duration_ms = performance.now() - state.started_ms
-  observeRequest(request.method, route, status, duration_ms)
-  const line = {
-    request_id: state.id,
-    method: request.method,
-    route,
-    status,
-    duration_ms: Math.round(duration_ms * 10) / 10,
-    user_id: state.caller?.id,
-    organization_id: state.organization_id,
-  }
-  log[status >= 500 ? 'error' : 'info'](line, 'request')
+      // url: before all hooks, because Elysia reads path and query before the first one.
+      .wrap((handle, request) => {
+        ensureUrl(request)
+        return request.method === 'HEAD' ? withTrueLength(handle) : handle
+      })
+
+      // id, caller, limit
+      .onRequest(async ({ request, server, set }) => {
+        const state = beginState(request, server?.requestIP(request)?.address)
+        set.headers['x-request-id'] = state.id
+        if (!isApi(request.url)) return
+        set.headers['cache-control'] = 'no-store'
+        set.headers['x-content-type-options'] = 'nosniff'
+        await identify(request, state)
+        const { caller, address } = state
+        const key = caller ? `${caller.type} ${caller.id}` : `address ${address}`
+        await countRequest(key, set.headers as Record<string, string>)
+      })
+
+      // body
+      .onParse({ as: 'global' }, readBody)
+      .onTransform({ as: 'global' }, ({ request }) => {
+        if (isBadEncoding(request.url)) throw new ApiError('BAD_REQUEST', { reason: 'The query is no valid UTF-8' })
+      })
+
+      // membership, permission
+      .use(admission(declarations))
+
+      // path, If-Match, key
+      .use(ifMatch(handlers))
+      .use(idempotency(handlers, declarations))
+
+      // etag, after the handler
+      .use(entityTags(handlers))
+
+      // log
+      .onAfterResponse({ as: 'global' }, ({ request, route, set }) => {
+        const { answered } = stateOf(request)
+        const note = () => noteRequest(request, route, typeof set.status === 'number' ? set.status : 200)
+        if (answered) void answered.then(note)
+        else note()
+      })
+  )
 }
 
-/** Finds out who calls; what is wrong with the token is told only to routes that need one. */
+type Handle = (...given: unknown[]) => unknown
+
+function withTrueLength(handle: Handle): Handle {
+  return async (...given) => {
+    const response = await handle(...given)
+    return response instanceof Response ? withoutFalseLength(response) : response
+  }
+}
+
+function beginState(request: Request, peer = '127.0.0.1'): RequestState {
+  return setState(request, {
+    id: requestId(request.headers.get('x-request-id')),
+    started_ms: performance.now(),
+    address: clientAddress(peer, request.headers.get('x-forwarded-for'), config.TRUSTED_PROXIES),
+  })
+}
+
+/** Keeps a caller's own id when it can stand in a log line and in a header; else makes one. */
+function requestId(given: string | null): string {
+  return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
+}
+
+/** Finds the user of the token. A fault of the token is remembered: routes without a sign-in never ask for it. */
 async function identify(request: Request, state: RequestState): Promise<void> {
   const header = request.headers.get('authorization')
   const token = header?.match(/^Bearer +([^\s,]+)$/i)?.[1]
@@ -85,22 +131,18 @@ async function identify(request: Request, state: RequestState): Promise<void> {
   }
 }
 
-function isApi(url: string): boolean {
-  return url.startsWith('/api/v1', pathStart(url))
-}
-
-/** A caller's own id is kept when it can stand in a log line and a header. */
-function requestId(given: string | null): string {
-  return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
-}
-
-/** Percent-encoded bytes that are no UTF-8. A lone percent sign is taken as it is. */
-function isBadEncoding(url: string): boolean {
-  if (!/%[89a-f]/i.test(url)) return false
-  try {
-    decodeURIComponent(url.replace(/%(?![0-9a-f]{2})/gi, '%25'))
-    return false
-  } catch {
-    return true
+function noteRequest(request: Request, route: string, status: number): void {
+  const state = stateOf(request)
+  const duration_ms = performance.now() - state.started_ms
+  observeRequest(request.method, route, status, duration_ms)
+  const line = {
+    request_id: state.id,
+    method: request.method,
+    route,
+    status,
+    duration_ms: Math.round(duration_ms * 10) / 10,
+    user_id: state.caller?.id,
+    organization_id: state.organization_id,
   }
+  log[status >= 500 ? 'error' : 'info'](line, 'request')
 }

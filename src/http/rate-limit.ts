@@ -1,4 +1,4 @@
-/** Requests a minute for each user, or for each address without a valid token (decisions.md section 9). */
+/** Limits requests: per minute for each user, or for each address when there is no valid token. */
 import Redis from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { config } from '../config'
@@ -10,8 +10,8 @@ const WINDOW_S = 60
 type Limiter = RateLimiterMemory | RateLimiterRedis
 
 /**
- * A counter of a fixed window. With REDIS_URL it is shared by all replicas; while Redis is away each counts for itself.
- * @param points how much a key may consume in `duration_s`
+ * Creates a counter with a fixed window. With REDIS_URL all replicas share it; while Redis is away each counts alone.
+ * @param points how many times a key may be counted in `duration_s`
  */
 export function createLimiter(name: string, points: number, duration_s: number): Limiter {
   const memory = new RateLimiterMemory({ keyPrefix: name, points, duration: duration_s })
@@ -32,7 +32,7 @@ type Headers = Record<string, string | number>
 
 /**
  * Counts a request and sets the X-RateLimit headers.
- * @throws RATE_LIMITED with Retry-After when the window is used up; such a request does not count
+ * @throws RATE_LIMITED with Retry-After when the window is used up; a refused request does not lengthen the window
  */
 export async function countRequest(key: string, headers: Headers): Promise<void> {
   const limit = config.RATE_LIMIT_PER_MINUTE
@@ -48,7 +48,7 @@ export async function countRequest(key: string, headers: Headers): Promise<void>
   if (result.consumedPoints > limit) throw rateLimited(result.msBeforeNext, headers)
 }
 
-/** The 429 with its Retry-After header. */
+/** Returns the 429 and sets its Retry-After header, which is at least 1 second. */
 export function rateLimited(wait_ms: number, headers: Headers): ApiError {
   headers['retry-after'] = String(Math.max(1, Math.ceil(wait_ms / 1000)))
   return new ApiError('RATE_LIMITED')

@@ -1,6 +1,6 @@
 /**
- * Reads JSON bodies: size, type, encoding, syntax and text are checked here, and what is wrong is remembered instead of
- * thrown, because roles and paths are judged before bodies (decisions.md section 2).
+ * Reads JSON bodies and checks their size, type, encoding, syntax and text. A fault is remembered instead of thrown,
+ * because 403 and 404 are answered before the fault of a body.
  */
 import { ApiError, type Fault } from '../errors'
 import { isCleanText } from '../shapes/characters'
@@ -8,10 +8,13 @@ import { stateOf } from './request'
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024
 const MAX_DEPTH = 100
-/** What stands for a body that cannot be used: no schema accepts it. */
+/** Stands for a body that cannot be used: no schema accepts a symbol, so validation fails and errors are answered. */
 const UNUSABLE = Symbol('unusable body')
 
-/** Elysia's parse hook for every route. Bodies of another type (uploads, mail) are left to their routes. */
+/**
+ * Reads the body of every route that does not say `parse: 'none'` (uploads and mail read their own). Without a valid
+ * token it reads nothing, except under `/auth/`: a stranger cannot make the server hold a body in memory.
+ */
 export async function readBody({ request }: { request: Request }): Promise<unknown> {
   const state = stateOf(request)
   if (!state.caller && !new URL(request.url).pathname.startsWith('/api/v1/auth/')) return UNUSABLE
@@ -49,12 +52,12 @@ function parseJson(bytes: Uint8Array, method: string): unknown | ApiError {
   return method === 'POST' ? withoutNulls(value) : value
 }
 
-/** In a create a null is as if the field were absent; only `company_id: null` says something there: no automatic link. */
+/** In a create, null means absent. Only `company_id: null` has a meaning there: do not link a company by domain. */
 function withoutNulls(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([name, field]) => field !== null || name === 'company_id'))
 }
 
-/** Strings that no column can hold, and nesting that only an attack has. */
+/** Finds strings that PostgreSQL cannot store, and nesting deeper than any model needs. Returns at most 50 faults. */
 function findBadText(root: object): Fault[] {
   const faults: Fault[] = []
   const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
@@ -64,7 +67,7 @@ function findBadText(root: object): Fault[] {
       faults.push({ path, message: 'must not hold NUL characters or lone surrogates' })
     } else if (typeof value === 'object' && value !== null) {
       if (depth >= MAX_DEPTH) return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
-      // No field has this name, and Elysia, which writes wrong values out as text, would stumble over it.
+      // Elysia turns wrong values into text, which fails when a client sends a field of this name. No model has it.
       if (Object.hasOwn(value, 'toString')) Reflect.deleteProperty(value, 'toString')
       for (const [key, inner] of Object.entries(value)) {
         if (typeof inner === 'string' || typeof inner === 'object') {
@@ -80,7 +83,7 @@ function pointer(key: string): string {
   return key.toWellFormed().slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('\u0000', '')
 }
 
-/** All bytes of a body, or undefined as soon as there are more than `limit`. */
+/** Reads a whole body. Stops and returns undefined as soon as it has more than `limit` bytes. */
 async function readAtMost(request: Request, limit: number): Promise<Uint8Array | undefined> {
   if (Number(request.headers.get('content-length') ?? 0) > limit) return undefined
   const chunks: Uint8Array[] = []

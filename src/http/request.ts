@@ -1,4 +1,4 @@
-/** What is known of a request besides Elysia's context, from the first hook to the log line. */
+/** Keeps what the pipeline finds out about a request, from the first hook to the log line, beside Elysia's context. */
 import type { ApiError } from '../errors'
 import type { Scope } from '../scope'
 
@@ -11,14 +11,14 @@ export type Caller = { type: 'user'; id: string; email: string; organization_id:
 export type RequestState = {
   id: string
   started_ms: number
-  /** Address of the client, behind trusted proxies the forwarded one. */
+  /** The client's address; behind a trusted proxy the one that the proxy forwards. */
   address: string
-  /** Who calls, when the token is valid; else why not. */
+  /** The user of a valid token; without one, `token_error` says what is wrong. */
   caller?: Caller
   token_error?: ApiError
-  /** Why the body cannot be used; told only after the checks that come before it. */
+  /** Why the body cannot be used. Thrown only after the checks that come before the body. */
   body_error?: ApiError
-  /** Ends with the answer, when that is made while it is read. */
+  /** Resolves at the end of an answer that is made while it is sent. */
   answered?: Promise<void>
   organization_id?: string
   /** Where and in whose name the request acts, once it is admitted. */
@@ -27,11 +27,13 @@ export type RequestState = {
 
 const states = new WeakMap<Request, RequestState>()
 
+/** Begins the state of a request: the pipeline's first step. */
 export function setState(request: Request, state: RequestState): RequestState {
   states.set(request, state)
   return state
 }
 
+/** Returns the state of a request. @throws Error when the pipeline has not seen it */
 export function stateOf(request: Request): RequestState {
   const state = states.get(request)
   if (!state) throw new Error('The request was not seen by the first hook')

@@ -1,11 +1,11 @@
-/** A request's URL, which must be one whatever its Host header says. */
+/** Makes sure that a request has a URL that can be parsed, whatever its Host header says. */
 
-/** How many characters a URL has at least before its path: Elysia looks for the path from there on. */
+/** Elysia looks for the path of a URL behind its 11th character, so scheme and host must be at least as long. */
 const MIN_ORIGIN = 11
 
 /**
- * Bun puts the Host header before the path as it is, or leaves it out when it is missing or cannot be one. What is no
- * URL then, or has too short a host, gets another host; nothing but the path and the query counts here.
+ * Replaces the host of a URL that cannot be parsed or whose host is too short. Bun puts the Host header before the path
+ * as it came, or leaves it out when it is missing. Only path and query are used afterwards.
  */
 export function ensureUrl(request: Request): void {
   const { url } = request
@@ -14,7 +14,23 @@ export function ensureUrl(request: Request): void {
   Object.defineProperty(request, 'url', { value: `http://localhost${url.slice(path)}` })
 }
 
-/** Where the path of a URL begins, or of what is a path alone. */
-export function pathStart(url: string): number {
+/** Returns where the path begins in a URL, or in a path without a host. */
+function pathStart(url: string): number {
   return url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('//') + 2)
+}
+
+/** True for a URL of the API, as opposed to the probes and the documentation. */
+export function isApi(url: string): boolean {
+  return url.startsWith('/api/v1', pathStart(url))
+}
+
+/** True when percent-encoded bytes of the URL are not UTF-8. A lone percent sign counts as itself. */
+export function isBadEncoding(url: string): boolean {
+  if (!/%[89a-f]/i.test(url)) return false
+  try {
+    decodeURIComponent(url.replace(/%(?![0-9a-f]{2})/gi, '%25'))
+    return false
+  } catch {
+    return true
+  }
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import Elysia from 'elysia'
+import Elysia, { type AnyElysia } from 'elysia'
 import { createApp } from '../../src/app'
-import { errorHandler } from '../../src/http/error-answers'
-import { envelope } from '../../src/http/pipeline'
+import { type Declarations, readDeclarations } from '../../src/http/declarations'
+import { pipeline } from '../../src/http/pipeline'
+import { handlersOf } from '../../src/http/rerun/route-handlers'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { createLabel, insertTicket } from '../support/factories'
 
@@ -349,12 +350,7 @@ describe('every answer', () => {
   })
 
   test('about a fault of ours tells the request id and nothing of the inside', async () => {
-    const broken = new Elysia()
-      .use(errorHandler)
-      .use(envelope)
-      .get('/broken', () => {
-        throw new Error('the password is swordfish')
-      })
+    const broken = failingApp(new Error('the password is swordfish'))
     const response = await broken.handle(new Request('http://localhost/broken', { headers: { 'x-request-id': 'a1' } }))
     expect(response.status).toBe(500)
     expect(await response.json()).toEqual({
@@ -365,12 +361,7 @@ describe('every answer', () => {
   test.each(['ECONNREFUSED', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P01', '53300', '40P01'])(
     'says that the service is away when the database is: %s',
     async (code) => {
-      const broken = new Elysia()
-        .use(errorHandler)
-        .use(envelope)
-        .get('/broken', () => {
-          throw Object.assign(new Error('connect 10.0.0.7'), { code })
-        })
+      const broken = failingApp(Object.assign(new Error('connect 10.0.0.7'), { code }))
       const response = await broken.handle(new Request('http://localhost/broken'))
       expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5'])
       expect(await response.json()).toEqual({
@@ -393,6 +384,19 @@ describe('the probes', () => {
     expect(await probe('/readyz', failing)).toEqual([503, { status: 'unavailable' }])
   })
 })
+
+/** An app with one route, `/broken`, whose handler throws. */
+function failingApp(error: Error): AnyElysia {
+  const declarations: Declarations = new Map()
+  const fail = () => {
+    throw error
+  }
+  const app = new Elysia()
+    .use(pipeline(handlersOf(new Elysia()), declarations))
+    .get('/broken', fail, { detail: { hide: true, permission: 'anyone' } })
+  readDeclarations(app, declarations)
+  return app
+}
 
 function expectError(answer: Answer, status: number, code: string) {
   expect([answer.status, answer.body?.error.code]).toEqual([status, code])

@@ -6,6 +6,7 @@ import { ApiError, fieldError } from '../../errors'
 import { log, safeError } from '../../log'
 import { inTransaction, type Scope } from '../../scope'
 import { type Declaration, type Declarations, declarationOf } from '../declarations'
+import { stateOf } from '../request'
 import { requirePath } from '../resources'
 import {
   type Answer,
@@ -38,8 +39,8 @@ export function idempotency(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'idempotency' }).onBeforeHandle(
     { as: 'global' },
     // Each field is named: Elysia prepares for every request what a hook of all routes seems to use.
-    async ({ request, route, params, query, body, set, status, ...more }) => {
-      const { scope } = more as { scope?: Scope }
+    async ({ request, route, params, query, body, set, status }) => {
+      const { scope } = stateOf(request)
       if (request.method !== 'POST' || !scope || !request.headers.has('idempotency-key')) return
       const handler = handlers.find('POST', route)
       const declared = declarationOf(declarations, 'POST', route)

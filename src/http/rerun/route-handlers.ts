@@ -1,11 +1,11 @@
-/** The handlers of routes, for hooks that run one themselves: in a transaction of theirs, or to see what a GET shows. */
+/** Finds the handlers of routes, for hooks that call one: in their own transaction, or to see what a GET shows. */
 import type { AnyElysia } from 'elysia'
 import type { Scope } from '../../scope'
 
-/** What a handler gets, as far as hooks know it: everything is checked and decoded. */
+/** The part of Elysia's context that handlers use. All of it is validated and decoded. */
 export type Call = {
   request: Request
-  /** The path's pattern. */
+  /** The pattern of the path, such as `/api/v1/tickets/:ticket_id`. */
   route: string
   params: Record<string, string>
   query: Record<string, unknown>
@@ -19,14 +19,15 @@ export type Handler = (call: Call) => unknown
 
 export type Handlers = {
   find(method: string, route: string): Handler | undefined
-  /** Patterns of all GET routes. */
+  /** The patterns of all GET routes. */
   reads(): ReadonlySet<string>
 }
 
-/** Of all routes of `app`, which may still be without them. */
+/** Finds handlers among the routes of `app`. They are looked up at the first call, when all routes have been added. */
 export function handlersOf(app: AnyElysia): Handlers {
   let found: { handlers: Map<string, Handler>; reads: Set<string> } | undefined
   const all = () => {
+    // Elysia's type of a handler asks for its whole context; handlers here read no more than a call has.
     found ??= {
       handlers: new Map(
         app.routes.map(({ method, path, handler }) => [`${method} ${path}`, handler as unknown as Handler]),

@@ -1,0 +1,26 @@
+/** Turns errors of the database into errors of the API. */
+import { ApiError } from '../errors'
+import { notFoundCodeOf } from './resources'
+
+/** Codes of the driver, of the system and of PostgreSQL: no connection, a full disk, too many clients, deadlocks. */
+const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
+
+const FOREIGN_KEY_VIOLATION = '23503'
+
+/**
+ * Returns 422 with the resource's own code for a row that another request removed between the look-up and the write, 503
+ * for a database that cannot work at the moment, and undefined for what is a fault of ours.
+ */
+export function fromDatabase(error: unknown): ApiError | undefined {
+  const cause = causeOf(error)
+  const code = typeof cause.code === 'string' ? cause.code : ''
+  if (UNAVAILABLE.test(code)) return new ApiError('SERVICE_UNAVAILABLE')
+  const removed = code === FOREIGN_KEY_VIOLATION && notFoundCodeOf(String(cause.constraint_name))
+  return removed ? new ApiError(removed, {}, 422) : undefined
+}
+
+/** Drizzle wraps the driver's error. */
+function causeOf(error: unknown): { code?: unknown; constraint_name?: unknown } {
+  const cause = error instanceof Error && error.cause ? error.cause : error
+  return typeof cause === 'object' && cause !== null ? cause : {}
+}
