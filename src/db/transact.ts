@@ -17,7 +17,7 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 /** Values that are not read as the driver does by default: counts are numbers. */
 export type WireTypes = { bigint: number }
 
-/** Both over the same connection: the pool, or one transaction of it. */
+/** Both of them over the same connection: the pool, or one transaction of it. */
 export type Connection = { db: Db; sql: Sql }
 
 /** Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. */

@@ -1,7 +1,6 @@
-/** What the drain tells of its work. Labels are words of ours, so that the figures stay few. */
+/** Measures claims, attempts and leases of the outbox. Labels are fixed words, so that the number of series stays small. */
 import { Counter, Histogram } from 'prom-client'
-import type { Outcome } from '../outbox/job'
-import type { OutboxKind } from '../outbox/wake'
+import type { OutboxKind, Outcome } from '../outbox/job'
 
 const outcomes = new Counter({
   name: 'deskwire_outbox_attempts_total',
@@ -44,9 +43,10 @@ const stale = new Counter({
   labelNames: ['kind'],
 })
 
-/** What a claim got. */
+/** A row that a claim leased. */
 export type Claimed = { waited_s: number; is_taken_over: boolean }
 
+/** Measures a claim, and how long each of its rows waited. @param duration_ms of the statement */
 export function observeClaim(kind: OutboxKind, duration_ms: number, rows: Claimed[]): void {
   claims.observe({ kind }, duration_ms / 1000)
   for (const { waited_s, is_taken_over } of rows) {
@@ -58,6 +58,7 @@ export function observeClaim(kind: OutboxKind, duration_ms: number, rows: Claime
 /** A lease that ended with an outcome; `since_due_s` is null when the row stays, or was never due. */
 export type EndedLease = { kind: OutboxKind; since_due_s: number | null }
 
+/** Counts an outcome that was written. */
 export function observeSettled({ kind, since_due_s }: EndedLease, outcome: Outcome): void {
   const name = nameOf(outcome)
   outcomes.inc({ kind, outcome: name })
@@ -65,6 +66,7 @@ export function observeSettled({ kind, since_due_s }: EndedLease, outcome: Outco
   if (name === 'done' && since_due_s !== null) done.observe({ kind }, Math.max(0, since_due_s))
 }
 
+/** Counts an outcome that was dropped, because its lease had gone to another worker. */
 export function countStale(kind: OutboxKind): void {
   stale.inc({ kind })
 }

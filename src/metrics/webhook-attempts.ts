@@ -1,3 +1,4 @@
+/** Measures attempts of webhook deliveries, and shows when their failures count as a fault of our own network. */
 import { Gauge, Histogram } from 'prom-client'
 import { outageWatch } from '../webhooks/outage'
 import type { WebhookFault } from '../webhooks/post'
@@ -17,6 +18,7 @@ new Gauge({
   },
 })
 
+/** @param error null for an attempt that succeeded */
 export function observeAttempt(error: WebhookFault | null, duration_ms: number): void {
   attempts.observe({ outcome: error ?? 'success' }, duration_ms / 1000)
 }

@@ -1,83 +1,45 @@
 /**
- * Leases: who works on which row of the outbox. A lease that ran out is free for the next claim, so nothing has to
- * rescue the rows of a dead process. Only the database's clock counts.
+ * Leases rows of the outbox to workers. A row whose lease ran out is free for the next claim, so nothing has to rescue
+ * the rows of a dead process. Only the database's clock counts.
+ *
+ * A lease instead of a transaction that stays open while a request is sent: such a transaction would hold a connection
+ * for 30 s and keep vacuum from removing what was finished since it began.
+ *
+ * The claim statement was chosen by measurement (PostgreSQL 18, fsync on, 2 shared cores, 1,000,000 finished rows beside
+ * the work; claim and settle without sending):
+ *
+ * | layout                                           | 1 row a claim | 10 rows  | 100 rows | WAL for a job |
+ * |--------------------------------------------------|---------------|----------|----------|---------------|
+ * | one table, finished rows stay, partial indexes   |         457/s |  3,078/s | 10,374/s |       3,000 B |
+ * | a small table of what is left, the rest moves on |         492/s |  4,637/s |  9,895/s |             – |
+ * | the same, rows point to a body kept elsewhere    |         318/s |  4,530/s | 14,135/s |       2,250 B |
+ *
+ * Differences below 30 % are noise. Rows per claim decide: 1, 10, 100 rows make 10 and 30 times the rate. Four claim
+ * loops instead of one were from 2.3 times faster to 5 times slower, so each kind has one. The third layout is used: it
+ * writes least, and finished work costs nothing. `skip locked` lets claims of several processes pass each other.
  */
 
 import { newId } from '../db/columns'
 import type { Sql } from '../db/transact'
 import { type Claimed, observeClaim } from '../metrics/outbox-attempts'
 import type { Scope } from '../scope'
-import type { Job } from './job'
-import type { OutboxKind } from './wake'
+import type { OutboxJob, OutboxKind } from './job'
 
-/** How long a worker may be silent before others take its rows; renewed while an attempt takes longer. */
+/** Seconds that a worker may be silent until others take its rows; renewed while an attempt takes longer. */
 export const LEASE_S = 60
 
-/** Due rows looked at before lanes are walked instead. */
-const HEAD_ROWS = 1000
-/** Lanes walked by one statement, so that it stays short: about 5 microseconds each. */
-const WALK_LANES = 2000
-const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
-
-/** A lane with due work; `failing` when it has work that failed before. */
-export type DueLane = { lane_id: string; failing: boolean; oldest_s: number }
-
-/**
- * The lanes that have due work. The oldest due rows tell them all, unless there is a backlog: then every lane of the
- * outbox is visited once, which costs by the lane and not by the row, so nobody's backlog hides the others.
- * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
- */
-export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
-  const head = await sql<(DueLane & { rows: number })[]>`
-    select lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s,
-      count(*) as rows
-    from (
-      select lane_id, attempts, run_at from outbox
-      where kind = ${kind} and run_at <= now() and lease_until <= now() order by run_at limit ${HEAD_ROWS}
-    ) as head
-    group by lane_id`
-  const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
-  const lanes = seen < HEAD_ROWS ? [...head] : await walkLanes(sql, kind)
-  return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
-}
-
-async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
-  const due: DueLane[] = []
-  for (let after = FIRST_LANE; ; ) {
-    const walked = await sql<{ lane_id: string; failing: boolean | null; oldest_s: number | null }[]>`
-      with recursive lane (lane_id, place) as (
-        (select lane_id, 1 from outbox where lane_id > ${after} order by lane_id limit 1)
-        union all
-        select (select o.lane_id from outbox o where o.lane_id > lane.lane_id order by o.lane_id limit 1), place + 1
-        from lane where lane.lane_id is not null and place < ${WALK_LANES}
-      )
-      select lane_id, first.failing, first.oldest_s from lane left join lateral (
-        select o.attempts > 0 as failing, extract(epoch from o.run_at)::float8 as oldest_s from outbox o
-        where o.lane_id = lane.lane_id and o.kind = ${kind} and o.run_at <= now() and o.lease_until <= now()
-        order by o.run_at limit 1
-      ) as first on true
-      where lane_id is not null
-      order by place`
-    for (const { lane_id, failing, oldest_s } of walked) {
-      if (failing !== null && oldest_s !== null) due.push({ lane_id, failing, oldest_s })
-    }
-    if (walked.length < WALK_LANES) return due
-    after = walked[walked.length - 1]!.lane_id
-  }
-}
-
-/** How many rows to take from a lane. */
+/** Rows to take from a lane, at most. */
 export type LaneRoom = { lane_id: string; room: number }
 
 /**
  * Leases the oldest due rows of each lane, as many as it has room for. Rows that another process is taking are skipped.
- * @param lease_token of all of them, new each time
+ * @param lease_token a new id, which all rows of this claim get
  */
-export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[], lease_token: string): Promise<Job[]> {
+export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[], lease_token: string): Promise<OutboxJob[]> {
   const started_ms = performance.now()
-  // No row more than without it, but without it the planner expects so many that it reads the whole table.
+  // The limit removes no row. Without it the planner expects so many rows that it reads the whole table.
   const most = lanes.reduce((sum, { room }) => sum + room, 0)
-  const claimed = await sql<(Job & Claimed)[]>`
+  const claimed = await sql<(OutboxJob & Claimed)[]>`
     with lane as materialized (
       select * from unnest(${lanes.map((lane) => lane.lane_id)}::uuid[], ${lanes.map((lane) => lane.room)}::int[])
         as x (lane_id, room)
@@ -99,11 +61,11 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[], lease
 }
 
 /**
- * Leases one row that nobody has leased or is settling, due or not; in the caller's transaction. It does not wait: a
- * settle may wait for what the caller has locked.
+ * Leases one row, due or not, in the caller's transaction. Returns undefined when the row is leased or being settled: to
+ * wait for it could deadlock, because that settle may wait for what the caller has locked.
  */
-export async function takeLease({ sql, organization_id }: Scope, id: string): Promise<Job | undefined> {
-  const [job] = await sql<Job[]>`
+export async function takeLease({ sql, organization_id }: Scope, id: string): Promise<OutboxJob | undefined> {
+  const [job] = await sql<OutboxJob[]>`
     update outbox
     set lease_token = ${newId()}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
     where organization_id = ${organization_id} and id = (
@@ -115,8 +77,8 @@ export async function takeLease({ sql, organization_id }: Scope, id: string): Pr
   return job
 }
 
-/** Lengthens the leases that still hold. */
-export async function renew(sql: Sql, jobs: Job[]): Promise<void> {
+/** Renews the leases that still hold. */
+export async function renew(sql: Sql, jobs: OutboxJob[]): Promise<void> {
   await sql`
     update outbox o set lease_until = now() + ${LEASE_S} * interval '1 second'
     from ${given(sql, jobs)}
@@ -124,22 +86,22 @@ export async function renew(sql: Sql, jobs: Job[]): Promise<void> {
       and o.lease_until > now()`
 }
 
-/** Gives rows back at once, as if they had not been claimed. */
-export async function release(sql: Sql, jobs: Job[]): Promise<void> {
+/** Releases rows at once, as if they had not been claimed. */
+export async function release(sql: Sql, jobs: OutboxJob[]): Promise<void> {
   await sql`
     update outbox o set lease_until = '-infinity', lease_token = null, claims = o.claims - 1
     from ${given(sql, jobs)}
     where o.organization_id = x.organization_id and o.id = x.id and o.lease_token = x.lease_token`
 }
 
-/** Gives back the rows of a claim whose answer was lost with the connection: nobody knows that it has them. */
-export async function releaseClaim(sql: Sql, kind: OutboxKind, lease_token: string): Promise<void> {
+/** Releases the rows of a claim whose answer was lost with the connection, so that nobody knows them. */
+export async function releaseToken(sql: Sql, kind: OutboxKind, lease_token: string): Promise<void> {
   await sql`
     update outbox set lease_until = '-infinity', lease_token = null, claims = claims - 1
     where kind = ${kind} and lease_token = ${lease_token}`
 }
 
-function given(sql: Sql, jobs: Job[]) {
+function given(sql: Sql, jobs: OutboxJob[]) {
   return sql`
     json_to_recordset(${JSON.stringify(jobs)}::text::json) as x (organization_id uuid, id uuid, lease_token uuid)`
 }

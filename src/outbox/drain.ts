@@ -1,26 +1,26 @@
 /**
- * Works off the outbox. Rows are leased, worked on outside any transaction and settled with what the handler writes.
- * Work is found at once when this process or another says so, and within a second in any case.
+ * Runs a worker for each kind of the outbox. They look for work when this process or another has committed some, and
+ * each second in any case.
  */
 import { Cron } from 'croner'
 import type { Connection } from '../db/transact'
 import { log, safeError } from '../log'
 import { LEASE_S } from './claim'
-import type { Handler } from './job'
-import { listenForWakes, type OutboxKind, onWake } from './wake'
-import { createWorker, type Worker, type WorkerOptions } from './worker'
+import type { OutboxHandler, OutboxKind } from './job'
+import { listenForWakes, onWake } from './wake'
+import { Worker, type WorkerOptions } from './worker'
 
-export type Handlers = Partial<Record<OutboxKind, Handler>>
+type OutboxHandlers = Partial<Record<OutboxKind, OutboxHandler>>
 
 export type Drain = {
   /** Runs everything that is due until nothing is. */
   runOnce(): Promise<void>
-  /** No new claims; what is in flight has `timeout_ms` to end, the leases of the rest are released. */
+  /** Claims nothing more. What is in flight has `timeout_ms` to end, the leases of the rest are released. */
   stop(timeout_ms: number): Promise<void>
 }
 
-/** Starts working off the kinds that have a handler. Any number of processes may do so at once. */
-export function startDrain(connection: Connection, handlers: Handlers, options: WorkerOptions = {}): Drain {
+/** Starts a worker for each kind that has a handler. Any number of processes may do so at once. */
+export function startDrain(connection: Connection, handlers: OutboxHandlers, options: WorkerOptions = {}): Drain {
   const workers = createWorkers(connection, handlers, options)
   const all = [...workers.values()]
   const wakeKind = (kind: OutboxKind) => workers.get(kind)?.wake()
@@ -28,7 +28,7 @@ export function startDrain(connection: Connection, handlers: Handlers, options: 
   const listener = listenForWakes(wakeKind)
 
   const everySecond = every('* * * * * *', () => Promise.all(all.map((worker) => worker.runDue())))
-  const often = keepLeases(all)
+  const lease_keeper = keepLeases(all)
 
   return {
     async runOnce() {
@@ -38,36 +38,44 @@ export function startDrain(connection: Connection, handlers: Handlers, options: 
       everySecond.stop()
       ignoreWakes()
       await Promise.all([listener.stop(), ...all.map((worker) => worker.stop(timeout_ms))])
-      often.stop()
+      lease_keeper.stop()
     },
   }
 }
 
-/** Runs everything that is due, what comes due meanwhile included, until nothing is. */
-export async function drainOutbox(connection: Connection, handlers: Handlers, options?: WorkerOptions): Promise<void> {
+/** Runs everything that is due, and what comes due meanwhile, until nothing is due. */
+export async function drainOutbox(
+  connection: Connection,
+  handlers: OutboxHandlers,
+  options?: WorkerOptions,
+): Promise<void> {
   const all = [...createWorkers(connection, handlers, options ?? {}).values()]
-  const often = keepLeases(all)
+  const lease_keeper = keepLeases(all)
   try {
     await Promise.all(all.map((worker) => worker.runUntilIdle()))
   } finally {
-    often.stop()
+    lease_keeper.stop()
     await Promise.all(all.map((worker) => worker.stop(0)))
   }
 }
 
-function createWorkers(connection: Connection, handlers: Handlers, options: WorkerOptions): Map<OutboxKind, Worker> {
-  const given = Object.entries(handlers) as [OutboxKind, Handler][]
-  return new Map(given.map(([kind, handler]) => [kind, createWorker(connection, kind, handler, options)]))
+function createWorkers(
+  connection: Connection,
+  handlers: OutboxHandlers,
+  options: WorkerOptions,
+): Map<OutboxKind, Worker> {
+  const given = Object.entries(handlers) as [OutboxKind, OutboxHandler][]
+  return new Map(given.map(([kind, handler]) => [kind, new Worker(connection, kind, handler, options)]))
 }
 
-/** Attempts that take long must not lose their leases to another process. */
+/** Renews leases several times before they run out, so that attempts that take long are not repeated elsewhere. */
 function keepLeases(workers: Worker[]): Cron {
   return every(`*/${LEASE_S / 4} * * * * *`, () => Promise.all(workers.map((worker) => worker.keepLeases())))
 }
 
-/** A run that takes longer than the pattern's step is not overtaken by the next. */
+/** Runs `work` by a cron pattern; a run that takes longer than a step is not overtaken by the next. */
 function every(pattern: string, work: () => Promise<unknown>): Cron {
-  const onError = (error: unknown) => log.warn({ error: safeError(error) }, 'the outbox cannot be worked off just now')
+  const onError = (error: unknown) => log.warn({ error: safeError(error) }, 'the outbox cannot be worked on just now')
   return new Cron(pattern, { protect: true, catch: onError }, async () => {
     await work()
   })

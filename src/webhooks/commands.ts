@@ -1,6 +1,4 @@
-import { and, eq, sql as expression } from 'drizzle-orm'
 import { newId } from '../db/columns'
-import { webhooks } from '../db/schema'
 import { ApiError } from '../errors'
 import { wake } from '../outbox/wake'
 import { afterCommit, inTransaction, type Scope } from '../scope'
@@ -10,34 +8,32 @@ import { getWebhook, lockWebhook } from './queries'
 import { cancelQueued, releaseQueued } from './queue'
 import { replaceSecret } from './signing-secrets'
 
-/** It gets what happens from now on. */
-export async function createWebhook(scope: Scope, { secret, events, ...fields }: NewWebhook): Promise<Webhook> {
-  const { db, organization_id } = scope
+/** Creates a webhook, which gets events from now on. */
+export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<Webhook> {
+  const { sql, organization_id } = scope
+  const { url, events, secret, active = true } = webhook
   const id = newId()
-  await db
-    .insert(webhooks)
-    .values({ ...fields, organization_id, id, events: [...new Set(events)], secret: secret && encrypt(secret) })
+  await sql`
+    insert into webhooks (organization_id, id, url, events, secret, active)
+    values (${organization_id}, ${id}, ${url}, ${withoutRepeats(events)}, ${secret ? encrypt(secret) : null}, ${active})`
   return getWebhook(scope, id)
 }
 
 /**
- * Changes hold from the next attempt on. `active: false` cancels what is queued, `active: true` enables a failed
- * webhook again and sends what waits (decisions.md section 8). @throws WEBHOOK_NOT_FOUND
+ * Changes a webhook from the next attempt on. `active: false` cancels what is queued; `active: true` enables a failed
+ * webhook again and sends what waits.
+ * @throws WEBHOOK_NOT_FOUND
  */
 export async function updateWebhook(scope: Scope, id: string, changes: WebhookChanges): Promise<Webhook> {
   return inTransaction(scope, async (scope) => {
-    const { db, organization_id } = scope
+    const { sql, organization_id } = scope
     const webhook = await lockWebhook(scope, id)
-    const { secret, events, ...fields } = changes
-    await db
-      .update(webhooks)
-      .set({
-        ...fields,
-        ...(events && { events: [...new Set(events)] }),
-        ...(changes.active && { status: 'active' as const }),
-        updated_at: expression`now()`,
-      })
-      .where(and(eq(webhooks.organization_id, organization_id), eq(webhooks.id, id)))
+    const { url, events, secret, active, status } = { ...webhook, secret: undefined, ...changes }
+    await sql`
+      update webhooks
+      set url = ${url}, events = ${withoutRepeats(events)}, active = ${active},
+        status = ${changes.active ? 'active' : status}, updated_at = now()
+      where organization_id = ${organization_id} and id = ${id}`
     if (secret !== undefined) await replaceSecret(scope, id, secret)
     if (changes.active === false) await cancelQueue(scope, id)
     if (changes.active && webhook.status === 'failed') await releaseQueue(scope, id)
@@ -45,18 +41,20 @@ export async function updateWebhook(scope: Scope, id: string, changes: WebhookCh
   })
 }
 
-/** Its deliveries are kept until the retention removes them. @throws WEBHOOK_NOT_FOUND */
+/** Deletes a webhook. Its deliveries are kept until the retention removes them. @throws WEBHOOK_NOT_FOUND */
 export async function deleteWebhook(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    const { db, organization_id } = scope
-    const deleted = await db
-      .update(webhooks)
-      .set({ deleted_at: expression`now()` })
-      .where(and(eq(webhooks.organization_id, organization_id), eq(webhooks.id, id), expression`deleted_at is null`))
-      .returning({ id: webhooks.id })
-    if (!deleted[0]) throw new ApiError('WEBHOOK_NOT_FOUND')
+    const { sql, organization_id } = scope
+    const { count } = await sql`
+      update webhooks set deleted_at = now()
+      where organization_id = ${organization_id} and id = ${id} and deleted_at is null`
+    if (count === 0) throw new ApiError('WEBHOOK_NOT_FOUND')
     await cancelQueue(scope, id)
   })
+}
+
+function withoutRepeats<T>(items: T[]): T[] {
+  return [...new Set(items)]
 }
 
 async function cancelQueue({ sql, organization_id }: Scope, webhook_id: string): Promise<void> {

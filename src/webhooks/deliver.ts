@@ -1,12 +1,13 @@
-/** The outbox handler of kind webhook: reads the webhook as it is now, signs, sends, tells the outbox what follows. */
+/** Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, and says what follows. */
 import { readFile } from 'node:fs/promises'
 import { config } from '../config'
 import type { EVENTS } from '../db/schema'
 import type { Connection } from '../db/transact'
+import { askedAtOnce } from '../flow/at-once'
 import { log } from '../log'
 import { observeAttempt } from '../metrics/webhook-attempts'
 import { bareHost } from '../net/destination'
-import { type Handler, inBatch, type Job, type Outcome } from '../outbox/job'
+import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../outbox/job'
 import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
 import { nextDelay_s } from '../outbox/retry'
 import { storable } from '../search/fold'
@@ -16,10 +17,11 @@ import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries 
 import { signatureHeaders } from './signature'
 import { type StoredSecrets, secretsOf } from './signing-secrets'
 
-/** Failures of the way to a receiver, which many have at once when it is ours. */
+/** Faults on the way to a receiver. When many receivers show them at once, the cause is our own network. */
 const UNREACHED: WebhookFault[] = ['dns', 'connect', 'timeout', 'reset']
 
-type Delivery = StoredSecrets & {
+/** A delivery with its webhook as it is now. */
+type DeliveryToSend = StoredSecrets & {
   id: string
   webhook_id: string
   event: (typeof EVENTS)[number]
@@ -33,10 +35,9 @@ type Delivery = StoredSecrets & {
   attempts: number
 }
 
-/** One attempt of a delivery (interface: Events; decisions.md section 8). */
-export async function attemptDelivery(job: Job, connection: Connection): Promise<Outcome> {
-  const delivery = await read(job, connection)
-  // The retention has removed it.
+/** Makes one attempt of a delivery. A failed webhook's delivery is parked until the webhook is enabled again. */
+export async function attemptDelivery(job: OutboxJob, connection: Connection): Promise<Outcome> {
+  const delivery = await readDelivery(connection, job)
   if (!delivery) return { type: 'done' }
   const { organization_id, id } = job
   if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, { organization_id, id }) }
@@ -44,12 +45,12 @@ export async function attemptDelivery(job: Job, connection: Connection): Promise
   return send(job, delivery)
 }
 
-export const deliverWebhook: Handler = {
+export const deliverWebhook: OutboxHandler = {
   attempt: attemptDelivery,
   giveUp: ({ organization_id, id }) => ({ type: 'done', ...inBatch(failDeliveries, { organization_id, id }) }),
 }
 
-async function send(job: Job, delivery: Delivery): Promise<Outcome> {
+async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> {
   const { id, webhook_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
   const secrets = secretsOf(delivery)
@@ -61,7 +62,7 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
     ca: await trustedAuthority(),
   })
   const is_own_fault = noteAnswer(job, delivery, answer)
-  // A test is sent once, whatever comes of it.
+  // A test is sent once, even when it fails.
   const is_test = event === 'test.ping'
   if (is_own_fault && !is_test) return reschedule(job, OWN_FAULT_DELAY_S, answer.blame === 'own')
   const { response_code, response_time_ms, error, response_head } = answer
@@ -79,15 +80,15 @@ async function send(job: Job, delivery: Delivery): Promise<Outcome> {
     response_head: response_head ? storable(response_head) : null,
     delay_s,
     heals: answer.ok && !is_test && delivery.failure_count > 0,
-    // Sent again by hand after the last attempt, it says nothing new.
+    // After the last attempt it can only have been sent again by hand, which says nothing new about the webhook.
     exhausts: status === 'failed' && !is_test && job.attempts < schedule.length,
   })
   if (delay_s === null) return { type: 'done', healthy: answer.ok, ...settle }
   return { type: 'retry', delay_s, counts: true, ...settle }
 }
 
-/** What of an answer is told to operators, and to the watch. @returns whether a failure is a fault of our own */
-function noteAnswer(job: Job, delivery: Delivery, answer: WebhookAnswer): boolean {
+/** Notes an answer in the outage watch, the metrics and the log. @returns true when a failure is a fault of our own */
+function noteAnswer(job: OutboxJob, delivery: DeliveryToSend, answer: WebhookAnswer): boolean {
   const { blame, error, response_code, response_time_ms } = answer
   const host = bareHost(new URL(delivery.url).hostname)
   const is_unreached = error !== null && UNREACHED.includes(error)
@@ -113,43 +114,32 @@ function noteAnswer(job: Job, delivery: Delivery, answer: WebhookAnswer): boolea
 }
 
 /**
- * Without counting.
- * @param delay_s null until somebody sets it free
- * @param healthy true when the receiver was not even asked
+ * Reschedules a delivery; the attempt does not count.
+ * @param delay_s null parks it until the webhook is enabled again
+ * @param healthy false when the attempt failed, and may fail again
  */
-function reschedule({ organization_id, id }: Job, delay_s: number | null, healthy = true): Outcome {
+function reschedule({ organization_id, id }: OutboxJob, delay_s: number | null, healthy = true): Outcome {
   const settle = inBatch(rescheduleDeliveries, { organization_id, id, delay_s })
   return { type: 'retry', delay_s, counts: false, healthy, ...settle }
 }
 
-let authority: Promise<string> | undefined
+/** The file of WEBHOOK_CA_FILE, read once. */
+const authorities = new Map<string, Promise<string>>()
 
-/** The extra CA of the settings, read once. */
 function trustedAuthority(): Promise<string> | undefined {
-  if (config.WEBHOOK_CA_FILE) authority ??= readFile(config.WEBHOOK_CA_FILE, 'utf8')
+  const file = config.WEBHOOK_CA_FILE
+  if (!file) return undefined
+  const authority = authorities.get(file) ?? readFile(file, 'utf8')
+  authorities.set(file, authority)
   return authority
 }
 
-type Reading = { connection: Connection; jobs: Job[]; deliveries: Promise<Map<string, Delivery>> }
+/** Reads the delivery of a job. Jobs that were leased together are read together. */
+const readDelivery = askedAtOnce(readDeliveries)
 
-let reading: Reading | undefined
-
-/** Jobs that were leased together are read together. */
-async function read(job: Job, connection: Connection): Promise<Delivery | undefined> {
-  if (reading?.connection !== connection) {
-    const jobs: Job[] = []
-    const deliveries = Promise.resolve().then(() => {
-      if (reading?.jobs === jobs) reading = undefined
-      return readDeliveries(connection, jobs)
-    })
-    reading = { connection, jobs, deliveries }
-  }
-  reading.jobs.push(job)
-  return (await reading.deliveries).get(job.id)
-}
-
-async function readDeliveries({ sql }: Connection, jobs: Job[]): Promise<Map<string, Delivery>> {
-  const deliveries = await sql<Delivery[]>`
+/** @returns a delivery for each job, undefined when the retention has removed it */
+async function readDeliveries({ sql }: Connection, jobs: OutboxJob[]): Promise<(DeliveryToSend | undefined)[]> {
+  const deliveries = await sql<DeliveryToSend[]>`
     select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
       w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
@@ -158,5 +148,6 @@ async function readDeliveries({ sql }: Connection, jobs: Job[]): Promise<Map<str
     join deliveries d on d.organization_id = job.organization_id and d.id = job.id
     join events e on e.organization_id = d.organization_id and e.id = d.event_id
     join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id`
-  return new Map(deliveries.map((delivery) => [delivery.id, delivery]))
+  const delivery_of = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
+  return jobs.map(({ id }) => delivery_of.get(id))
 }

@@ -32,7 +32,7 @@ const active = flag({ description: 'Default true. Setting it enables a failed we
 export const Webhook = Type.Object({
   id: Uuid,
   url: Type.String({ description: 'Where deliveries are posted' }),
-  events: Type.Array(oneOf(EVENTS), { description: 'What is delivered' }),
+  events: Type.Array(oneOf(EVENTS), { description: 'Types of events that are delivered' }),
   active: Type.Boolean({ description: 'Whether events are queued; stays true when the webhook fails' }),
   status: oneOf(WEBHOOK_STATUSES, { description: 'failed: a delivery used up its attempts; deliveries wait' }),
   has_secret: Type.Boolean({ description: 'Whether deliveries are signed' }),
@@ -55,14 +55,14 @@ export type WebhookChanges = typeof WebhookChanges.static
 
 export const Delivery = Type.Object({
   id: Uuid,
-  event: oneOf(EVENTS, { description: 'What it tells of' }),
+  event: oneOf(EVENTS, { description: 'Type of the event' }),
   status: oneOf(DELIVERY_STATUSES, {
     description:
       '`pending`: not tried yet; `failed`: all attempts used; `cancelled`: the webhook was deleted or switched off',
   }),
   response_code: orNull(Type.Integer({ description: 'Of the last attempt' })),
   response_time_ms: orNull(Type.Integer({ description: 'Of the last attempt' })),
-  attempts: Type.Integer({ description: 'How often it was tried' }),
+  attempts: Type.Integer({ description: 'Attempts made so far' }),
   next_attempt_at: orNull(Instant, { description: 'When it is tried again, at the earliest' }),
   error: orNull(Type.String({ description: 'Why the last attempt failed' })),
   created_at: Instant,

@@ -1,6 +1,6 @@
 /**
- * One POST to a receiver nobody vouches for. It reaches only addresses that were judged (`destination.ts`), verifies
- * certificates, follows nothing, and is bounded in time and in what it reads, whatever the receiver does.
+ * Posts to a receiver that nobody vouches for. A request reaches only addresses that were judged (`net/destination.ts`),
+ * verifies certificates, follows no redirects, and has limits for time and for what is read of the answer.
  */
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
@@ -12,9 +12,9 @@ export type WebhookRequest = {
   url: string
   headers: Record<string, string>
   body: string | Uint8Array<ArrayBuffer>
-  /** From the first connection to the last header, 30 s unless told. The lookup before it may take 5 s. */
+  /** Limit from the first connection to the last header, 30 s by default. The lookup before it may take 5 s. */
   timeout_ms?: number
-  /** Networks that may be reached although not public. */
+  /** Networks that may be reached although they are not public. */
   allowed: Network[]
   /** PEM of authorities trusted besides those of the system. */
   ca?: string
@@ -22,19 +22,19 @@ export type WebhookRequest = {
   lookup?: Lookup
 }
 
-/** All that is told of a failure: more would make the delivery log a port scanner. */
+/** All that the delivery log says of a failure: with more it could be used to scan ports. */
 export type WebhookFault = 'blocked_address' | 'dns' | 'connect' | 'tls' | 'timeout' | 'reset' | 'protocol' | 'status'
 
 export type WebhookAnswer = {
   /** A 2xx came within the time. */
   ok: boolean
   response_code: number | null
-  /** Until the headers came or the attempt failed. */
+  /** Time until the headers came or the attempt failed. */
   response_time_ms: number
   error: WebhookFault | null
-  /** The beginning of the response's body as text, at most 4 KiB. */
+  /** The beginning of the body as text, at most 4 KiB. */
   response_head: string
-  /** Whether a failure says something about the receiver, or only about this service or its network. */
+  /** Whose fault a failure is: the receiver's, or this service's and its network's. */
   blame: 'receiver' | 'own' | null
 }
 
@@ -46,9 +46,9 @@ const BODY_MAX_BYTES = 65_536
 const BODY_MAX_MS = 2000
 const HEAD_MAX_BYTES = 4096
 
-/** The connection did not come about, so that another address of the host may do. */
+/** Errors of a connection that was not made: another address of the host may work. */
 const NOT_CONNECTED = ['ECONNREFUSED', 'EHOSTUNREACH', 'EHOSTDOWN']
-/** Nor here, for want of something of our own: descriptors, memory, an interface, a route, a permission. */
+/** The same, because this service lacks something: descriptors, memory, an interface, a route, a permission. */
 const NOTHING_TO_CONNECT_WITH = [
   'EMFILE',
   'ENFILE',
@@ -67,7 +67,7 @@ const RESET = ['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ConnectionClosed']
 /** `false` is the only value that turns proxies of the environment off; Bun's types do not know it. */
 const NO_PROXY: object = { proxy: false }
 
-/** Posts once and never throws (decisions, section 8). A success is decided by the headers, whatever the body does. */
+/** Posts once and never throws. The headers decide about success; the body may end as it likes. */
 export async function postWebhook(request: WebhookRequest): Promise<WebhookAnswer> {
   const started_at = performance.now()
   const controller = new AbortController()
@@ -88,7 +88,7 @@ const NO_FAILURE = { error: null, blame: null } as const
 const STATUS_FAILURE: Failure = { error: 'status', blame: 'receiver' }
 const TIMED_OUT: Failure = { error: 'timeout', blame: 'receiver' }
 
-/** Until the headers are there. */
+/** Sends the request and waits for the headers. */
 async function exchange(request: WebhookRequest, controller: AbortController): Promise<Response> {
   const { url, headers, body, timeout_ms = TIMEOUT_MS, allowed, ca, lookup } = request
   if (checkUrl(url)) throw new DestinationError('blocked_address')
@@ -108,7 +108,7 @@ async function exchange(request: WebhookRequest, controller: AbortController): P
       decompress: false,
       signal: controller.signal,
       tls: {
-        // Said explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED does not count.
+        // Stated, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
         rejectUnauthorized: true,
         ...(isIP(host) ? {} : { serverName: host }),
         ...(ca ? { ca: withSystemAuthorities(ca) } : {}),
@@ -135,12 +135,12 @@ async function dial(addresses: string[], target: URL, init: BunFetchRequestInit)
   throw failures.find((error) => failureOf(error).blame === 'receiver') ?? failures[0]
 }
 
-/** Receivers that answered last time: connections to them may be kept, by Bun for up to five minutes. */
+/** Receivers that answered last time. Bun may have kept a connection to them, for up to five minutes. */
 const answering = new LRUCache<string, true>({ max: 10_000, ttl: 300_000 })
 
 /**
- * A receiver may close a kept connection just when it is used again, which is nobody's fault, so what was reset there
- * goes once more on a connection of its own. Receivers know repeated deliveries by their id.
+ * Posts to one address. A receiver may close a kept connection just when it is used again, which is nobody's fault, so a
+ * request that was reset there is sent once more on a new connection. Receivers know repeated deliveries by their id.
  */
 async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<Response> {
   const receiver = `${url.host} ${host}`
@@ -162,7 +162,7 @@ async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<
   }
 }
 
-/** Reads within the limits and lets go of the connection: a body that ended leaves it open for the next delivery. */
+/** Reads the body within the limits. A body that was read to its end leaves the connection open for the next delivery. */
 async function readHead(response: Response, controller: AbortController): Promise<string> {
   const timer = setTimeout(() => controller.abort(), BODY_MAX_MS)
   const head = new Uint8Array(HEAD_MAX_BYTES)
@@ -175,7 +175,7 @@ async function readHead(response: Response, controller: AbortController): Promis
       if (length >= BODY_MAX_BYTES) break
     }
   } catch {
-    // Too slow or broken off: what came is kept.
+    // The body is too slow or broken off: its beginning is kept.
   } finally {
     clearTimeout(timer)
   }
@@ -203,9 +203,10 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
+/** By the extra authorities. */
 const authorities = new Map<string, string>()
 
-/** `tls.ca` replaces the system's authorities, so they are named too. One text: a list costs Bun twice the time. */
+/** Adds the system's authorities, which `tls.ca` would replace. As one text: a list takes Bun twice the time. */
 function withSystemAuthorities(ca: string): string {
   const all = authorities.get(ca) ?? [...getCACertificates('default'), ca].join('\n')
   authorities.set(ca, all)

@@ -5,7 +5,7 @@ import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 
-/** Newest first. */
+/** Lists webhooks, the newest first. */
 export function listWebhooks(scope: Scope, query: Paging): Promise<Page<Webhook>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
@@ -18,17 +18,17 @@ export function listWebhooks(scope: Scope, query: Paging): Promise<Page<Webhook>
   })
 }
 
-/** @throws WEBHOOK_NOT_FOUND */
+/** Reads a webhook. @throws WEBHOOK_NOT_FOUND */
 export function getWebhook(scope: Scope, id: string): Promise<Webhook> {
   return readWebhook(scope, id, scope.sql``)
 }
 
-/** As `getWebhook`; nobody else changes it until the transaction ends, while events may still be written for it. */
+/** Reads a webhook and locks it against changes until the transaction ends. Deliveries may still be inserted for it. */
 export function lockWebhook(scope: Scope, id: string): Promise<Webhook> {
   return readWebhook(scope, id, scope.sql`for no key update`)
 }
 
-/** Newest first. @throws WEBHOOK_NOT_FOUND */
+/** Lists the deliveries of a webhook, the newest first. @throws WEBHOOK_NOT_FOUND */
 export async function listDeliveries(
   scope: Scope,
   webhook_id: string,
@@ -51,7 +51,7 @@ export async function listDeliveries(
   return deliveries
 }
 
-/** @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
+/** Reads a delivery. @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
 export async function getDelivery(scope: Scope, webhook_id: string, id: string): Promise<Delivery> {
   const { sql, organization_id } = scope
   const [[delivery]] = await Promise.all([
@@ -64,7 +64,7 @@ export async function getDelivery(scope: Scope, webhook_id: string, id: string):
   return delivery
 }
 
-/** @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
+/** Reads a delivery with its request and all its attempts. @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
 export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: string): Promise<DeliveryDetail> {
   const { sql, organization_id } = scope
   const [[delivery], attempt_log] = await Promise.all([

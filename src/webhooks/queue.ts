@@ -1,12 +1,12 @@
 /**
- * What becomes of deliveries that wait in the outbox, many at a time. `chosen` selects `organization_id` and `id` of
- * outbox rows and locks them, `for update of … skip locked`: what is leased or being settled is left to whoever has
- * it, who looks at the webhook again before the next attempt. Waiting for a settle could deadlock, since that may wait
- * for the webhook.
+ * Cancels, releases or parks deliveries that wait in the outbox, many at a time. `chosen` selects `organization_id` and
+ * `id` of outbox rows and locks them with `for update … skip locked`. Rows that are being settled are left out: to wait
+ * for a settle could deadlock, because the settle may wait for the webhook. Their webhook is read again before the next
+ * attempt.
  */
 import type { Fragment, Sql } from '../db/transact'
 
-/** @returns how many */
+/** Ends deliveries without another attempt. @returns how many */
 export async function cancelQueued(sql: Sql, chosen: Fragment): Promise<number> {
   const { count } = await sql`
     with chosen as materialized (${chosen}), removed as (
@@ -18,7 +18,7 @@ export async function cancelQueued(sql: Sql, chosen: Fragment): Promise<number> 
   return count
 }
 
-/** Due now. @returns how many */
+/** Makes deliveries due now. @returns how many */
 export async function releaseQueued(sql: Sql, chosen: Fragment): Promise<number> {
   const { count } = await sql`
     with chosen as materialized (${chosen}), released as (
@@ -30,7 +30,7 @@ export async function releaseQueued(sql: Sql, chosen: Fragment): Promise<number>
   return count
 }
 
-/** Until the webhook is enabled again. */
+/** Holds deliveries until their webhook is enabled again. */
 export async function parkQueued(sql: Sql, chosen: Fragment): Promise<void> {
   await sql`
     with chosen as materialized (${chosen}), parked as (

@@ -1,10 +1,10 @@
-/** What becomes of deliveries, written in the transaction that ends or reschedules their outbox rows; many at a time. */
+/** Records the outcomes of attempts, many at a time, in the transaction that removes or reschedules their outbox rows. */
 import type { Connection, Sql } from '../db/transact'
 import { cancelQueued, parkQueued } from './queue'
 
-export type DeliveryKey = { organization_id: string; id: string }
+type DeliveryKey = { organization_id: string; id: string }
 
-export type AttemptRecord = DeliveryKey & {
+type AttemptRecord = DeliveryKey & {
   webhook_id: string
   status: 'success' | 'retrying' | 'failed'
   response_code: number | null
@@ -13,15 +13,16 @@ export type AttemptRecord = DeliveryKey & {
   response_head: string | null
   /** Seconds until the next attempt; null when there is none. */
   delay_s: number | null
-  /** A success after failures. */
+  /** A success after failures: the webhook's count of failures ends. */
   heals: boolean
-  /** The last attempt failed: so has the webhook. */
+  /** The last attempt failed, so the webhook becomes failed. */
   exhausts: boolean
 }
 
-/** Outbox rows of a failed webhook that are parked at once; the others are when they come due. */
+/** Outbox rows that are parked at once when webhooks fail. The others are parked when they come due. */
 const PARK_MOST = 1000
 
+/** Writes attempts with their answers, and what they mean for deliveries and webhooks. */
 export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[]): Promise<void> {
   await sql`
     with given as materialized (
@@ -42,14 +43,14 @@ export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[])
     select organization_id, id, updated.attempts, now() - given.response_time_ms * interval '1 millisecond',
       given.response_code, given.response_time_ms, given.error, given.response_head
     from updated join given using (organization_id, id)`
-  const telling = rows.filter((row) => row.heals || row.exhausts)
-  if (telling.length > 0) await updateWebhooks(sql, telling)
+  const changing = rows.filter((row) => row.heals || row.exhausts)
+  if (changing.length > 0) await updateWebhooks(sql, changing)
   const retrying = rows.filter((row) => row.status === 'retrying')
-  if (retrying.length > 0) await cancelOff(sql, retrying)
+  if (retrying.length > 0) await cancelRetrying(sql, retrying)
 }
 
-/** Webhooks that were switched off or deleted during the attempt get no other. */
-async function cancelOff(sql: Sql, rows: DeliveryKey[]): Promise<void> {
+/** Cancels deliveries whose webhook was switched off or deleted during the attempt. */
+async function cancelRetrying(sql: Sql, rows: DeliveryKey[]): Promise<void> {
   await cancelQueued(
     sql,
     sql`
@@ -63,10 +64,10 @@ async function cancelOff(sql: Sql, rows: DeliveryKey[]): Promise<void> {
   )
 }
 
-/** Locked in the order of their ids, so that settles of several processes wait for each other in one direction only. */
+/** Updates counts and status of webhooks. Locks them in the order of their ids, so that two settles never deadlock. */
 async function updateWebhooks(sql: Sql, rows: AttemptRecord[]): Promise<void> {
   const ids = rows.map(({ organization_id, webhook_id, heals }) => ({ organization_id, id: webhook_id, heals }))
-  const failed = await sql<DeliveryKey[]>`
+  const updated = await sql<{ organization_id: string; id: string; is_failed: boolean }[]>`
     with given as materialized (
       select organization_id, id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures
       from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (organization_id uuid, id uuid, heals boolean)
@@ -81,22 +82,25 @@ async function updateWebhooks(sql: Sql, rows: AttemptRecord[]): Promise<void> {
       updated_at = case when failures > 0 then now() else updated_at end
     from given join locked using (organization_id, id)
     where w.organization_id = given.organization_id and w.id = given.id
-    returning w.organization_id, case when failures > 0 then w.id end as id`
-  const ids_failed = failed.filter((webhook) => webhook.id !== null)
-  if (ids_failed.length > 0) await parkLanes(sql, ids_failed)
+    returning w.organization_id, w.id, failures > 0 as is_failed`
+  const failed = updated.filter(({ is_failed }) => is_failed)
+  if (failed.length > 0) await parkLanes(sql, failed)
 }
 
-async function parkLanes(sql: Sql, webhooks: DeliveryKey[]): Promise<void> {
+/** Parks what webhooks that have just failed still have to send. */
+async function parkLanes(sql: Sql, webhooks: { organization_id: string; id: string }[]): Promise<void> {
   await parkQueued(
     sql,
     sql`
       select organization_id, id from outbox
       where lane_id = any(${webhooks.map((webhook) => webhook.id)}::uuid[]) and kind = 'webhook'
+        and organization_id = any(${webhooks.map((webhook) => webhook.organization_id)}::uuid[])
         and run_at < 'infinity' and lease_until <= now()
       limit ${PARK_MOST} for update skip locked`,
   )
 }
 
+/** Shows when deliveries are tried again; null while they are parked. */
 export async function rescheduleDeliveries(
   { sql }: Connection,
   rows: (DeliveryKey & { delay_s: number | null })[],
@@ -107,11 +111,12 @@ export async function rescheduleDeliveries(
     where d.organization_id = x.organization_id and d.id = x.id`
 }
 
+/** Cancels deliveries whose webhook was switched off or deleted. */
 export async function cancelDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
   await finish(sql, rows, 'cancelled', null)
 }
 
-/** Deliveries that the service cannot send, by a fault of its own. */
+/** Fails deliveries that the service cannot send by a fault of its own. */
 export async function failDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
   await finish(sql, rows, 'failed', 'internal')
 }

@@ -1,8 +1,8 @@
-/** Sending at once, while the caller waits: the test of a webhook, and a delivery once more. */
+/** Sends at once, while the caller waits: the test of a webhook, or a delivery again. */
 import { config } from '../config'
 import { ApiError } from '../errors'
 import { takeLease } from '../outbox/claim'
-import type { Job } from '../outbox/job'
+import type { OutboxJob } from '../outbox/job'
 import { settleOne } from '../outbox/settle'
 import { inTransaction, type Scope } from '../scope'
 import { attemptDelivery } from './deliver'
@@ -10,7 +10,7 @@ import type { Delivery } from './model'
 import { publishTo } from './publish'
 import { getDelivery, lockWebhook } from './queries'
 
-/** Sends `test.ping`, once, whatever the outcome. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED */
+/** Sends `test.ping` once, also when it fails. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED */
 export async function testWebhook(scope: Scope, webhook_id: string): Promise<Delivery> {
   const { id, job } = await inTransaction(scope, async (scope) => {
     await requireEnabled(scope, webhook_id)
@@ -21,8 +21,8 @@ export async function testWebhook(scope: Scope, webhook_id: string): Promise<Del
 }
 
 /**
- * Sends a delivery again, with the same id and bytes. One that waits goes on with its schedule afterwards; one that is
- * finished gets this attempt only. One that is being sent just now is left to that.
+ * Sends a delivery again, with the same id and bytes. A delivery that waits goes on with its schedule afterwards; a
+ * finished one gets this attempt only. Nothing is sent while another attempt of it is under way.
  * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
  */
 export async function retryDelivery(scope: Scope, webhook_id: string, id: string): Promise<Delivery> {
@@ -35,7 +35,7 @@ export async function retryDelivery(scope: Scope, webhook_id: string, id: string
   return sendNow(scope, webhook_id, id, job)
 }
 
-/** What is not finished is in the outbox already. */
+/** Puts a finished delivery into the outbox once more; others are in it already. */
 async function queueFinished({ sql, organization_id }: Scope, id: string): Promise<void> {
   await sql`
     with again as (
@@ -52,7 +52,7 @@ async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {
   if (!active || status === 'failed') throw new ApiError('WEBHOOK_DISABLED')
 }
 
-async function sendNow(scope: Scope, webhook_id: string, id: string, job: Job | undefined): Promise<Delivery> {
+async function sendNow(scope: Scope, webhook_id: string, id: string, job: OutboxJob | undefined): Promise<Delivery> {
   if (job) await settleOne(scope, job, await attemptDelivery(job, scope))
   return getDelivery(scope, webhook_id, id)
 }

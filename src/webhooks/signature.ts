@@ -1,11 +1,12 @@
-/** The headers of a webhook delivery: the interface's five, and those of Standard Webhooks beside them. */
+/** Signs deliveries: makes the service's five headers, and those of Standard Webhooks (standardwebhooks.com). */
 import { createHmac } from 'node:crypto'
 
 /**
- * The headers of one attempt (interface, section Events; decisions, section 8; standardwebhooks.com).
- * Without a secret there are no signatures, nor the two Standard Webhooks headers that only mean something with one.
- * @param delivery.secrets the webhook's secrets, the newest first: the interface's header has room for that one only,
- *   the standard's for all
+ * Makes the headers of one attempt. `X-Service-Signature` is an HMAC-SHA256 of the body; `webhook-signature` signs id,
+ * time of the attempt and body, so that an old request cannot be replayed. Without a secret there are no signatures, and
+ * none of the Standard Webhooks headers.
+ * @param delivery.secrets the webhook's secrets, the newest first: `X-Service-Signature` has room for that one only,
+ *   `webhook-signature` for all
  * @param delivery.timestamp the event's time, the same text as in the body
  * @param delivery.body exactly what is sent
  * @param delivery.now the time of this attempt
@@ -42,7 +43,7 @@ export function signatureHeaders(delivery: {
   }
 }
 
-/** The standard's secrets are `whsec_` and base64; any other secret is taken as its bytes. */
+/** The key is what follows `whsec_` in base64, as the standard has it; of any other secret it is the bytes. */
 function standardKey(secret: string): Uint8Array {
   return secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : Buffer.from(secret)
 }

@@ -1,18 +1,18 @@
-/** The secrets that sign a webhook's deliveries: the newest, and for a day the one before, while receivers change over. */
+/** Keeps the secrets that sign a webhook's deliveries: the newest, and the one before for 24 hours. */
 import type { Scope } from '../scope'
 import { decrypt, encrypt } from '../secrets'
 
-/** What the database has: encrypted. */
+/** The secrets as they are stored: encrypted. */
 export type StoredSecrets = { secret: string | null; previous_secret: string | null }
 
-/** In the clear, the newest first. @throws Error when no key fits */
+/** Decrypts the secrets, the newest first. @throws Error when no SECRET_KEY fits */
 export function secretsOf({ secret, previous_secret }: StoredSecrets): string[] {
   return [secret, previous_secret].filter((stored) => stored !== null).map(decrypt)
 }
 
 /**
- * Makes `secret` the newest; null removes both. To be called while the webhook is locked.
- * The one that it replaces signs for 24 hours more, beside it (decisions.md section 8).
+ * Makes `secret` the newest; null removes both. To be called while the webhook is locked. The secret that it replaces
+ * signs for 24 hours more, so that the receiver can change over without losing a delivery.
  */
 export async function replaceSecret(scope: Scope, webhook_id: string, secret: string | null): Promise<void> {
   const { sql, organization_id } = scope
@@ -20,7 +20,7 @@ export async function replaceSecret(scope: Scope, webhook_id: string, secret: st
     select secret from webhooks where organization_id = ${organization_id} and id = ${webhook_id}`
   const current = row?.secret ?? null
   const replaced = current === null || secret === null ? undefined : readable(current)
-  // Said once more, it must not push out the one before.
+  // The same secret once more must not end the time of the one before.
   if (replaced !== undefined && replaced === secret) return
   const previous = replaced === undefined ? null : current
   await sql`
@@ -30,7 +30,7 @@ export async function replaceSecret(scope: Scope, webhook_id: string, secret: st
     where organization_id = ${organization_id} and id = ${webhook_id}`
 }
 
-/** Undefined when no key fits any more: nothing is signed with it, and replacing it is the way out. */
+/** Undefined when no SECRET_KEY fits: such a secret signs nothing, and can only be replaced. */
 function readable(encrypted: string): string | undefined {
   try {
     return decrypt(encrypted)

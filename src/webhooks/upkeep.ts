@@ -1,4 +1,4 @@
-/** What a timer does for deliveries: repairs what no attempt will come to, and ends what waited or was kept long enough. */
+/** Repairs, cancels and removes deliveries, by timers and in all organizations. */
 import type { Connection, Sql } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { log } from '../log'
@@ -6,25 +6,26 @@ import { cancelQueued, releaseQueued } from './queue'
 
 /** Rows of one statement. */
 const BATCH = 1000
-/** Between statements, so that deleting much does not keep others from the disk. */
+/** Pause between statements, so that deleting much leaves the disk to others now and then. */
 const PAUSE_MS = 50
 
 /**
- * To be called each minute, by any number of processes. Sets rows free that wait although their webhook is active (an
- * event that was being written while the webhook was enabled again), cancels those of webhooks that were switched off
- * or deleted during an attempt, and those older than `hold_days` that wait for a failed webhook to be enabled again.
+ * Repairs the queue; to be called each minute, by any number of processes. Releases deliveries that are parked although
+ * their webhook is active (their event was being written while the webhook was enabled again). Cancels deliveries of
+ * webhooks that were switched off or deleted during an attempt, and those that have waited longer than `hold_days` for
+ * their failed webhook.
  */
 export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
   const released = await inBatches(BATCH, () => releaseForgotten(sql), PAUSE_MS)
-  const cancelled = await inBatches(BATCH, () => cancelOff(sql), PAUSE_MS)
+  const cancelled = await inBatches(BATCH, () => cancelInactive(sql), PAUSE_MS)
   const expired = await inBatches(BATCH, () => cancelExpired(sql, hold_days), PAUSE_MS)
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
 }
 
 /**
- * Removes finished deliveries that are older than `days` with their attempts, then events that no delivery needs any
- * more, then deleted webhooks that have no deliveries left. What was removed stays so when a later step fails.
+ * Removes finished deliveries that are older than `days` with their attempts, then events without deliveries, then
+ * deleted webhooks without deliveries. Each step commits for itself.
  */
 export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
   await inBatches(BATCH, () => removeDeliveries(sql, days), PAUSE_MS)
@@ -36,7 +37,7 @@ export async function purgeDeliveries({ sql }: Connection, days: number): Promis
     )`
 }
 
-/** Removes secrets that were replaced and sign no more. */
+/** Removes secrets that were replaced and whose 24 hours beside the new one are over. */
 export async function forgetSecrets({ sql }: Connection): Promise<void> {
   await sql`
     update webhooks set previous_secret = null, previous_secret_until = null where previous_secret_until <= now()`
@@ -54,7 +55,7 @@ function releaseForgotten(sql: Sql): Promise<number> {
   )
 }
 
-function cancelOff(sql: Sql): Promise<number> {
+function cancelInactive(sql: Sql): Promise<number> {
   return cancelQueued(
     sql,
     sql`
@@ -75,7 +76,7 @@ function cancelExpired(sql: Sql, hold_days: number): Promise<number> {
   )
 }
 
-/** One that is just being sent again is locked, or has its new status by the time the lock is had. */
+/** Spares a delivery that is just being sent again: its row is locked, or has its new status once the lock is free. */
 async function removeDeliveries(sql: Sql, days: number): Promise<number> {
   const { count } = await sql`
     with old as materialized (
@@ -102,7 +103,7 @@ async function removeEvents(sql: Sql, days: number): Promise<number> {
   return count
 }
 
-/** The lowest id that a row can have that is at most so many days old: ids begin with their time (UUIDv7). */
+/** The lowest id of a row that is at most so many days old: ids begin with their time (UUIDv7). */
 function oldestId(sql: Sql, days: number) {
   return sql`(
     rpad(lpad(to_hex((extract(epoch from now() - ${days} * interval '1 day') * 1000)::bigint), 12, '0'), 32, '0')

@@ -4,7 +4,7 @@ import { register } from 'prom-client'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { drainOutbox } from '../../src/outbox/drain'
-import type { Attempt, Outcome } from '../../src/outbox/job'
+import type { OutboxAttempt, Outcome } from '../../src/outbox/job'
 import { startApi, stopApi } from '../support/api'
 
 beforeAll(() => startApi())
@@ -43,7 +43,7 @@ test('attempts are counted by what became of them', async () => {
   ]
   const left = outcomes.map(([, outcome]) => outcome)
   for (const _ of outcomes) await enqueue(100)
-  const attempt: Attempt = async () => {
+  const attempt: OutboxAttempt = async () => {
     const outcome = left.pop()!
     if (outcome instanceof Error) throw outcome
     return outcome

@@ -5,9 +5,9 @@ import { connection, driverPool } from '../../src/db/pool'
 import { claim, renew } from '../../src/outbox/claim'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
 import { enqueueWork } from '../../src/outbox/enqueue'
-import { type Attempt, inBatch, type Job } from '../../src/outbox/job'
+import { inBatch, type OutboxAttempt, type OutboxJob, type OutboxKind } from '../../src/outbox/job'
 import { KINDS } from '../../src/outbox/kinds'
-import { listenForWakes, type OutboxKind, WAKE_CHANNEL } from '../../src/outbox/wake'
+import { listenForWakes, WAKE_CHANNEL } from '../../src/outbox/wake'
 import { inTransaction, type Scope, SYSTEM } from '../../src/scope'
 import { startApi, stopApi } from '../support/api'
 import { endLeases } from '../support/drain-processes'
@@ -42,7 +42,7 @@ function rowsLeft() {
 }
 
 /** A handler that writes who did it, with the outcome. */
-function resultsBy(worker: string, work: (job: Job) => Promise<unknown> = async () => {}): Attempt {
+function resultsBy(worker: string, work: (job: OutboxJob) => Promise<unknown> = async () => {}): OutboxAttempt {
   return async (job) => {
     await work(job)
     return {
@@ -58,7 +58,7 @@ async function results(): Promise<{ id: string; worker: string }[]> {
 
 test('a job is done once, and its row goes together with what the handler writes', async () => {
   const ids = await enqueue('inbound', 3)
-  const jobs: Job[] = []
+  const jobs: OutboxJob[] = []
   await drainOutbox(connection(), { inbound: resultsBy('a', async (job) => jobs.push(job)) })
   expect(jobs.map((job) => job.id).sort()).toEqual(ids)
   expect(jobs[0]).toEqual({

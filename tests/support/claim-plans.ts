@@ -3,7 +3,8 @@ import { expect } from 'bun:test'
 import postgres from 'postgres'
 import { newId } from '../../src/db/columns'
 import type { Sql } from '../../src/db/transact'
-import { claim, findDueLanes } from '../../src/outbox/claim'
+import { claim } from '../../src/outbox/claim'
+import { findDueLanes } from '../../src/outbox/due-lanes'
 import { createDatabase } from './database'
 
 /** A node of a plan, as `explain (format json)` shows it. */

@@ -6,14 +6,14 @@
 import { config } from '../../src/config'
 import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
 import { startDrain } from '../../src/outbox/drain'
-import type { Attempt } from '../../src/outbox/job'
+import type { OutboxAttempt } from '../../src/outbox/job'
 import { useSecrets } from '../../src/secrets'
 import { deliverWebhook } from '../../src/webhooks/deliver'
 
 useSecrets('a secret key that only tests use')
 connectDatabase(config.DATABASE_URL!, 5)
 
-const note: Attempt = async (job, { sql }) => {
+const note: OutboxAttempt = async (job, { sql }) => {
   const [run] = await sql<{ n: number }[]>`
     insert into runs (job_id, pid, began_at) values (${job.id}, ${process.pid}, clock_timestamp()) returning n`
   await Bun.sleep(2)

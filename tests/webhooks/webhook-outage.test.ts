@@ -1,7 +1,7 @@
 /** Unreachable receivers: an outage is theirs, or ours when most of the receivers cannot be reached. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { log } from '../../src/log'
-import { createOutageWatch } from '../../src/webhooks/outage'
+import { OutageWatch } from '../../src/webhooks/outage'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { createWebhook, deliverDue, deliveriesOf, emit, makeDue, queueOf } from '../support/webhooks'
 
@@ -10,15 +10,15 @@ const MINUTE = 60_000
 /** A watch with its own clock; each step is a host, `!` before it when it cannot be reached. */
 function watch() {
   let now = 0
-  const { note, isOurs } = createOutageWatch(() => now)
+  const watch = new OutageWatch(() => now)
   return {
-    isOurs,
+    isOurs: () => watch.isOurs(),
     wait(ms: number) {
       now += ms
     },
     try: (hosts: string) => {
-      for (const host of hosts.split(' ')) note(host.replace('!', ''), !host.startsWith('!'))
-      return isOurs()
+      for (const host of hosts.split(' ')) watch.note(host.replace('!', ''), !host.startsWith('!'))
+      return watch.isOurs()
     },
   }
 }

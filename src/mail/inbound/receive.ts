@@ -5,7 +5,7 @@ import { storage } from '../../attachments/storage'
 import type { Connection } from '../../db/transact'
 import { isPassing } from '../../db/violations'
 import { log, safeError } from '../../log'
-import type { Handler, Job, Outcome, Settlement } from '../../outbox/job'
+import type { OutboxHandler, OutboxJob, Outcome, Settlement } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
 import { ParserBusy, type ParserOptions, parseInWorker } from '../parse/lanes'
@@ -25,7 +25,7 @@ const slow_ones = new LRUCache<string, true>({ max: 10_000 })
  * Files one accepted message. Everything that fails for a passing reason rejects, and the outbox tries again for ever:
  * a message that got a 250 is never lost.
  */
-export async function fileInbound(job: Job, connection: Connection): Promise<Outcome> {
+export async function fileInbound(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
   const pending = await readPending(scope, job.id)
   if (!pending) return { type: 'done' }
@@ -52,12 +52,12 @@ export async function fileInbound(job: Job, connection: Connection): Promise<Out
  * How inbound work is done. A message that ends its worker again and again is filed unread, with its original attached:
  * it must not stop the others, and it got a 250.
  */
-export const inboundHandler: Handler = {
+export const inboundHandler: OutboxHandler = {
   attempt: fileInbound,
   giveUp: (job) => ({ type: 'done', settle: (connection) => fileUnread(job, connection) }),
 }
 
-async function fileUnread({ organization_id, id }: Job, settlement: Settlement): Promise<void> {
+async function fileUnread({ organization_id, id }: OutboxJob, settlement: Settlement): Promise<void> {
   const scope: Scope = { ...settlement, organization_id, actor: SYSTEM }
   const pending = await readPending(scope, id)
   if (pending) await fileMessage(scope, await arrivalOf(scope, id, pending, inboundOf(pending, null)))

@@ -3,7 +3,7 @@ import { storage } from '../../attachments/storage'
 import { renderBody } from '../../html/body'
 import { placeImages } from '../../html/view'
 import { bounceAddress, replyAddress } from '../../messages/anchors'
-import type { Job } from '../../outbox/job'
+import type { OutboxJob } from '../../outbox/job'
 import type { Scope } from '../../scope'
 import { decrypt } from '../../secrets'
 import type { DkimSigner, MailAttachment, Reply } from './compose'
@@ -30,7 +30,7 @@ export type Email = {
 
 export type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string; waits: boolean }
 
-export async function readEmail({ sql, organization_id }: Scope, job: Job): Promise<Email | undefined> {
+export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
       o.name as organization_name, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,

@@ -3,7 +3,7 @@ import { config } from '../../config'
 import type { Connection } from '../../db/transact'
 import { log } from '../../log'
 import { smtpOptions } from '../../mailboxes/commands'
-import type { Handler, Job, Outcome } from '../../outbox/job'
+import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
 import { nextDelay_s } from '../../outbox/retry'
 import { type Scope, SYSTEM } from '../../scope'
 import { decrypt } from '../../secrets'
@@ -14,7 +14,7 @@ import { SendError } from './send-error'
 import { type MailboxSmtp, type SendResult, sendMail } from './transport'
 
 /** One attempt to send a message (decisions.md section 7, Outbound). */
-export async function sendEmail(job: Job, connection: Connection): Promise<Outcome> {
+export async function sendEmail(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
   const [email, recipients] = await Promise.all([readEmail(scope, job), readRecipients(scope, job.id)])
   if (!email || !recipients.some(({ waits }) => waits)) return { type: 'done' }
@@ -30,10 +30,10 @@ export async function sendEmail(job: Job, connection: Connection): Promise<Outco
   return { type: 'done', healthy: attempt.is_healthy, settle }
 }
 
-export const emailHandler: Handler = { attempt: sendEmail, giveUp }
+export const emailHandler: OutboxHandler = { attempt: sendEmail, giveUp }
 
 /** A message that ends its worker again and again is not tried any more. */
-function giveUp(job: Job): Outcome {
+function giveUp(job: OutboxJob): Outcome {
   return {
     type: 'done',
     settle: async (connection) => {

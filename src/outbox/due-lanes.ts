@@ -1,0 +1,145 @@
+/** Finds the lanes that have due work, and keeps them in the order of their turns. */
+import type { Sql } from '../db/transact'
+import type { LaneRoom } from './claim'
+import type { OutboxJob, OutboxKind } from './job'
+
+/** A lane with due work; `failing` when it has work that failed before. */
+export type DueLane = { lane_id: string; failing: boolean; oldest_s: number }
+
+/** Due rows looked at before lanes are walked instead. */
+const HEAD_ROWS = 1000
+/** Lanes walked by one statement, so that it stays short: about 5 microseconds each. */
+const WALK_LANES = 2000
+const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
+
+/** Looking takes at most a tenth of the time. A look that had to wait for a connection delays the next by 1 s at most. */
+const LOOK_EVERY_MS = 20
+const LOOK_MOST_MS = 1000
+const LOOK_SHARE = 10
+
+/** The lanes of one kind that have due work, the one whose turn it is first. */
+export class DueLanes {
+  readonly #sql: Sql
+  readonly #kind: OutboxKind
+  /** Called when a look that came too early may take place. */
+  readonly #onTime: () => void
+  /** The lane that was served last is the last. */
+  readonly #lanes = new Map<string, DueLane>()
+  /** There may be work that the last look did not see. */
+  #is_stale = true
+  /** Earliest time of the next look. */
+  #look_at_ms = 0
+  /** Waits for that time. */
+  #timer: Timer | undefined
+
+  constructor(sql: Sql, kind: OutboxKind, onTime: () => void) {
+    this.#sql = sql
+    this.#kind = kind
+    this.#onTime = onTime
+  }
+
+  /** Notes that there may be new work. */
+  expect(): void {
+    this.#is_stale = true
+  }
+
+  /** Lets the next look take place at once. */
+  hurry(): void {
+    this.#look_at_ms = 0
+  }
+
+  /** Ends the wait for the next look. */
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /**
+   * The lanes in the order of their turns, after a look when there may be new work and it is time for one.
+   * @param isUnknown tells whether a lane has never been tried
+   */
+  async look(isUnknown: (lane_id: string) => boolean): Promise<Iterable<DueLane>> {
+    if (!this.#is_stale) return this.#lanes.values()
+    const started_ms = performance.now()
+    if (started_ms < this.#look_at_ms) {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(this.#onTime, this.#look_at_ms - started_ms)
+      return this.#lanes.values()
+    }
+    this.#is_stale = false
+    try {
+      this.#order(await findDueLanes(this.#sql, this.#kind), isUnknown)
+    } catch (error) {
+      this.#is_stale = true
+      throw error
+    }
+    const ended_ms = performance.now()
+    const rest_ms = Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+    this.#look_at_ms = ended_ms + Math.min(rest_ms, LOOK_MOST_MS)
+    return this.#lanes.values()
+  }
+
+  /** Puts lanes that were served behind the others, and drops those that had less work than there was room for. */
+  serve(rooms: LaneRoom[], jobs: OutboxJob[]): void {
+    const found = Map.groupBy(jobs, (job) => job.lane_id)
+    for (const { lane_id, room } of rooms) {
+      const lane = this.#lanes.get(lane_id)!
+      this.#lanes.delete(lane_id)
+      if (found.get(lane_id)?.length === room) this.#lanes.set(lane_id, lane)
+    }
+  }
+
+  /** Unknown lanes come first, once. Lanes that wait already keep their turn; others queue behind them. */
+  #order(found: DueLane[], isUnknown: (lane_id: string) => boolean): void {
+    const lane_of = new Map(found.map((lane) => [lane.lane_id, lane]))
+    const waiting = [...this.#lanes.keys()].flatMap((lane_id) => lane_of.get(lane_id) ?? [])
+    const fresh = found.filter((lane) => !this.#lanes.has(lane.lane_id))
+    const unknown = fresh.filter((lane) => isUnknown(lane.lane_id))
+    const others = fresh.filter((lane) => !isUnknown(lane.lane_id))
+    this.#lanes.clear()
+    for (const lane of [...unknown, ...waiting, ...others]) this.#lanes.set(lane.lane_id, lane)
+  }
+}
+
+/**
+ * Finds the lanes that have due work. The oldest due rows show all of them, unless there is a backlog. Then every lane
+ * of the outbox is visited once, which costs by the lane and not by the row, so no backlog of one hides the others.
+ * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
+ */
+export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
+  const head = await sql<(DueLane & { rows: number })[]>`
+    select lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s,
+      count(*) as rows
+    from (
+      select lane_id, attempts, run_at from outbox
+      where kind = ${kind} and run_at <= now() and lease_until <= now() order by run_at limit ${HEAD_ROWS}
+    ) as head
+    group by lane_id`
+  const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
+  const lanes = seen < HEAD_ROWS ? [...head] : await walkLanes(sql, kind)
+  return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
+}
+
+async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
+  const due: DueLane[] = []
+  for (let after = FIRST_LANE; ; ) {
+    const walked = await sql<{ lane_id: string; failing: boolean | null; oldest_s: number | null }[]>`
+      with recursive lane (lane_id, place) as (
+        (select lane_id, 1 from outbox where lane_id > ${after} order by lane_id limit 1)
+        union all
+        select (select o.lane_id from outbox o where o.lane_id > lane.lane_id order by o.lane_id limit 1), place + 1
+        from lane where lane.lane_id is not null and place < ${WALK_LANES}
+      )
+      select lane_id, first.failing, first.oldest_s from lane left join lateral (
+        select o.attempts > 0 as failing, extract(epoch from o.run_at)::float8 as oldest_s from outbox o
+        where o.lane_id = lane.lane_id and o.kind = ${kind} and o.run_at <= now() and o.lease_until <= now()
+        order by o.run_at limit 1
+      ) as first on true
+      where lane_id is not null
+      order by place`
+    for (const { lane_id, failing, oldest_s } of walked) {
+      if (failing !== null && oldest_s !== null) due.push({ lane_id, failing, oldest_s })
+    }
+    if (walked.length < WALK_LANES) return due
+    after = walked[walked.length - 1]!.lane_id
+  }
+}
