@@ -51,15 +51,16 @@ const ROOMS: [room: string, imports: string][] = [
   ['http/openapi', 'errors shapes http'],
 
   ['mail/smtp', 'net config log flow'],
-  ['mail/mime', 'search'],
-  ['mail/parse', 'mail/mime html flow search'],
+  ['mail/mime', ''],
+  ['mail/parse', 'mail/mime html flow'],
   [
     'mail/inbound',
     `${SHARED} mail/parse mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
   ],
   ['mail/outbound', `${SHARED} net attachments mailboxes messages outbox`],
 
-  ['attachments', SHARED],
+  // A file that is uploaded and one that comes by email are named by one rule.
+  ['attachments', `${SHARED} mail/mime`],
   ['auth', SHARED],
   ['companies', `${SHARED} contacts`],
   ['contacts', `${SHARED} companies webhooks`],

@@ -1,24 +1,12 @@
-const MAX_LENGTH = 255
-const MAX_ENDING = 16
+/** Cleans what an upload or an email says of a file: its name and its media type. */
+import { safeFileName } from '../mail/mime/file-name'
 
-/** Marks that show a name in another order than it is written, to hide its ending. */
-const DIRECTION_MARKS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
-
-/**
- * A file name that is safe to store, show and offer: no path, no control characters, at most 255 characters, of which
- * a cut keeps the ending. Never empty.
- */
+/** Makes a file name safe to store, show and offer. Never empty. */
 export function cleanFileName(name: string): string {
-  const clean = name.replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/gu, '').replace(DIRECTION_MARKS, '')
-  const base = clean.split(/[/\\]/).at(-1)!.trim()
-  if (/^\.*$/.test(base)) return 'attachment'
-  const characters = [...base]
-  if (characters.length <= MAX_LENGTH) return base
-  const ending = new RegExp(`\\.[^.]{1,${MAX_ENDING}}$`, 'u').exec(base)?.[0] ?? ''
-  return characters.slice(0, MAX_LENGTH - [...ending].length).join('') + ending
+  return safeFileName(name) || 'attachment'
 }
 
-/** A media type that can stand in a header, without parameters. */
+/** Gives the media type that can stand in a header, without parameters. */
 export function mediaType(text: string): string {
   const type = text.split(';')[0]!.trim().toLowerCase()
   return /^[\w!#$&^.+-]{1,127}\/[\w!#$&^.+-]{1,127}$/.test(type) ? type : 'application/octet-stream'

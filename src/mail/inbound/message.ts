@@ -76,6 +76,6 @@ function bounceOf({ recipient, envelope_sender }: Arrived, headers: MailHeaders,
   const message_ids = [...headers.in_reply_to, ...headers.references]
   if (message_ids.length === 0 && !isTagged(headers, recipient)) return null
   const { subject } = headers
-  const about = { message_ids, return_addresses: [], subject }
+  const about = { message_ids, return_addresses: [] }
   return { kind: 'failed', recipients: [], about, diagnostic: subject ?? '' }
 }

@@ -118,7 +118,7 @@ export async function storeParts(scope: Scope, inbound: Inbound): Promise<Stored
 }
 
 function originalOf({ raw }: Inbound): ParsedAttachment {
-  return { filename: 'message.eml', content_type: 'message/rfc822', content_id: null, content: raw, inline: false }
+  return { filename: 'message.eml', content_type: 'message/rfc822', content_id: null, content: raw }
 }
 
 /** When this fails too, the job that removes unused uploads finds them in a day. */

@@ -1,20 +1,27 @@
-/** Header fields of a message or part: split, unfolded and decoded, however they were written. */
+/**
+ * Splits, unfolds and decodes the header fields of a message or part, however they were written.
+ *
+ * Own code because mailparser 3.9 takes the last of repeated fields where DMARC checks the first, invents a date for an
+ * unreadable one, and loses raw 8-bit bytes that are not UTF-8. postal-mime 4.0 loses them too, takes an mbox line for
+ * the end of the header, and lines that end with a lone CR for one field: "a subject with %s is readable" and "%s before
+ * the header is no part of it" in mail-parse-headers.test.ts. libmime reads parameters (RFC 2231).
+ */
 import libmime from 'libmime'
 import { type Address, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
 import { decodeWords } from './words'
 
-/** One field as it came: name in lower case, value unfolded, each byte one character (latin1). */
+/** One field as it came: its name in lower case, its value unfolded, each byte one character (latin1). */
 export type HeaderField = { key: string; value: string }
 
-/** What a ticket needs of a message's header, also when the rest cannot be read. */
+/** The fields of a message's header that a ticket needs, also when the rest of the message cannot be read. */
 export type MailHeaders = {
   message_id: string | null
   in_reply_to: string[]
   references: string[]
   from: Address | null
   sender: Address | null
-  /** Of every field of that name: mailing lists add their own. */
+  /** The addresses of every field of that name: mailing lists add their own field. */
   reply_to: Address[]
   to: Address[]
   cc: Address[]
@@ -22,12 +29,15 @@ export type MailHeaders = {
   date: Date | null
 }
 
-/** A header longer than this is attack or accident; the fields that matter come first. */
+/** Matches the beginning of a field: its name and the colon. */
+export const FIELD = /^[!-9;-~]+[ \t]*:/
+
+/** A longer header is an attack or an accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_IDS = 200
-/** Kept of a conversation's beginning, when not all ids are. */
+/** Ids that are kept of a conversation's beginning when there are too many. */
 const FIRST_IDS = 10
-/** Of the charset of a subject, which may change from word to word. */
+/** Wrong charsets that are corrected in a subject, where the charset may change from word to word. */
 const MAX_DETECTIONS = 5
 
 /**
@@ -38,12 +48,15 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
   return readFields(splitHeader(headerBlock(raw)))
 }
 
-/** What the fields of a message say. The first of a repeated field counts, as it does for DMARC. */
+/**
+ * Reads the fields of a message. The first of a repeated field counts, as it does for DMARC.
+ * @param charset of the message, for raw 8-bit bytes
+ */
 export function readFields(fields: HeaderField[], charset?: string | null): MailHeaders {
   const addresses = (key: string) => parseAddresses(rawHeader(fields, key, charset) ?? '')
   const all = (key: string) =>
     fields.filter((field) => field.key === key).flatMap((field) => parseAddresses(decodeEightBit(field.value, charset)))
-  // The first field that holds an address: junk in front of the real one is seen.
+  // The first field that holds an address counts: senders put junk in front of the real one.
   const usable = (key: string) => all(key)[0] ?? null
   const ids = (key: string) => messageIds(rawHeader(fields, key, charset) ?? '')
   return {
@@ -61,14 +74,14 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
 }
 
 /**
- * Where a From field begins, by the lines that every program sees; -1 without one. Only without one may a lone CR end a
- * line, as in mail of old Macs: else a field that nobody else sees would tell who wrote.
+ * Gives the place where a From field begins, by the line ends that every program knows; -1 without one. Only without one
+ * may a lone CR end a line, as in mail of old Macs: else a field that no other program sees would say who wrote.
  */
 export function fromIndex(header: string): number {
   return header.search(/(?<![^\n])from[ \t]*:/i)
 }
 
-/** Splits a header block into its fields; lines that are no field are left out. */
+/** Splits a header block into its fields; lines that are not part of a field are left out. */
 export function splitHeader(block: Uint8Array): HeaderField[] {
   const fields: HeaderField[] = []
   let before = ''
@@ -84,22 +97,28 @@ export function splitHeader(block: Uint8Array): HeaderField[] {
 }
 
 /**
- * True when a line goes on with the one before although the white space at its beginning was lost on the way: a
- * parameter behind a semicolon, or whatever is no field behind a comma.
+ * True when a line continues the line before although the white space at its beginning was lost on the way: a parameter
+ * behind a semicolon, or a line behind a comma that does not begin a field.
  */
 export function continues(before: string, line: string): boolean {
   const end = before.trimEnd().at(-1)
   if (/^[\w*-]{1,60}\s?=/.test(line)) return end === ';'
-  return (end === ';' || end === ',') && line !== '' && !/^[!-9;-~]+[ \t]*:/.test(line)
+  return (end === ';' || end === ',') && line !== '' && !FIELD.test(line)
 }
 
-/** The first field of that name with its 8-bit bytes decoded and its encoded words left as they are. */
+/**
+ * Gives the first field of that name with its 8-bit bytes decoded and its encoded words left as they are; null when it is
+ * absent.
+ */
 export function rawHeader(fields: HeaderField[], key: string, charset?: string | null): string | null {
   const field = fields.find((candidate) => candidate.key === key)
   return field ? decodeEightBit(field.value, charset) : null
 }
 
-/** The first field of that name as readable text on one line; null when it is absent. */
+/**
+ * Gives the first field of that name as readable text on one line; null when it is absent.
+ * @param detections how many wrong charsets of encoded words may be corrected by the language
+ */
 export function headerText(
   fields: HeaderField[],
   key: string,
@@ -110,14 +129,14 @@ export function headerText(
   return value === null ? null : oneLine(decodeWords(value, detections))
 }
 
-/** Value and parameters of a field such as Content-Type, decoded (RFC 2231, and encoded words where they are not allowed). */
+/** Reads value and parameters of a field such as Content-Type (RFC 2231, and encoded words where they are not allowed). */
 export function headerParams(fields: HeaderField[], key: string, charset?: string | null) {
   const parsed = libmime.parseHeaderValue(separateParams(rawHeader(fields, key, charset) ?? ''))
   const params = Object.entries(parsed.params).map(([name, value]) => [name, oneLine(decodeWords(value))] as const)
   return { value: (parsed.value || '').toLowerCase().trim(), params: new Map(params) }
 }
 
-/** Some senders put a comma, a space or a comment between a type and its parameters. */
+/** Puts a semicolon between a type and its parameters, where some senders put a comma, a space or a comment. */
 function separateParams(value: string): string {
   return value
     .replace(
@@ -128,8 +147,8 @@ function separateParams(value: string): string {
 }
 
 /**
- * Message ids without brackets, in order, each once. Only what stands in brackets is one, so that prose never threads,
- * unless there is nothing but ids that lack them.
+ * Finds message ids: without brackets, in order, each once. Only text in brackets is an id, so that prose never threads,
+ * unless the whole field is ids that lack them.
  */
 export function messageIds(value: string): string[] {
   const ids = (value.match(/<[^<>\s\p{Cc}]{1,996}>/gu) ?? []).map((id) => id.slice(1, -1))
@@ -141,12 +160,15 @@ function bareIds(value: string): string[] {
   return words.every((word) => word.length <= 996 && /^[^<>()"@\p{Cc}]+@[^<>()"@\p{Cc}]+$/u.test(word)) ? words : []
 }
 
-/** Of the ids of a conversation the first ones, where it began (RFC 5322, 3.6.4), and the last ones, the nearest. */
+/**
+ * Keeps at most so many ids of a conversation: the first ones, where it began (RFC 5322 section 3.6.4), and the last
+ * ones, which are the nearest.
+ */
 export function endsOf(ids: string[], most: number): string[] {
   return ids.length <= most ? ids : [...ids.slice(0, FIRST_IDS), ...ids.slice(FIRST_IDS - most)]
 }
 
-/** Control characters and line breaks become spaces, runs of white space one. */
+/** Writes a text on one line: control characters and line breaks become spaces, runs of white space one space. */
 export function oneLine(text: string): string {
   return text
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
@@ -154,7 +176,7 @@ export function oneLine(text: string): string {
     .trim()
 }
 
-/** The bytes before the empty line. */
+/** Gives the bytes before the first empty line. */
 export function headerBlock(raw: Uint8Array): Uint8Array {
   const text = Buffer.from(raw.subarray(0, MAX_HEADER_BYTES)).toString('latin1')
   const [header = ''] = text.split(/\r?\n\r?\n/, 1)
@@ -162,7 +184,7 @@ export function headerBlock(raw: Uint8Array): Uint8Array {
   return raw.subarray(0, end < 0 ? header.length : end)
 }
 
-/** Some senders forget the brackets of their Message-ID; then the whole value counts. */
+/** Reads a Message-ID. Some senders forget its brackets; then the whole value counts. */
 function messageId(value: string | null): string | null {
   if (!value) return null
   const id = messageIds(value)[0] ?? value.replace(/[<>\s\p{Cc}]/gu, '')
@@ -174,7 +196,7 @@ function readDate(value: string | null): Date | null {
   return value && !Number.isNaN(date.getTime()) ? date : null
 }
 
-/** Raw bytes inside a Q word belong to the word's charset, so they are escaped there before the rest is decoded. */
+/** Decodes raw bytes. Those inside a Q word belong to the word's charset, so they are escaped there first. */
 function decodeEightBit(value: string, charset?: string | null): string {
   if (!/[\x80-\xff]|\x1b\$/.test(value)) return value
   const escaped = value.replace(/=\?[^?\s]{1,64}\?[Qq]\?[^?]*\?=/g, (word) =>

@@ -1,23 +1,30 @@
 /**
- * The MIME structure of a message as a tree of parts with decoded content (RFC 2045, 2046).
+ * Takes the MIME structure of a message apart: a tree of parts with decoded content (RFC 2045, 2046).
  *
- * Own code because real mail breaks the rules: a missing end of an inner multipart, text after a malformed closing
- * line, parts without a header. mailparser 3.9 loses or glues parts in each of these cases.
+ * Own code because real mail breaks the rules: the end of an inner multipart is missing, text follows a malformed closing
+ * line, a part has no header. Tried on the test corpus (mail-corpus.test.ts, 368 messages of nine projects, counting
+ * subject, sender, text, attachments and ids): mailparser 3.9.31 misreads 30, postal-mime 4.0.0 20, letterparser 0.1.8
+ * 142, of which it refuses 44; this reader differs in 8, where it knows better and says why. (mailparser 3.14.2 installs
+ * only with three of its dependencies replaced.) Table tests that the first two fail: "the missing end of an inner
+ * multipart hides nothing" and "text in a part with a broken type or an unknown disposition is shown" in
+ * mail-parse.test.ts. On 27 MB with 900 attached messages postal-mime takes 3 seconds and letterparser over 15.
  */
 import libmime from 'libmime'
 import { decodeUnlabelled } from './charset'
-import { continues, fromIndex, type HeaderField, headerBlock, headerParams, rawHeader, splitHeader } from './headers'
+import { continues, FIELD, type HeaderField, headerParams, rawHeader, splitHeader } from './headers'
+import { CR, endOfLine, LF } from './lines'
+import { repairLines, repairStart } from './repair'
 import { decodeContent } from './transfer-encoding'
 import { findUuencoded } from './uuencode'
 
-/** A message that cannot be taken apart (too many parts, megabytes of header, a time-out): keep its original instead. */
+/** Says that a message cannot be taken apart (too many parts, megabytes of header, out of time): its original is kept. */
 export class UnparsableMail extends Error {
   override readonly name = 'UnparsableMail'
 }
 
 /** One MIME part. `content` is decoded and empty for a multipart; a leaf has no `children`. */
 export type Part = {
-  /** Lower case; '' when it is missing, as it came when it is broken. */
+  /** Lower case; '' when it is missing. A broken type stays as it came. */
   content_type: string
   content_params: Map<string, string>
   /** Lower case; '' when it is missing. */
@@ -31,20 +38,18 @@ export type Part = {
 type Cursor = {
   raw: Buffer
   position: number
-  /** Of the multiparts that are open, outermost first, and the innermost level that each belongs to. */
+  /** Boundaries of the multiparts that are open, outermost first. */
   boundaries: string[]
+  /** The innermost level of each open boundary. */
   levels: Map<string, number>
   parts: number
   header_bytes: number
 }
 
-/** A delimiter line: which open multipart it belongs to, and whether it closes it. `level` -1 is the end of the message. */
-type Delimiter = { level: number; closing: boolean; start: number; end: number }
+/** A delimiter line of the open multipart of that level, which may close it. `level` -1 is the end of the message. */
+type Delimiter = { level: number; is_closing: boolean; start: number; end: number }
 
-const CR = 0x0d
-const LF = 0x0a
 const DELIMITER = Buffer.from('\n--')
-const FIELD = /^[!-9;-~]+[ \t]*:/
 const MAX_PARTS = 1000
 const MAX_DEPTH = 100
 const MAX_HEADER_BYTES = 1024 * 1024
@@ -69,7 +74,7 @@ export function splitParts(raw: Uint8Array): Part {
   return readPart(cursor).part
 }
 
-/** The parts of a type, wherever they are; those within an attached message belong to that one. */
+/** Finds the parts of a type, wherever they are. Parts of an attached message belong to that message and are left out. */
 export function findParts(part: Part, content_type: string): Part[] {
   const found = part.children.flatMap((child) => findParts(child, content_type))
   return part.content_type === content_type ? [part, ...found] : found
@@ -107,10 +112,10 @@ function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
   return { part, end }
 }
 
-/** Old programs put files into the text: then it is a sequence of texts and files. */
+/** Splits a text into which an old program put files: into a sequence of texts and files. */
 function splitUuencoded(part: Part): Part[] {
-  const isText = part.content_type === 'text/plain' || part.content_type === ''
-  if (!isText || part.disposition !== '' || part.content_params.has('name')) return []
+  const is_text = part.content_type === 'text/plain' || part.content_type === ''
+  if (!is_text || part.disposition !== '' || part.content_params.has('name')) return []
   const files = findUuencoded(part.content)
   const text = (start: number, end?: number) => ({ ...part, content: part.content.subarray(start, end) })
   return files.flatMap(({ filename, content, start, end }, index) => {
@@ -133,7 +138,7 @@ function readChildren(cursor: Cursor, part: Part, boundary: string): Delimiter {
   const level = openBoundary(cursor, boundary.trimEnd())
   if (level >= MAX_DEPTH) throw new UnparsableMail(`The message is nested deeper than ${MAX_DEPTH} levels`)
   let end = nextDelimiter(cursor)
-  while (end.level === level && !end.closing) {
+  while (end.level === level && !end.is_closing) {
     cursor.position = end.end
     const child = readPart(cursor)
     // The default of a digest (RFC 2046 section 5.1.5).
@@ -163,25 +168,26 @@ function closeBoundary({ boundaries, levels }: Cursor): void {
 }
 
 /**
- * Reads the header and leaves the cursor where the body begins: behind the empty line, or with the first line that is no
- * field. What begins without a field has no header. Gateways put junk among the fields of a message, but not of a part.
+ * Reads the header and leaves the cursor where the body begins: behind the empty line, or at the first line that is not
+ * part of a field. A part that begins without a field has no header. Gateways put junk among the fields of a message, but
+ * not of a part.
  */
 function readHeader(cursor: Cursor): HeaderField[] {
   const { raw, position: start, boundaries } = cursor
   let position = start
   let before = ''
-  /** Where lines begin that no field follows: text whose empty line before is missing. */
+  // Begins where no field follows any more: text whose empty line before is missing.
   let junk: number | null = null
   while (position < raw.length) {
     const next = endOfLine(raw, position)
     const line = raw.toString('latin1', position, Math.min(next, position + MAX_DELIMITER_LENGTH))
     // A line of white space folds the field before it; only an empty one ends the header.
-    const isEnd = /^\r?\n/.test(line)
-    if (isEnd && junk === null) {
+    const is_end = /^\r?\n/.test(line)
+    if (is_end && junk === null) {
       cursor.position = next
       return splitHeader(raw.subarray(start, position))
     }
-    if (isEnd || delimiterAt(cursor, position, next)) break
+    if (is_end || delimiterAt(cursor, position, next)) break
     if (FIELD.test(line)) junk = null
     else if (position === start) break
     else if (!/^[ \t]/.test(line) && !continues(before, line)) {
@@ -198,7 +204,7 @@ function readHeader(cursor: Cursor): HeaderField[] {
   return splitHeader(raw.subarray(start, cursor.position))
 }
 
-/** Finds the next delimiter line of any multipart that is open: a missing end of an inner one does not hide the outer. */
+/** Finds the next delimiter line of any open multipart: a missing end of an inner one does not hide the outer one. */
 function nextDelimiter(cursor: Cursor): Delimiter {
   const { raw, boundaries } = cursor
   let position = boundaries.length > 0 ? cursor.position : raw.length
@@ -210,7 +216,7 @@ function nextDelimiter(cursor: Cursor): Delimiter {
     const next = raw.indexOf(DELIMITER, position)
     position = next < 0 ? raw.length : next + 1
   }
-  return { level: -1, closing: true, start: raw.length, end: raw.length }
+  return { level: -1, is_closing: true, start: raw.length, end: raw.length }
 }
 
 function delimiterAt({ raw, levels }: Cursor, position: number, next: number): Delimiter | null {
@@ -222,12 +228,7 @@ function delimiterAt({ raw, levels }: Cursor, position: number, next: number): D
   if (level === undefined) return null
   // The line break before a delimiter belongs to it.
   const start = raw[position - 1] === LF ? position - (raw[position - 2] === CR ? 2 : 1) : position
-  return { level, closing: open === undefined, start, end: next }
-}
-
-function endOfLine(raw: Buffer, position: number): number {
-  const newline = raw.indexOf(LF, position)
-  return newline < 0 ? raw.length : newline + 1
+  return { level, is_closing: open === undefined, start, end: next }
 }
 
 function transferEncoding(fields: HeaderField[]): string {
@@ -235,30 +236,4 @@ function transferEncoding(fields: HeaderField[]): string {
     .replace(/\([^()]*\)|["']/g, '')
     .toLowerCase()
     .trim()
-}
-
-/** Old Macs end lines with a lone CR; then the whole message would be one field behind what relays put before it. */
-function repairLines(raw: Uint8Array): Buffer {
-  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-  const start = bytes.toString('latin1', 0, 16_384)
-  const alone = start.match(/\r(?!\n)/g)?.length ?? 0
-  if (alone <= 2 * (start.match(/\n/g)?.length ?? 0)) return bytes
-  const from = fromIndex(Buffer.from(headerBlock(raw)).toString('latin1'))
-  if (from >= 0 && endOfLine(bytes, from) < bytes.length) return bytes
-  const lines = Buffer.from(bytes.map((byte, index) => (byte === CR && bytes[index + 1] !== LF ? LF : byte)))
-  // A relay has read all that follows as the sender, and checked another one.
-  return from <= 0 ? lines : Buffer.concat([lines.subarray(0, from), lines.subarray(endOfLine(lines, from))])
-}
-
-/** Drops what stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
-function repairStart(raw: Buffer): Buffer {
-  const start = raw.toString('latin1', 0, 16_384)
-  const skipped =
-    /^(?:\xef\xbb\xbf)?(?:[ \t]*\r?\n)*(?:>?From (?![ \t]*:)[^\n]*\n(?:[ \t]*\r?\n)*)?/.exec(start)?.[0].length ?? 0
-  const header = start.slice(skipped).split(/\r?\n\r?\n/)[0] ?? ''
-  if (FIELD.test(header)) return raw.subarray(skipped)
-  const first = header.search(
-    /(?<![^\n])(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/i,
-  )
-  return first >= 0 && first < 200 ? raw.subarray(skipped + first) : raw
 }

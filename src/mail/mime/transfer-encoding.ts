@@ -1,12 +1,14 @@
 /**
- * Content transfer encodings (RFC 2045 section 6), read as leniently as mail programs do. Byte by byte, so that a
- * message takes about as much memory as it is long.
+ * Decodes content transfer encodings (RFC 2045 section 6) as leniently as mail programs do.
+ *
+ * Own code because the decoders of mailparser 3.9 (libbase64, libqp) and postal-mime 4.0 turn text that only claims to be
+ * base64 into garbage, and postal-mime keeps soft line breaks with spaces behind: "%s in a transfer encoding are read" in
+ * mail-parse.test.ts. It goes byte by byte, so that a message takes about as much memory as it is long.
  */
+import { CR, LF } from './lines'
 import { decodeUuencoded } from './uuencode'
 
-const LF = 0x0a
 const SPACE = 0x20
-const CR = 0x0d
 const EQUALS = 0x3d
 const DASH = 0x2d
 
@@ -23,8 +25,8 @@ export function decodeContent(bytes: Buffer, encoding: string): Buffer {
 }
 
 /**
- * Several padded pieces in a row are decoded one by one; a line of dashes (a broken delimiter) ends the data. Words with
- * spaces between them are no base64, whatever their header says.
+ * Decodes base64. Several padded pieces in a row are decoded one by one; a line of dashes (a broken delimiter) ends the
+ * data. Words with spaces between them stay as they are, because they are not base64 whatever their header says.
  */
 function decodeBase64(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(Math.ceil((bytes.length * 3) / 4))
@@ -53,7 +55,10 @@ function decodeBase64(bytes: Buffer): Buffer {
   return gaps > bytes.length / 16 ? bytes : decoded.subarray(0, length)
 }
 
-/** Raw 8-bit bytes and a `=` that starts no code are kept; white space at the end of a line is not (RFC 2045 section 6.7). */
+/**
+ * Decodes quoted-printable. Raw 8-bit bytes and a `=` that starts no code are kept; white space at the end of a line is
+ * dropped (RFC 2045 section 6.7).
+ */
 function decodeQuotedPrintable(bytes: Buffer): Buffer {
   const decoded = Buffer.allocUnsafe(bytes.length)
   let length = 0
@@ -62,13 +67,13 @@ function decodeQuotedPrintable(bytes: Buffer): Buffer {
     next = newline < 0 ? bytes.length : newline + 1
     let end = next
     while (end > start && isBlank(bytes[end - 1])) end -= 1
-    const isSoft = end > start && bytes[end - 1] === EQUALS
-    for (let position = start; position < (isSoft ? end - 1 : end); position += 1, length += 1) {
+    const is_soft = end > start && bytes[end - 1] === EQUALS
+    for (let position = start; position < (is_soft ? end - 1 : end); position += 1, length += 1) {
       const code = bytes[position] === EQUALS ? hexByte(bytes, position + 1) : -1
       decoded[length] = code < 0 ? (bytes[position] ?? 0) : code
       if (code >= 0) position += 2
     }
-    if (isSoft || newline < 0) continue
+    if (is_soft || newline < 0) continue
     if (newline > start && bytes[newline - 1] === CR) length = decoded.writeUInt8(CR, length)
     length = decoded.writeUInt8(LF, length)
   }
@@ -79,7 +84,7 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x09 || byte === CR || byte === LF
 }
 
-/** The value of two hexadecimal digits; -1 when they are none. */
+/** Gives the value of two hexadecimal digits; -1 for other characters. */
 function hexByte(bytes: Buffer, position: number): number {
   const high = hexDigit(bytes[position])
   const low = hexDigit(bytes[position + 1])

@@ -1,8 +1,8 @@
-/** Which mail was written by a machine (RFC 3834 and the usual headers): never answered, never reopens a ticket. Pure. */
+/** Recognises mail that a machine wrote (RFC 3834 and the usual headers): it never reopens a ticket. Pure. */
 import { headerText } from '../mime/headers'
 import type { Part } from '../mime/parts'
 
-/** What mail programs put before the subject of an automatic answer, where they add no header. */
+/** Words that mail programs put before the subject of an automatic answer, where they add no header. */
 const AUTOMATIC_SUBJECT = beforeSubject([
   'auto(?:matic|mated|matische)?[- ]?(?:reply|response|antwort|answer)|autorespon(?:der|se)?|autosvar',
   'out of (?:the )?office|abwesenheits(?:notiz|nachricht|meldung)|automatische antwort|automatisch antwoord',
@@ -14,7 +14,7 @@ const AUTOMATIC_SUBJECT = beforeSubject([
   'trả lời tự động|balasan otomatis|ตอบกลับอัตโนมัติ|自动答复|自动回复|自動回覆|自動応答|不在通知|자동 회신|부재 중',
 ])
 
-/** Words that people use too: they count in an answer. */
+/** Words that people use too: they count only in an answer. */
 const AWAY_SUBJECT = beforeSubject([
   'abwesend|abwesenheit|nicht im (?:büro|haus)|afwezig(?:heid)?|niet op kantoor|frånvarande|fraværende',
   'ikke på kontoret|poissa toimistosta|absen(?:ce|t)|ausente|ausência|assente|poza biurem|nieobecność',
@@ -24,7 +24,7 @@ function beforeSubject(words: string[]): RegExp {
   return new RegExp(`^\\s*[[(]?(?:${words.join('|')})(?:[\\])]|\\s*[:：!]|\\s+-|\\s+re:|\\s*$)`, 'i')
 }
 
-/** Notes says who is away. */
+/** The subject that Notes gives an automatic answer, with the name of the person who is away. */
 const NOTES_SUBJECT = /^(?:auto: )?.{2,80} (?:is out of the office|ist außer haus)(?:\.|\s*\(.{0,60}\)\.?)?\s*$/i
 
 /**
@@ -37,15 +37,14 @@ export function isAutomatic(root: Part): boolean {
   if (submitted && !/^no\b/.test(submitted)) return true
   if (AUTO_HEADERS.some((key) => !/^(?:no|false|0|none)?$/.test(value(key) ?? ''))) return true
   if (value('x-apple-action') === 'vacation' || value('return-path') === '<>') return true
-  // A rule of Exchange answers with both; mail that a rule only passes on has the second alone.
+  // A rule of Exchange answers with both fields; mail that a rule only passes on has the second field alone.
   if (/\ball\b/.test(value('x-auto-response-suppress') ?? '') && value('x-ms-exchange-inbox-rules-loop')) return true
   if (root.content_type === 'multipart/report' || isCalendarReply(root)) return true
   const subject = value('subject') ?? ''
   if (AUTOMATIC_SUBJECT.test(subject) || NOTES_SUBJECT.test(subject)) return true
-  const isAnswer = Boolean(value('in-reply-to') || value('references'))
-  if (isAnswer && AWAY_SUBJECT.test(subject)) return true
+  if (isAnswer(value) && AWAY_SUBJECT.test(subject)) return true
   if (/\bmailer-daemon@/.test(value('from') ?? '')) return true
-  return !isRelayedByGroup(value) && isMassMail(value, isAnswer)
+  return !isRelayedByGroup(value) && isMassMail(value)
 }
 
 const AUTO_HEADERS = [
@@ -71,15 +70,22 @@ function isCalendarReply(part: Part): boolean {
   return part.children.some(isCalendarReply)
 }
 
-/** Lists, and services such as SES, mark all that they carry: what answers somebody was still written by a person. */
-function isMassMail(value: (key: string) => string | null, isAnswer: boolean): boolean {
+/** Gives the text of a field in lower case. */
+type Value = (key: string) => string | null
+
+function isAnswer(value: Value): boolean {
+  return Boolean(value('in-reply-to') || value('references'))
+}
+
+/** Mailing lists, and services such as SES, mark all that they carry: an answer among it was still written by a person. */
+function isMassMail(value: Value): boolean {
   const precedence = value('precedence') ?? ''
   if (/^(?:bulk|junk|auto[_-]?reply)\b/.test(precedence)) return true
-  const isListed = /^list\b/.test(precedence) || value('list-unsubscribe') !== null || value('feedback-id') !== null
-  return isListed && !isAnswer
+  const is_listed = /^list\b/.test(precedence) || value('list-unsubscribe') !== null || value('feedback-id') !== null
+  return is_listed && !isAnswer(value)
 }
 
 /** A group that stands for a support address marks everything as a list, also what customers write. */
-function isRelayedByGroup(value: (key: string) => string | null): boolean {
+function isRelayedByGroup(value: Value): boolean {
   return value('x-google-group-id') !== null || value('x-original-sender') !== null
 }

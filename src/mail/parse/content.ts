@@ -1,8 +1,8 @@
-/** Which parts of a message are its body, which are attachments, and the body as text and as HTML. */
+/** Tells the body of a message from its attachments, and reads the body as text and as HTML. Pure. */
 import sanitizeHtml from 'sanitize-html'
 import { htmlToText, sanitizeEmailHtml, textToHtml } from '../../html/body'
 import { safeHtmlToText } from '../../html/text'
-import { decodeBytes } from '../mime/charset'
+import { decodeBytes, detectCharset } from '../mime/charset'
 import { joinFlowed } from '../mime/flowed'
 import { contentId, fileName, hasName } from '../mime/part-name'
 import type { Part } from '../mime/parts'
@@ -12,22 +12,20 @@ export type ParsedAttachment = {
   content_type: string
   content: Uint8Array
   content_id: string | null
-  /** Shown within the HTML, not only listed. */
-  inline: boolean
 }
 
-/** As long as a message may be over HTTP: what is longer is cut, and kept whole as a file. */
+/** The longest message that the API takes. A longer body is cut, and kept whole as a file. */
 const MAX_BODY_LENGTH = 1_000_000
-/** They take milliseconds each. */
+/** Charsets that may be found by the language, which takes milliseconds each. */
 const MAX_DETECTIONS = 20
 
-/** What may still be added to each form of the body, charsets detected, and the parts that had to be cut. */
+/** Characters and charset detections that are left, and the parts that had to be cut. */
 type Budget = { text: number; html: number; detections: number; cut: Set<Part> }
 
-/** A body in the two forms it has; null where a form is missing. */
+/** A body in its two forms; null where a form is missing. */
 type Body = { text: string | null; html: string | null }
 
-/** How mail programs mark the signature in HTML. */
+/** Classes with which mail programs mark the signature in HTML. */
 const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
 
 const SHOWN_TYPES = [
@@ -37,61 +35,51 @@ const SHOWN_TYPES = [
 
 const NOTHING: Body = { text: null, html: null }
 
-/** The body of a message. */
 type ReadBody = {
-  /** Made from the HTML where there is none. */
+  /** The plain text; made from the HTML where there is no plain text. */
   text: string
-  /** Safe; made from the text where there is none. */
+  /** Safe HTML; made from the text where there is no HTML. */
   body_html: string
-  /** As it came; null for plain mail. */
-  html: string | null
-  /** Where the reply is looked for. */
+  /** The text without the signature that its HTML marks: the reply is looked for here. */
   unsigned: string
   /** Parts that are too long to be shown whole. */
   cut: Set<Part>
 }
 
-/** Reads the body. HTML is sanitized once, which takes longer than all else. */
+/** Reads the body of a message. HTML is sanitized once, because that takes longer than all else. */
 export function readBody(root: Part): ReadBody {
   const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
   const body = renderPart(root, budget)
   const html = body.html?.trim() ? body.html : null
   const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html)
   const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
-  const isMarked = body.text === null && html !== null && SIGNATURE.test(html)
+  const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
   return {
     text,
     body_html,
-    html,
-    unsigned: (isMarked && htmlToText(withoutSignature(html))) || text,
+    unsigned: (is_marked && htmlToText(withoutSignature(html))) || text,
     cut: budget.cut,
   }
 }
 
-/** Everything that is not the body, in the order of the message; named and cut text that the body shows is a file as well. */
-export function readAttachments(root: Part, html: string | null, cut: Set<Part>): ParsedAttachment[] {
-  const found: ParsedAttachment[] = []
-  const walk = (part: Part, inRelated: boolean) => {
-    for (const child of part.children) walk(child, inRelated || part.content_type === 'multipart/related')
-    if (part.children.length > 0 || (isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return
-    const id = contentId(part)
-    found.push({
-      filename: fileName(part),
-      content_type: cleanType(part.content_type),
-      content: part.content,
-      content_id: id,
-      inline: part.disposition === 'inline' || (id !== null && (inRelated || Boolean(html?.includes(`cid:${id}`)))),
-    })
-  }
-  walk(root, false)
-  return found
+/**
+ * Lists everything that is not the body, in the order of the message. Text that the body shows is a file as well when it
+ * has a name or was cut.
+ */
+export function readAttachments(part: Part, cut: Set<Part>): ParsedAttachment[] {
+  if (part.children.length > 0) return part.children.flatMap((child) => readAttachments(child, cut))
+  if ((isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return []
+  const { content } = part
+  return [
+    { filename: fileName(part), content_type: cleanType(part.content_type), content, content_id: contentId(part) },
+  ]
 }
 
 function isEmptyMultipart(part: Part): boolean {
   return part.content_type.startsWith('multipart/') && part.content.length === 0
 }
 
-/** A missing type is text (RFC 2045 section 5.2), junk behind a type is cut, everything else is just bytes. */
+/** Gives a usable type: a missing type is text (RFC 2045 section 5.2), junk behind a type is cut, all else is bytes. */
 function cleanType(content_type: string): string {
   if (content_type === '') return 'text/plain'
   return /^[a-z0-9!#$&^_.+-]+\/[a-z0-9!#$&^_.+-]+/.exec(content_type)?.[0] ?? 'application/octet-stream'
@@ -110,21 +98,21 @@ function renderPart(part: Part, budget: Budget): Body {
 function joinBodies(bodies: Body[]): Body {
   const present = bodies.filter((body) => body.text?.trim() || body.html?.trim())
   if (present.length < 2) return present[0] ?? NOTHING
-  const hasHtml = present.some((body) => body.html !== null)
+  const has_html = present.some((body) => body.html !== null)
   return {
     text: present.map(asText).join('\n\n'),
-    html: hasHtml ? present.map((body) => body.html ?? textToPre(body.text ?? '')).join('\n') : null,
+    html: has_html ? present.map((body) => body.html ?? textToPre(body.text ?? '')).join('\n') : null,
   }
 }
 
 function renderLeaf(part: Part, budget: Budget): Body {
   if (!isBody(part)) return NOTHING
   const declared = part.content_params.get('charset') ?? charsetOfPage(part)
-  // What will be cut need not be decoded. No charset needs more bytes for a character, but UTF-7, which takes long.
+  // The rest will be cut. No charset needs more than four bytes for a character but UTF-7, which takes long to decode.
   const most_bytes = Math.max(budget.text, budget.html) * (/utf-?7/i.test(declared ?? '') ? 1 : 4)
   const start = part.content.subarray(0, most_bytes)
   budget.detections -= 1
-  const whole = decodeBytes(start, declared, budget.detections >= 0)
+  const whole = decodeBytes(start, declared, budget.detections >= 0 ? detectCharset : undefined)
     .replace(/\r\n?/g, '\n')
     .replaceAll('\0', '')
   const form = isHtml(part, whole) ? 'html' : 'text'
@@ -133,10 +121,13 @@ function renderLeaf(part: Part, budget: Budget): Body {
   if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
   if (form === 'html') return { text: null, html: text }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
-  return { text: joinFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes'), html: null }
+  return {
+    text: joinFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes' ? 'drop' : 'keep'),
+    html: null,
+  }
 }
 
-/** What a page says of itself counts where its header says nothing. */
+/** Finds the charset that an HTML page names itself, which counts where the header of its part names none. */
 function charsetOfPage({ content_type, content }: Part): string | null {
   if (content_type === 'text/plain') return null
   const start = content.toString('latin1', 0, 4096)
@@ -144,8 +135,8 @@ function charsetOfPage({ content_type, content }: Part): string | null {
 }
 
 /**
- * Text is body unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has no
- * name and reads as text, so that nothing of a damaged message disappears in a nameless file.
+ * True for text, unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has no
+ * name and looks like text, so that no words of a damaged message end up in a nameless file.
  */
 function isBody(part: Part): boolean {
   const { content_type, disposition } = part
@@ -153,8 +144,8 @@ function isBody(part: Part): boolean {
   if (content_type === 'text/plain' || content_type === '') return !hasName(part) || disposition === 'inline'
   if (hasName(part)) return false
   if (SHOWN_TYPES.includes(content_type)) return true
-  const isBroken = !/^[a-z-]+\/[^\s/]+$/.test(content_type) || content_type.startsWith('multipart/')
-  return isBroken && looksLikeText(part.content)
+  const is_broken = !/^[a-z-]+\/[^\s/]+$/.test(content_type) || content_type.startsWith('multipart/')
+  return is_broken && looksLikeText(part.content)
 }
 
 function looksLikeText(content: Buffer): boolean {

@@ -1,9 +1,10 @@
 /**
- * Parses mail in processes of their own, one message at a time in each, so that no message can stop the service or
- * another message. Not in threads: Bun cannot end one that is within a regular expression, nor limit its memory.
+ * Parses mail in two processes, one message at a time in each, so that no message can stop the service or another
+ * message. Threads do not serve: Bun cannot end a thread that is within a regular expression, nor limit its memory.
  *
- * Every message begins in the quick lane. What takes too much there is ended and begins again in the slow lane, which
- * has one place and no hurry: other mail waits two seconds for such a message, never for its end.
+ * Every message begins in the quick lane. A message that takes more than two seconds of a processor there is ended and
+ * begins again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its
+ * end.
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
@@ -11,53 +12,55 @@ import { turns } from '../../flow/turns'
 import { type ParsedMail, UnparsableMail } from './parse'
 import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './process'
 
-/** What every message takes that does not set out to take long. */
+/** Of a processor. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
-/** In work or waiting in the slow lane. */
+/** Messages in work or waiting in the slow lane. */
 const SLOW_MOST = 2
-/** A process that keeps more after a message is replaced: a new one takes 20 ms to start. */
+/** A process that holds more after a message is replaced; a new one takes 20 ms to start. */
 const MAX_IDLE_BYTES = 200e6
 
 export type ParserOptions = {
-  /** Of a processor, in the quick lane. */
+  /** Time of a processor, in the quick lane. */
   quick_ms?: number
-  /** In the slow lane. */
+  /** Time of the clock, in the slow lane. */
   timeout_ms?: number
-  /** In either. */
+  /** In either lane. */
   max_memory_bytes?: number
-  /** It was seen to take long before. */
+  /** Begins in the slow lane: the message took long before. */
   is_slow?: boolean
-  /** Waits for its turn in the slow lane, however many do. */
+  /** Waits for its turn in the slow lane, however many messages wait there. */
   is_patient?: boolean
 }
 
-/** The slow lane is full. It says nothing about the message. */
+/** Says that the slow lane is full. It says nothing about the message. */
 export class ParserBusy extends Error {
   override readonly name = 'ParserBusy'
 }
 
-export type Parser = {
+type Parser = {
   /**
-   * Parses a message. Messages wait for their turn; limits count from its start.
-   * @throws UnparsableMail when the parser refuses it, or it runs out of time or memory, or the process dies, in both
-   *   lanes; ParserBusy when it should be tried again later with `is_slow`; another error when no process could be
-   *   started, or the parser is closed, which says nothing about the message either
+   * Parses a message. Messages wait for their turn; limits count from the start of the work.
+   * @throws UnparsableMail when the parser refuses the message, or when in both lanes the message runs out of time or
+   *   memory or the process dies; ParserBusy when the message should be tried again later with `is_slow`; another error,
+   *   which says nothing about the message, when no process could be started or the parser is closed
    */
   parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
-  /** Ends the processes, and with them what they do: for the time when nobody waits for it any more. */
+  /** Ends the processes and the work in them. */
   close(): Promise<void>
 }
 
 const SCRIPT = new URL('./process-main.ts', import.meta.url)
 
-/** @param script what runs in the processes; they start with the first message, and again after their end */
+/**
+ * Makes a parser. Its processes start with the first message, and again after their end.
+ * @param script the program of the processes
+ */
 export function createParser(script = SCRIPT): Parser {
   const quick = createLane(script)
   const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
   let slow_count = 0
 
-  async function parseSlowly(raw: Uint8Array, limits: ParseLimits, is_patient: boolean): Promise<ParsedMail> {
-    if (slow_count >= SLOW_MOST && !is_patient) throw new ParserBusy('Other messages take long to parse')
+  async function parseSlowly(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
     slow_count += 1
     try {
       return await slow.parse(raw, limits)
@@ -78,7 +81,8 @@ export function createParser(script = SCRIPT): Parser {
           if (!(error instanceof Ended)) throw error
         }
       }
-      return parseSlowly(raw, limits, is_patient)
+      if (slow_count >= SLOW_MOST && !is_patient) throw new ParserBusy('Other messages take long to parse')
+      return parseSlowly(raw, limits)
     },
     async close() {
       await Promise.all([quick.close(), slow.close()])
@@ -86,7 +90,7 @@ export function createParser(script = SCRIPT): Parser {
   }
 }
 
-/** One process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
+/** Makes a lane: one process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
 export function createLane(script = SCRIPT, priority = 0) {
   const inTurn = turns(1)
   let worker: ChildProcess | undefined
@@ -127,11 +131,12 @@ export function createLane(script = SCRIPT, priority = 0) {
 
 const parser = createParser()
 
-/** Parses with the parser of this process. */
+/** Parses with the parser of this service. @throws as `Parser.parse` does */
 export function parseInWorker(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail> {
   return parser.parse(raw, options)
 }
 
+/** Ends the parser of this service and the work in it. */
 export function closeParser(): Promise<void> {
   return parser.close()
 }

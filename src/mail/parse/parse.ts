@@ -1,4 +1,4 @@
-/** Reads a message as a ticket needs it. Pure: no clock, no database, no files. */
+/** Parses a message into what a ticket needs of it. Pure: no clock, no database, no files. */
 
 import { detectCharset } from '../mime/charset'
 import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../mime/headers'
@@ -15,9 +15,9 @@ export type { Bounce } from './bounce'
 export type { ParsedAttachment } from './content'
 
 export type ParsedMail = MailHeaders & {
-  /** The plain text part, or text made from the HTML; '' when there is neither. Each form has at most 1,000,000 characters. */
+  /** The plain text, or text made from the HTML; '' when there is neither. At most 1,000,000 characters. */
   text: string
-  /** The body to be shown: the HTML sanitized, or the text as HTML. Images of the message itself are still `cid:`. */
+  /** The HTML sanitized, or the text as HTML. Images of the message itself still have `cid:` addresses. */
   body_html: string
   attachments: ParsedAttachment[]
   /** Written by a machine (RFC 3834 and the usual headers). */
@@ -27,32 +27,32 @@ export type ParsedMail = MailHeaders & {
   reply_text: string | null
 }
 
-/** What a read receipt tells of one message. */
+/** Of the part of a read receipt that machines read. */
 const MAX_NOTIFICATION_BYTES = 65_536
 
 /**
- * Parses a message: tolerant of whatever real mail does, linear in its size.
- * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still tells who wrote about what
+ * Parses a message. Tolerant of whatever real mail does; the time is linear in its size.
+ * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still reads the header then
  */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const root = splitParts(raw)
   const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
-  const { text, body_html, html, unsigned, cut } = readBody(root)
+  const { text, body_html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
   return {
     ...headers,
     in_reply_to,
     text,
     body_html,
-    attachments: readAttachments(root, html, cut),
+    attachments: readAttachments(root, cut),
     auto_reply: bounce !== null || isAutomatic(root),
     bounce,
     reply_text: replyText(unsigned) || null,
   }
 }
 
-/** What a read receipt (RFC 8098) says was read: many name it there alone. */
+/** Finds the ids of the messages that a read receipt (RFC 8098) says were read: many receipts name them only there. */
 function readMessages(root: Part): string[] {
   if (root.content_params.get('report-type')?.toLowerCase() !== 'disposition-notification') return []
   const [notification] = findParts(root, 'message/disposition-notification')
@@ -65,7 +65,7 @@ function firstText(part: Part): Buffer {
   return part.children.map(firstText).find(({ length }) => length > 0) ?? Buffer.alloc(0)
 }
 
-/** What the body is written in is the best guess for a header with raw bytes. */
+/** Finds the charset of the body, which is the best guess for a header with raw bytes. */
 function firstCharset(part: Part): string | null {
   const own = part.content_params.get('charset')
   if (own) return own

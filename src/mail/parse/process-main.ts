@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own: says that it is ready, then parses what it is sent and answers with the result or the
- * reason why there is none.
+ * The program of a parser process (`process.ts`): says that it is ready, then parses each message that it is sent and
+ * answers with the result or with the reason of its failure.
  */
 import { type ParsedMail, parseMail } from './parse'
 
@@ -16,13 +16,13 @@ process.on('message', async (message: unknown) => {
   process.send?.(answer)
 })
 
-// A terminal and a service manager stop the whole group; the service may still wait for an answer, and ends this itself.
+// A terminal and a service manager stop the whole group. The service may still wait for an answer, and ends this process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 process.on('disconnect', () => process.exit())
 
 process.send?.('ready')
 
-/** Contents are views of the message, which would travel with each of them. */
+/** Copies the contents: they are views of the message, and all of it would be sent with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {
   return { ...mail, attachments: mail.attachments.map((file) => ({ ...file, content: new Uint8Array(file.content) })) }
 }

@@ -1,4 +1,4 @@
-/** A process that parses one message at a time, and what a message may take of it. */
+/** Runs a process that parses one message at a time, and ends it when a message takes too much time or memory. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
@@ -6,26 +6,26 @@ import { fileURLToPath } from 'node:url'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './process-main'
 
-/** For a message, and for the start of a process. */
+/** The time that a message may take, and the start of a process. */
 const TIMEOUT_MS = 30_000
-/** Far above the some 300 MB that a message of 25 MiB takes, with what Bun itself does. */
+/** A message of 25 MiB takes some 300 MB, with what Bun itself needs. */
 const MAX_MEMORY_BYTES = 1e9
 const WATCH_MS = 100
 const PAGE_BYTES = 4096
-/** What Linux counts processor time in, everywhere. */
+/** The unit in which Linux counts processor time, on every machine. */
 const TICK_MS = 10
 
-/** `processor_ms` counts what is used of processors: a busy machine makes nothing slow. */
+/** `processor_ms` is time of a processor, so that a message is not slow because the machine is busy. */
 export type ParseLimits = { timeout_ms?: number; max_memory_bytes?: number; processor_ms?: number }
 
-/** A message was ended with its process: it took too much of something, or that died. */
+/** Says that the process was ended because the message took too much, or that the process died. */
 export class Ended extends Error {
   override readonly name = 'Ended'
 }
 
 let lastId = 0
 
-/** @throws Ended, and UnparsableMail when the parser refuses the message */
+/** Parses a message in a process. @throws Ended; UnparsableMail when the parser refuses the message */
 export function parseIn(
   worker: ChildProcess,
   raw: Uint8Array,
@@ -66,7 +66,7 @@ export function parseIn(
 }
 
 /**
- * Resolves once the process has said that it is ready, so that whatever ends it later is the message's doing.
+ * Starts a process. Resolves once it has said that it is ready, so that only a message can be the reason of a later end.
  * @param priority for the system, as in `setPriority`
  */
 export async function startWorker(script: URL, priority: number): Promise<ChildProcess> {
@@ -94,7 +94,7 @@ export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }
 
-/** Never rejects: others wait for it. */
+/** Kills the process and waits for its end. Never rejects, because others wait for it. */
 export async function end(worker: ChildProcess): Promise<void> {
   if (hasEnded(worker)) return
   await new Promise<void>((resolve) => {
@@ -103,19 +103,19 @@ export async function end(worker: ChildProcess): Promise<void> {
   })
 }
 
-/** What the process holds; 0 where the system does not tell. */
+/** The bytes that the process holds; 0 where the system does not say. */
 export function memoryOf(worker: ChildProcess): number {
-  return Number(tellOf(worker, 'statm').split(' ')[1] ?? 0) * PAGE_BYTES
+  return Number(statusFile(worker, 'statm').split(' ')[1] ?? 0) * PAGE_BYTES
 }
 
-/** What the process has used of processors; time itself where the system does not tell. */
+/** The processor time that the process has used; the time of the clock where the system does not say. */
 function processorTimeOf(worker: ChildProcess): number {
-  // Behind the name, which may hold anything: the state is the first, user and system time are the 12th and 13th.
-  const [, , , , , , , , , , , user, system] = tellOf(worker, 'stat').split(') ').at(-1)?.split(' ') ?? []
+  // The fields follow the name, which may hold anything: the state is the first, user and system time the 12th and 13th.
+  const [, , , , , , , , , , , user, system] = statusFile(worker, 'stat').split(') ').at(-1)?.split(' ') ?? []
   return user && system ? (Number(user) + Number(system)) * TICK_MS : performance.now()
 }
 
-function tellOf({ pid }: ChildProcess, what: 'stat' | 'statm'): string {
+function statusFile({ pid }: ChildProcess, what: 'stat' | 'statm'): string {
   try {
     return readFileSync(`/proc/${pid}/${what}`, 'latin1')
   } catch {

@@ -215,7 +215,7 @@ describe('bounces', () => {
     expect((await parseMail(dsn('failed', '5.1.1'))).bounce).toEqual({
       kind: 'failed',
       recipients: [{ address: 'bob@example.org', status: '5.1.1', diagnostic: '550 no such user', action: 'failed' }],
-      about: { message_ids: ['ours@desk'], return_addresses: [], subject: 'Hello' },
+      about: { message_ids: ['ours@desk'], return_addresses: [] },
       diagnostic: '550 no such user',
     })
   })

@@ -17,11 +17,11 @@ test.each([
   ['empty lines', 'One \n\nTwo\n>\n> \n', 'One \n\nTwo\n>\n>\n'],
   ['nothing', '', ''],
 ])('%s are joined as far as they belong together', (_, text, expected) => {
-  expect(joinFlowed(text, false)).toBe(expected)
+  expect(joinFlowed(text, 'keep')).toBe(expected)
 })
 
 test('with DelSp the space at the end goes, so that words may be broken anywhere', () => {
-  expect(joinFlowed('日本 \n語  \ntext.\n> quo \n> te', true)).toBe('日本語 text.\n> quote')
+  expect(joinFlowed('日本 \n語  \ntext.\n> quo \n> te', 'drop')).toBe('日本語 text.\n> quote')
 })
 
 test('the answer below a quote that flows is the new part of the reply', async () => {

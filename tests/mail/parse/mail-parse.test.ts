@@ -69,7 +69,7 @@ describe('body and attachments', () => {
       mixed(['', 'see below'], ['Content-Disposition: inline; filename=app.log', '', 'line 1']),
     )
     expect(parsed.text).toBe('see below\n\nline 1')
-    expect(parsed.attachments).toMatchObject([{ filename: 'app.log', content_type: 'text/plain', inline: true }])
+    expect(parsed.attachments).toMatchObject([{ filename: 'app.log', content_type: 'text/plain' }])
   })
 
   test('an attached message is a file named after its subject and never part of the text', async () => {
