@@ -1,4 +1,4 @@
-/** Which company an address belongs to (decisions.md section 6). Pure. */
+/** Domains of companies, and the company to which a domain leads. Pure. */
 import { domainToASCII } from 'node:url'
 
 const MAX_LENGTH = 253
@@ -7,14 +7,17 @@ const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,
 /** `domainToASCII` reads its text as the host of a URL: it would cut a path, decode percents and drop tabs. */
 const NO_HOST = /[\s\p{C}/\\?#%@:[\]]/u
 
-/** A domain in lower case, international ones as punycode (UTS 46); undefined when it is none. */
+/** The domain in lower case, an international one as Punycode (UTS 46); undefined for text that is no domain. */
 export function toDomain(text: string): string | undefined {
   if (text.length > MAX_LENGTH || NO_HOST.test(text)) return undefined
   const domain = domainToASCII(text)
   return domain.length <= MAX_LENGTH && DOMAIN.test(domain) ? domain : undefined
 }
 
-/** The domain of an address and the domains above it, longest first: what a company may list to own the address. */
+/**
+ * The domain of an address and the domains above it, longest first. A company that lists one of them owns the address:
+ * a subdomain counts, a domain that only ends in the same letters does not (`notacme.com` is not `acme.com`).
+ */
 export function domainsOf(email: string): string[] {
   const domain = toDomain(email.slice(email.lastIndexOf('@') + 1))
   if (!domain) return []
@@ -25,7 +28,8 @@ export function domainsOf(email: string): string[] {
 type Owner = { id: string; domains: string[] }
 
 /**
- * A function from an address to the id of its company: that with the longest matching domain, of equal ones the oldest.
+ * Makes a function that gives the id of the company to which an address belongs: the one with the longest matching
+ * domain, of equal ones the oldest.
  * @param companies oldest first
  */
 export function ownersOf(companies: Owner[]): (email: string) => string | undefined {

@@ -1,4 +1,3 @@
-import { domainsOf, ownersOf } from '../address/domains'
 import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -54,15 +53,6 @@ export async function getCompany({ sql, organization_id }: Scope, id: string): P
     where c.organization_id = ${organization_id} and c.id = ${id}`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company
-}
-
-/** The id of the company that an address belongs to, kept from being deleted until the caller's transaction ends. */
-export async function findCompanyOf({ sql, organization_id }: Scope, email: string): Promise<string | undefined> {
-  const candidates = await sql<{ id: string; domains: string[] }[]>`
-    select id, domains from companies
-    where organization_id = ${organization_id} and domains && ${domainsOf(email)}::text[]
-    order by id for key share`
-  return ownersOf(candidates)(email)
 }
 
 /** The select list is the response: its columns are the fields of `Company`. */

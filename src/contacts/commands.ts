@@ -1,7 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
-import { findCompanyOf } from '../companies/queries'
+import { spellings } from '../address/spellings'
 import { newId } from '../db/columns'
-import { contacts } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { inTransaction, type Scope } from '../scope'
@@ -9,11 +7,19 @@ import { fold } from '../search/fold'
 import { codePoints } from '../shapes/characters'
 import { isUuid } from '../shapes/ids'
 import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../webhooks/publish'
+import { findCompanyOf } from './company'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
-import { findContact, getContact, getContacts, type KnownContact, spellings } from './queries'
+import { type ContactRef, findContact, getContact, getContacts } from './queries'
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
 
-/** Linked to a company by its email's domain unless `company_id` says otherwise. @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
+const MAX_NAME = 255
+/** Contacts that are read and published by one statement each. */
+const PUBLISH_BATCH = 500
+
+/**
+ * Creates a contact, linked to a company by its email's domain unless `company_id` says otherwise.
+ * @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND
+ */
 export function createContact(scope: Scope, contact: NewContact): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
     const created = await insertContact(scope, contact)
@@ -23,45 +29,42 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
 }
 
 /**
- * The contact of a sender, made when there is none; two at once get the same one.
- * @param sender `email` is compared without regard to case and spelling; a long name is cut, an empty one is the local part
+ * Finds the contact of a sender, or creates it. Two calls at the same time get the same contact.
+ * @param sender `email` is compared without regard to case and spelling; a long name is cut, an empty one is replaced by
+ * the local part
  */
-export function findOrCreateContact(
-  scope: Scope,
-  sender: { name: string; email: string },
-): Promise<KnownContact & { created: boolean }> {
+export function findOrCreateContact(scope: Scope, sender: { name: string; email: string }): Promise<ContactRef> {
   return inTransaction(scope, async (scope) => {
-    // A second round is needed when another request made the contact meanwhile, a third when one removed it again.
+    // A second round is needed when another request has made the contact since, a third when one has removed it again.
     for (let round = 0; round < 5; round++) {
       const found = await findContact(scope, sender.email)
-      if (found) return { ...found, created: false }
+      if (found) return found
       const created = await insertContact(scope, { name: nameOf(sender), email: sender.email })
       if (!created) continue
       const subscribers = await findSubscribers(scope)
       if (hasSubscriber(subscribers, 'contact.created')) await publishNew(scope, created.id, subscribers)
-      return { ...created, created: true }
+      return created
     }
     throw new ApiError('SERVICE_UNAVAILABLE')
   })
 }
 
-/** No change, no event. @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND */
+/**
+ * Changes a contact. A company that it gets goes to those of its tickets that have none. No change, no event.
+ * @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND
+ */
 export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
     const before = await lockContact(scope, id)
     const after = {
       ...before,
       ...changes,
-      ...(changes.company_id !== undefined && { company_id: asKnownId(changes.company_id) }),
+      ...(changes.company_id !== undefined && { company_id: asStoredId(changes.company_id) }),
     }
     const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
     if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
     if (after.email !== before.email) await refuseTaken(scope, id, after.email)
-    await scope.db
-      .update(contacts)
-      .set({ ...after, search: searchText(after), updated_at: sql`now()` })
-      .where(and(eq(contacts.organization_id, scope.organization_id), eq(contacts.id, id)))
-      .catch((error) => conflict(error, changes.company_id))
+    await writeContact(scope, id, after).catch((error) => conflict(error, changes.company_id))
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
@@ -70,19 +73,20 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
   })
 }
 
-/** Tickets stay without a contact, messages keep their sender, the email is free again. @throws CONTACT_NOT_FOUND */
+/**
+ * Deletes a contact. Its tickets stay without a contact, its messages keep their sender, its email is free again.
+ * @throws CONTACT_NOT_FOUND
+ */
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
     await lockContact(scope, id)
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
-    await scope.db.delete(contacts).where(and(eq(contacts.organization_id, scope.organization_id), eq(contacts.id, id)))
+    await sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`
     await publish(scope, [{ type: 'contact.deleted', data: contact }])
   })
 }
-
-/** Contacts that are read and published by one statement each. */
-const PUBLISH_BATCH = 500
 
 /** Publishes contacts whose company changed with the company, in the transaction of that change. */
 export async function publishContacts(scope: Scope, ids: string[]): Promise<void> {
@@ -103,13 +107,13 @@ async function publishNew(scope: Scope, id: string, subscribers?: Subscriber[]):
   return data
 }
 
-/** The new contact, undefined when its email is taken. @throws COMPANY_NOT_FOUND */
-async function insertContact(scope: Scope, contact: NewContact): Promise<KnownContact | undefined> {
+/** Writes a new contact. @returns undefined when its email is taken @throws COMPANY_NOT_FOUND */
+async function insertContact(scope: Scope, contact: NewContact): Promise<ContactRef | undefined> {
   const { sql, organization_id } = scope
   const { name, email, phone = null, notes = null } = contact
   const company_id =
-    contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asKnownId(contact.company_id)
-  const [created] = await sql<KnownContact[]>`
+    contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asStoredId(contact.company_id)
+  const [created] = await sql<ContactRef[]>`
     insert into contacts (organization_id, id, name, email, phone, company_id, notes, search)
     select ${organization_id}, ${newId()}, ${name}, ${email}, ${phone}, ${company_id}, ${notes}, ${searchText(contact)}
     where not exists (
@@ -120,11 +124,17 @@ async function insertContact(scope: Scope, contact: NewContact): Promise<KnownCo
   return created
 }
 
-type Row = { name: string; email: string; phone: string | null; company_id: string | null; notes: string | null }
+type ContactFields = {
+  name: string
+  email: string
+  phone: string | null
+  company_id: string | null
+  notes: string | null
+}
 
-/** Locked against other changes, but not against tickets that are made for it. */
-async function lockContact({ sql, organization_id }: Scope, id: string): Promise<Row> {
-  const [contact] = await sql<Row[]>`
+/** Locks a contact against other changes, but not against tickets that are made for it. @throws CONTACT_NOT_FOUND */
+async function lockContact({ sql, organization_id }: Scope, id: string): Promise<ContactFields> {
+  const [contact] = await sql<ContactFields[]>`
     select name, email, phone, company_id, notes from contacts
     where organization_id = ${organization_id} and id = ${id}
     for no key update`
@@ -132,7 +142,18 @@ async function lockContact({ sql, organization_id }: Scope, id: string): Promise
   return contact
 }
 
-/** The index knows no spellings. @throws EMAIL_ALREADY_EXISTS when another contact has the address in one of them */
+async function writeContact({ sql, organization_id }: Scope, id: string, fields: ContactFields): Promise<void> {
+  const { name, email, phone, company_id, notes } = fields
+  await sql`
+    update contacts set name = ${name}, email = ${email}, phone = ${phone}, company_id = ${company_id},
+      notes = ${notes}, search = ${searchText(fields)}, updated_at = now()
+    where organization_id = ${organization_id} and id = ${id}`
+}
+
+/**
+ * Refuses an address that another contact has in any spelling: the unique index compares one spelling only.
+ * @throws EMAIL_ALREADY_EXISTS
+ */
 async function refuseTaken({ sql, organization_id }: Scope, id: string, email: string): Promise<void> {
   const others = await sql`
     select from contacts
@@ -140,8 +161,8 @@ async function refuseTaken({ sql, organization_id }: Scope, id: string, email: s
   if (others.length > 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
 }
 
-/** What is no UUID becomes an id that nothing has, so that the foreign key refuses it like an unknown one. */
-function asKnownId(id: string | null): string | null {
+/** A string that is no UUID becomes a new id, which no company has: the foreign key refuses it like any unknown id. */
+function asStoredId(id: string | null): string | null {
   if (id === null) return null
   return isUuid(id) ? id.toLowerCase() : newId()
 }
@@ -155,8 +176,6 @@ function conflict(error: unknown, company_id?: string | null): never {
 function searchText({ name, email }: { name: string; email: string }): string {
   return fold(`${name}\n${email}`)
 }
-
-const MAX_NAME = 255
 
 function nameOf({ name, email }: { name: string; email: string }): string {
   const given = name.trim() || email.split('@')[0]!

@@ -1,4 +1,4 @@
-import { asciiAddress, unicodeAddress } from '../address/email'
+import { spellings } from '../address/spellings'
 import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -30,7 +30,7 @@ export async function getContact(scope: Scope, id: string): Promise<ContactWithT
   return contact
 }
 
-/** Those of the given contacts that are there, as `getContact` returns them, oldest first. */
+/** Those of the given contacts that exist, as `getContact` returns them, oldest first. */
 export function getContacts({ sql, organization_id }: Scope, ids: string[]): Promise<ContactWithTickets[]> {
   return sql<ContactWithTickets[]>`
     select ${fields(sql)}, ${ticketCount(sql)} as total_tickets, coalesce((
@@ -47,22 +47,17 @@ export function getContacts({ sql, organization_id }: Scope, ids: string[]): Pro
     order by c.id`
 }
 
-export type KnownContact = { id: string; name: string; email: string; company_id: string | null }
+/** A contact as other sections need it. */
+export type ContactRef = { id: string; name: string; email: string; company_id: string | null }
 
-/** The contact with an address, in whatever case and spelling; of two that are there, the one of this spelling. */
-export async function findContact({ sql, organization_id }: Scope, email: string): Promise<KnownContact | undefined> {
-  const [contact] = await sql<KnownContact[]>`
+/** The contact with an address, in any case and spelling. If two spellings have a contact each, the one as given. */
+export async function findContact({ sql, organization_id }: Scope, email: string): Promise<ContactRef | undefined> {
+  const [contact] = await sql<ContactRef[]>`
     select id, name, email, company_id from contacts
     where organization_id = ${organization_id} and lower(email) in ${spellings(sql, email)}
     order by lower(email) = lower(${email}) desc
     limit 1`
   return contact
-}
-
-/** What the lower case of a stored email may be when it is this address: the domain may be Punycode, there or here. */
-export function spellings(sql: Sql, email: string | null) {
-  const [ascii, unicode] = email === null ? [null, null] : [asciiAddress(email), unicodeAddress(email)]
-  return sql`(lower(${email}), lower(${ascii}), lower(${unicode}))`
 }
 
 /** The select list is the response: its columns are the fields of `Contact`. */

@@ -1,10 +1,9 @@
 /**
- * What a change of a contact or company does to tickets: a property changes, the timeline says so, and there are no
- * ticket events (decisions.md sections 4 and 8).
+ * What a change of a contact or company does to tickets: a property changes and the timeline says so. There are no ticket
+ * events for it.
  */
-import { activities } from '../db/schema'
 import type { Scope } from '../scope'
-import { type ActivityEntry, activityRows } from '../timeline/activity'
+import { recordOnEach } from '../timeline/activity'
 
 /** Gives a company to those tickets of its contacts that have none. In the caller's transaction. */
 export async function giveCompanyToTickets(
@@ -22,12 +21,12 @@ export async function giveCompanyToTickets(
       order by id for no key update
     )
     returning id`
-  await recordOnEach(scope, changed, { type: 'changed', data: { field: 'company', from: null, to: company } })
+  await recordOnEach(scope, idsOf(changed), { type: 'changed', data: { field: 'company', from: null, to: company } })
 }
 
 /**
- * Unlinks a contact or company from the visible tickets before it is deleted; hidden ones are left to the foreign key.
- * Tickets are locked before what they point at, as everywhere.
+ * Unlinks a contact or company from the visible tickets before it is deleted. The foreign key unlinks the hidden ones.
+ * Tickets are locked before the rows that they point at, as everywhere.
  */
 export async function takeFromTickets(
   scope: Scope,
@@ -35,24 +34,18 @@ export async function takeFromTickets(
   resource: { id: string; name: string; email?: string },
 ): Promise<void> {
   const { sql, organization_id } = scope
-  const column = () => sql(`${field}_id`)
+  const column = sql(`${field}_id`)
   const changed = await sql<{ id: string }[]>`
-    update tickets set ${column()} = null, updated_at = now()
+    update tickets set ${column} = null, updated_at = now()
     where organization_id = ${organization_id} and id in (
       select id from tickets
-      where organization_id = ${organization_id} and ${column()} = ${resource.id} and deleted_at is null
+      where organization_id = ${organization_id} and ${column} = ${resource.id} and deleted_at is null
       order by id for no key update
     )
     returning id`
-  await recordOnEach(scope, changed, { type: 'changed', data: { field, from: resource, to: null } })
+  await recordOnEach(scope, idsOf(changed), { type: 'changed', data: { field, from: resource, to: null } })
 }
 
-/** Rows of one statement: PostgreSQL takes at most 65,535 parameters. */
-const CHUNK = 1000
-
-async function recordOnEach(scope: Scope, tickets: { id: string }[], entry: ActivityEntry): Promise<void> {
-  for (let start = 0; start < tickets.length; start += CHUNK) {
-    const chunk = tickets.slice(start, start + CHUNK)
-    await scope.db.insert(activities).values(chunk.flatMap(({ id }) => activityRows(scope, id, [entry])))
-  }
+function idsOf(tickets: { id: string }[]): string[] {
+  return tickets.map(({ id }) => id)
 }

@@ -1,4 +1,4 @@
-import { spellings } from '../contacts/queries'
+import { spellings } from '../address/spellings'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'

@@ -119,7 +119,7 @@ async function insertTicket(
   const { sql, organization_id } = scope
   const code = `${prefix}-${number}`
   const { vector, size } = newDocument(organization_number, code, subject, message?.text ?? '')
-  const timeline: ActivityEntry[] = [{ type: 'created' }]
+  const timeline: ActivityEntry[] = [{ type: 'created', data: {} }]
   if (message) timeline.push(messageEntry(message))
   const [row] = await sql<TicketRow[]>`
     with contact as materialized (

@@ -1,46 +1,76 @@
-/** The activity timeline of a ticket (decisions.md section 4): written by commands, in the transaction of the change. */
+/** The activity timeline of a ticket: commands write to it in the transaction of the change that it tells of. */
 import { newId } from '../db/columns'
+import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 
-/** What may stand in the timeline, and what `data` holds. */
-export const ACTIVITY_TYPES = [
-  'created', // {}
-  'changed', // { field, from, to }: subject, status, priority, assignee, contact, company
-  'labels_added', // { labels: [{ id, name, color }] }
-  'labels_removed', // { labels: [{ id, name, color }] }
-  'message', // { message_id, direction }
-  'note', // { message_id }
-  'message_deleted', // { message_id, is_internal }
-  'time_logged', // { time_entry_id, duration_minutes, billable }
-  'time_changed', // { time_entry_id, changes: { field: { from, to } } }
-  'time_deleted', // { time_entry_id, duration_minutes }
-  'email_sent', // { message_id, recipients: [email] }
-  'email_failed', // { message_id, error }
-  'email_bounced', // { message_id, error }
-  'participant_added', // { participant_id, email }
-  'participant_removed', // { participant_id, email }
-] as const
+/** What an entry holds, by its type. */
+type ActivityData = {
+  created: Record<string, never>
+  /** `field`: subject, status, priority, assignee, contact or company. */
+  changed: { field: string; from: unknown; to: unknown }
+  labels_added: { labels: Label[] }
+  labels_removed: { labels: Label[] }
+  message: { message_id: string; direction: 'inbound' | 'outbound' | null }
+  note: { message_id: string }
+  message_deleted: { message_id: string; is_internal: boolean }
+  time_logged: { time_entry_id: string; duration_minutes: number; billable: boolean }
+  time_changed: { time_entry_id: string; changes: Record<string, { from: unknown; to: unknown }> }
+  time_deleted: { time_entry_id: string; duration_minutes: number }
+  email_sent: { message_id: string; recipients: string[] }
+  email_failed: { message_id: string; recipient: string; error: string | null }
+  email_bounced: { message_id: string; error: string }
+  participant_added: { participant_id: string; email: string }
+  participant_removed: { participant_id: string; email: string }
+}
 
-export type ActivityEntry = { type: (typeof ACTIVITY_TYPES)[number]; data?: Record<string, unknown> }
+type Label = { id: string; name: string; color: string }
+type ActivityType = keyof ActivityData
+
+export type ActivityEntry = { [Type in ActivityType]: { type: Type; data: ActivityData[Type] } }[ActivityType]
+
+/** Rows of one statement. */
+const CHUNK = 1000
 
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
 export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
   if (entries.length > 0) await insertActivities(scope, ticket_id, entries)
 }
 
-/** The statement of `recordActivity`. @param once tables with one row, or none when nothing is to be added */
-export function insertActivities(scope: Scope, ticket_id: string, entries: ActivityEntry[], once = scope.sql``) {
-  return scope.sql`
-    insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
-    select e.organization_id, e.id, e.ticket_id, e.type, e.actor_type, e.actor_id, e.actor_name, e.data
-    from json_to_recordset(${JSON.stringify(activityRows(scope, ticket_id, entries))}::json) as e (
-      organization_id uuid, id uuid, ticket_id uuid, type text, actor_type text, actor_id uuid, actor_name text, data jsonb
-    ) ${once}`
+/** Adds one entry to the timelines of many tickets. */
+export async function recordOnEach(scope: Scope, ticket_ids: string[], entry: ActivityEntry): Promise<void> {
+  for (let start = 0; start < ticket_ids.length; start += CHUNK) {
+    await insertRows(
+      scope,
+      ticket_ids.slice(start, start + CHUNK).map((id) => rowOf(scope, id, entry)),
+    )
+  }
 }
 
-/** The rows of `recordActivity`, for statements that write them together with others. */
-export function activityRows({ organization_id, actor }: Scope, ticket_id: string, entries: ActivityEntry[]) {
-  return entries.map(({ type, data = {} }) => ({
+/**
+ * The statement of `recordActivity`, for commands that write more in the same statement.
+ * @param joined tables with one row, or with none when nothing is to be added: `, t`
+ */
+export function insertActivities(
+  scope: Scope,
+  ticket_id: string,
+  entries: ActivityEntry[],
+  joined = scope.sql``,
+): Fragment {
+  const rows = entries.map((entry) => rowOf(scope, ticket_id, entry))
+  return insertRows(scope, rows, joined)
+}
+
+function insertRows({ sql }: Scope, rows: ReturnType<typeof rowOf>[], joined = sql``): Fragment {
+  return sql`
+    insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
+    select e.organization_id, e.id, e.ticket_id, e.type, e.actor_type, e.actor_id, e.actor_name, e.data
+    from json_to_recordset(${JSON.stringify(rows)}::json) as e (
+      organization_id uuid, id uuid, ticket_id uuid, type text, actor_type text, actor_id uuid, actor_name text, data jsonb
+    ) ${joined}`
+}
+
+function rowOf({ organization_id, actor }: Scope, ticket_id: string, { type, data }: ActivityEntry) {
+  return {
     organization_id,
     id: newId(),
     ticket_id,
@@ -49,5 +79,5 @@ export function activityRows({ organization_id, actor }: Scope, ticket_id: strin
     actor_id: actor.id,
     actor_name: actor.name,
     data,
-  }))
+  }
 }

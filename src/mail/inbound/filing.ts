@@ -3,7 +3,7 @@
 import { addressKey } from '../../address/email'
 import { unsignedUrl } from '../../attachments/signed-url'
 import { findOrCreateContact } from '../../contacts/commands'
-import { findContact, type KnownContact } from '../../contacts/queries'
+import { type ContactRef, findContact } from '../../contacts/queries'
 import { newId } from '../../db/columns'
 import { embedImages, textToHtml } from '../../html/body'
 import { readMessageId } from '../../messages/anchors'
@@ -96,7 +96,7 @@ async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, f
 }
 
 /** A new conversation. */
-async function openTicket(scope: Scope, arrival: Arrival, decision: Decision, contact: KnownContact): Promise<void> {
+async function openTicket(scope: Scope, arrival: Arrival, decision: Decision, contact: ContactRef): Promise<void> {
   const inName = { ...scope, actor: actorOf(contact) }
   const ticket = { id: newId(), contact_email: contact.email }
   const draft = draftOf(arrival, contact)
@@ -118,7 +118,7 @@ async function addReply(
   scope: Scope,
   arrival: Arrival,
   decision: Extract<Decision, { outcome: 'message' }>,
-  contact: KnownContact,
+  contact: ContactRef,
 ): Promise<void> {
   const { ticket_id } = decision
   const inName = { ...scope, actor: actorOf(contact) }

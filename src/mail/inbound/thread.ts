@@ -1,6 +1,6 @@
 /** Which ticket a message belongs to (decisions.md section 7, Threading): the first rule that hits wins. */
 import { domainsOf } from '../../address/domains'
-import { spellings } from '../../contacts/queries'
+import { spellings } from '../../address/spellings'
 import type { THREADING_RULES } from '../../db/schema'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'

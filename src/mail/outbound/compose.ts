@@ -140,7 +140,10 @@ export function replySubject(subject: string, code: string): string {
   return `Re: ${oneLine(`${kept}${rest} ${tag}`)}`
 }
 
-/** Whether the text can stand as an address in an envelope and a header without being read as anything else. */
+/**
+ * True for text that can stand as an address in an envelope and a header without being read as anything else.
+ * `address/email.ts` says how this differs from what the API accepts.
+ */
 function isAddress(text: string): boolean {
   if (text.length > 254) return false
   return /^[^\s\p{C}<>()[\]\\,;:"@]+@[^\s\p{C}<>()[\]\\,;:"@.]+(\.[^\s\p{C}<>()[\]\\,;:"@.]+)*$/u.test(text)
