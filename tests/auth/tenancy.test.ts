@@ -6,15 +6,11 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** Requests that only an admin may make: everything else is open to agents too. */
-const ADMIN_ONLY = [
-  ...['POST /webhooks', 'PATCH /webhooks/{webhook_id}', 'DELETE /webhooks/{webhook_id}'],
-  ...['POST /webhooks/{webhook_id}/test', 'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry'],
-  ...['PATCH /organization', 'POST /users', 'PATCH /users/{user_id}', 'DELETE /users/{user_id}'],
-  ...['POST /mailboxes', 'PATCH /mailboxes/{mailbox_id}', 'DELETE /mailboxes/{mailbox_id}'],
-  ...['POST /mailboxes/{mailbox_id}/test', 'GET /inbound-messages', 'POST /inbound-messages'],
-  'GET /inbound-messages/{inbound_message_id}/raw',
-]
+/** What an agent may not do: write webhooks, mailboxes, members and settings, test and retry, and see raw mail. */
+function isAdminOnly({ method, path }: Endpoint): boolean {
+  if (path.startsWith('/inbound-messages')) return true
+  return method !== 'GET' && /^\/(webhooks|mailboxes|users|organization)(\/|$)/.test(path)
+}
 
 /** A time entry of an admin: an agent may read it and do no more. */
 const OWN_ONLY = ['PATCH /time-entries/{time_entry_id}', 'DELETE /time-entries/{time_entry_id}']
@@ -87,12 +83,14 @@ describe('every route', () => {
       expectError(endpoint, answer, 403, /^FORBIDDEN$/)
       refused.push(endpoint.name)
     }
-    expect(refused.sort()).toEqual([...ADMIN_ONLY].sort())
+    const admin_only = inOrganizations().filter(isAdminOnly)
+    expect(refused.sort()).toEqual(admin_only.map(({ name }) => name).sort())
+    expect(refused.length).toBeGreaterThanOrEqual(16)
   })
 
   test('that only admins may call does nothing for an agent', async () => {
     await changesNothing(async () => {
-      for (const endpoint of endpoints.filter(({ name }) => ADMIN_ONLY.includes(name))) {
+      for (const endpoint of endpoints.filter(isAdminOnly)) {
         expectError(endpoint, await call(own.agent, endpoint, mine), 403, /^FORBIDDEN$/)
       }
       for (const endpoint of endpoints.filter(({ name }) => OWN_ONLY.includes(name))) {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { version } from '../../package.json'
 import { ERRORS } from '../../src/errors'
+import { contractRows } from '../contract/interface'
 import { api, startApi, stopApi } from '../support/api'
 import { answerChecker } from '../support/openapi'
 
@@ -45,28 +46,11 @@ beforeAll(async () => {
 })
 afterAll(stopApi)
 
-/** The endpoints of the interface and the extensions, path parameters without their names. */
-const ENDPOINTS = `
-  post /auth/login, post /auth/refresh, get /auth/me, patch /auth/me, post /auth/logout,
-  get /tickets, post /tickets, get /tickets/{}, patch /tickets/{}, delete /tickets/{},
-  post /tickets/{}/labels, delete /tickets/{}/labels, post /tickets/{}/assign, post /tickets/{}/unassign,
-  get /tickets/{}/activity, get /tickets/{}/participants, post /tickets/{}/participants,
-  delete /tickets/{}/participants/{},
-  get /tickets/{}/messages, post /tickets/{}/messages, get /tickets/{}/messages/{}, delete /tickets/{}/messages/{},
-  post /attachments, get /attachments/{}, get /attachments/{}/content,
-  get /contacts, post /contacts, get /contacts/{}, patch /contacts/{}, delete /contacts/{},
-  get /companies, post /companies, get /companies/{}, patch /companies/{}, delete /companies/{},
-  post /companies/{}/link-contacts,
-  get /labels, post /labels, get /labels/{}, patch /labels/{}, delete /labels/{},
-  get /time-entries, post /tickets/{}/time-entries, get /time-entries/{}, patch /time-entries/{},
-  delete /time-entries/{}, get /time-entries/summary, get /time-entries/export,
-  get /webhooks, post /webhooks, get /webhooks/{}, patch /webhooks/{}, delete /webhooks/{}, post /webhooks/{}/test,
-  get /webhooks/{}/deliveries, get /webhooks/{}/deliveries/{}, post /webhooks/{}/deliveries/{}/retry,
-  get /organization, patch /organization, get /users, post /users, get /users/{}, patch /users/{}, delete /users/{},
-  get /mailboxes, post /mailboxes, get /mailboxes/{}, patch /mailboxes/{}, delete /mailboxes/{},
-  post /mailboxes/{}/test, get /inbound-messages, post /inbound-messages, get /inbound-messages/{}/raw`
-  .split(',')
-  .map((endpoint) => endpoint.trim().replace(' ', ' /api/v1'))
+/** The endpoints that the contract lists, path parameters without their names. */
+const ENDPOINTS = contractRows()
+  .map(({ row }) => /^(GET|POST|PATCH|DELETE) (\/\S+)$/.exec(row))
+  .filter((row) => row !== null)
+  .map(([, method, path]) => `${method!.toLowerCase()} /api/v1${path!.replace(/:\w+/g, '{}')}`)
 
 describe('the document', () => {
   test('is OpenAPI without an error', () => {
@@ -88,7 +72,14 @@ describe('the document', () => {
 
   test('has every endpoint with its full path', () => {
     const documented = operations().map(({ method, path }) => `${method} ${path.replace(/{\w+}/g, '{}')}`)
-    expect(documented.sort()).toEqual([...ENDPOINTS].sort())
+    expect(ENDPOINTS.length).toBeGreaterThan(45)
+    expect(ENDPOINTS.filter((endpoint) => !documented.includes(endpoint))).toEqual([])
+    // Extensions are in no list: what the app serves is documented.
+    const { routes } = api() as unknown as { routes: { method: string; path: string }[] }
+    const served = routes
+      .filter(({ path }) => path.startsWith('/api/v1/'))
+      .map(({ method, path }) => `${method.toLowerCase()} ${path.replace(/:\w+/g, '{}')}`)
+    expect(documented.sort()).toEqual(served.sort())
   })
 
   test('describes each tag that operations carry', () => {

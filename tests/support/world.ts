@@ -1,6 +1,7 @@
 /** One row of everything in an organization, and a good request for every endpoint. */
 import { generateKeyPairSync } from 'node:crypto'
 import { connection } from '../../src/db/pool'
+import type { ResourceId } from '../../src/http/resources'
 import { type Answer, type Client, type Organization, PASSWORD } from './api'
 import {
   createCompany,
@@ -16,12 +17,7 @@ import { createWebhook } from './webhooks'
 
 /** Ids by the name of the path parameter; `upload_id` is a file that no message uses yet. */
 export type World = Record<WorldId, string>
-export type WorldId = (typeof WORLD_IDS)[number]
-
-export const WORLD_IDS = [
-  ...['ticket_id', 'message_id', 'participant_id', 'attachment_id', 'upload_id', 'contact_id', 'company_id'],
-  ...['label_id', 'time_entry_id', 'webhook_id', 'delivery_id', 'user_id', 'mailbox_id', 'inbound_message_id'],
-] as const
+export type WorldId = ResourceId | 'upload_id'
 
 /** Nothing listens there: what the service tries to reach is refused at once. */
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
