@@ -27,19 +27,22 @@ export type Access = Permission | Standing | 'account' | 'anyone'
  */
 export type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
-// Elysia hands on what `detail` holds besides OpenAPI's own words; a wrong word does not compile.
+/** What stands in `detail` besides OpenAPI's own words. */
+export type Declared = {
+  /** Of a whole section, beside its tag: one sentence about it. */
+  about?: string
+  permission?: Access
+  /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
+  codes?: readonly ErrorCode[]
+  /** Of every POST in an organization. */
+  idempotency?: Idempotency
+  /** Lets in whoever has a signed link instead of a token. @returns the organization that the link vouches for */
+  link?: (url: string) => string | undefined
+}
+
+// With this, a wrong word in a route's `detail` does not compile.
 declare module 'elysia' {
-  interface DocumentDecoration {
-    /** Of a whole section, beside its tag: one sentence about it. */
-    about?: string
-    permission?: Access
-    /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
-    codes?: readonly ErrorCode[]
-    /** Of every POST in an organization. */
-    idempotency?: Idempotency
-    /** Lets in whoever has a signed link instead of a token. @returns the organization that the link vouches for */
-    link?: (url: string) => string | undefined
-  }
+  interface DocumentDecoration extends Declared {}
 }
 
 export type Declaration = {
@@ -85,12 +88,9 @@ export function declarationOf(declarations: Declarations, method: string, route:
   return found
 }
 
-type Detail = {
+type Detail = Declared & {
   hide?: boolean
   summary?: string
-  permission?: Access
-  idempotency?: Idempotency
-  link?: Declaration['link']
   requestBody?: { content?: Record<string, unknown> }
 }
 

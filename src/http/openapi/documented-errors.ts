@@ -1,27 +1,25 @@
 /** Errors of each operation: most follow from its path, its permission, and the codes that its models name. */
 import { ERRORS, type ErrorCode } from '../../errors'
-import { type Access, isInOrganization } from '../declarations'
+import { type Declared, isInOrganization } from '../declarations'
 import { isResourceId, notFoundCode } from '../resources'
-import { heedsIfMatch } from './documented-headers'
+import { heedsIfMatch, heedsKey } from './documented-headers'
 
 type Media = { schema?: Record<string, unknown> }
-/** An operation as the generator made it: with what its route declares, and the codes of the models still in it. */
-type Declared = {
-  permission?: Access
-  codes?: readonly ErrorCode[]
+/** An operation as the generator makes it: what its route declares, and models that name their codes. */
+type Operation = Declared & {
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[]
   requestBody?: { content: Record<string, Media> }
 }
 
-/** Error replies, which operations share, by their codes. */
+/** Error replies by their codes, such as `FORBIDDEN.UNAUTHORIZED`. */
 export type ErrorReplies = Record<string, ReturnType<typeof errorReply>>
 
 /**
- * The error replies of an operation by status, each a reference to the one in `replies` that has the codes it may carry.
+ * Documents the errors of an operation by status. Each is a reference: operations with the same codes share a reply.
  * @param path without `/api/v1`
- * @param replies gets what is missing in it
+ * @param replies the shared replies; those that are missing are added
  */
-export function errorsOf(operation: Declared, method: string, path: string, replies: ErrorReplies) {
+export function errorsOf(operation: Operation, method: string, path: string, replies: ErrorReplies) {
   return Object.fromEntries(
     [...errorCodesOf(operation, method, path)].map(([status, codes]) => {
       const name = [...codes].join('.')
@@ -31,7 +29,7 @@ export function errorsOf(operation: Declared, method: string, path: string, repl
   )
 }
 
-function errorCodesOf(operation: Declared, method: string, path: string) {
+function errorCodesOf(operation: Operation, method: string, path: string) {
   const { permission, codes: own = [], parameters = [], requestBody } = operation
   const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema ?? {})
   const queries = parameters.filter((parameter) => parameter.in === 'query')
@@ -44,13 +42,13 @@ function errorCodesOf(operation: Declared, method: string, path: string) {
   if (permission !== 'anyone') for (const code of ['INVALID_TOKEN', 'TOKEN_EXPIRED'] as const) add(code)
   if (in_organization) add('FORBIDDEN')
   for (const [, name] of path.matchAll(/{(\w+)}/g)) if (isResourceId(name!)) add(notFoundCode(name))
-  if (heedsIfMatch(permission, method, path)) add('PRECONDITION_FAILED')
+  if (heedsIfMatch(operation, method, path)) add('PRECONDITION_FAILED')
   if (bodies.length > 0) add('PAYLOAD_TOO_LARGE')
   // The organization's header is judged even where there is nothing else to judge.
   if (in_organization || bodies.length > 0) add('VALIDATION_ERROR', 422)
   for (const code of codesIn([bodies, queries], ['code', 'missing_code'])) add(code, 422)
   for (const code of codesIn([bodies, queries], ['not_found'])) add(code, 422)
-  if (in_organization && method === 'post') add('IDEMPOTENCY_KEY_REUSED')
+  if (heedsKey(operation, method)) add('IDEMPOTENCY_KEY_REUSED')
   for (const code of own) add(code)
   for (const code of ['RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const) add(code)
   return codes
@@ -77,7 +75,7 @@ function exampleOf(code: ErrorCode) {
   return { error: { code, message: ERRORS[code][1], details: {} } }
 }
 
-/** The codes that a schema, and what is in it, names under these keywords of ours (`FieldOptions`). */
+/** Lists the codes that a schema, and what is in it, names under keywords of ours (`FieldOptions`). */
 function codesIn(schema: unknown, keywords: readonly string[]): ErrorCode[] {
   if (typeof schema !== 'object' || schema === null) return []
   return Object.entries(schema).flatMap(([keyword, value]) =>

@@ -1,5 +1,5 @@
 /** Headers that requests may carry besides the token, and the operations that heed them. */
-import { type Access, isInOrganization } from '../declarations'
+import { type Declared, isInOrganization } from '../declarations'
 
 export const HEADERS = {
   OrganizationId: {
@@ -29,20 +29,25 @@ export const HEADERS = {
 }
 
 /**
- * References to the headers that an operation heeds.
+ * Refers to the headers that an operation heeds.
  * @param path without `/api/v1`
  * @param is_single whether it answers a single object
  */
-export function headersOf(permission: Access | undefined, method: string, path: string, is_single: boolean) {
-  if (!isInOrganization(permission)) return []
+export function headersOf(declared: Declared, method: string, path: string, is_single: boolean) {
+  if (!isInOrganization(declared.permission)) return []
   const names: (keyof typeof HEADERS)[] = ['OrganizationId']
-  if (method === 'post') names.push('IdempotencyKey')
-  if (heedsIfMatch(permission, method, path)) names.push('IfMatch')
+  if (heedsKey(declared, method)) names.push('IdempotencyKey')
+  if (heedsIfMatch(declared, method, path)) names.push('IfMatch')
   if (method === 'get' && is_single) names.push('IfNoneMatch')
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }))
 }
 
 /** Tells whether an operation changes or deletes what its path names. To take something off it by a word is an action. */
-export function heedsIfMatch(permission: Access | undefined, method: string, path: string): boolean {
+export function heedsIfMatch({ permission }: Declared, method: string, path: string): boolean {
   return isInOrganization(permission) && (method === 'patch' || (method === 'delete' && path.endsWith('}')))
+}
+
+/** Tells whether an operation gives a repeated Idempotency-Key its first answer. */
+export function heedsKey({ permission, idempotency }: Declared, method: string): boolean {
+  return isInOrganization(permission) && method === 'post' && idempotency !== 'never'
 }
