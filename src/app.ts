@@ -1,4 +1,24 @@
-/** Table of contents: what every request passes, then one line for each section of the interface. */
+/**
+ * The HTTP app: every request passes these steps in this order, then reaches a section, of which each has one line below.
+ * A step may answer for the request, and then the later ones do not run.
+ *
+ *   url          a URL that can be parsed
+ *   id           X-Request-Id, for the answer and the log
+ *   caller       the user of the token; a bad token is refused later, by routes that need one
+ *   limit        429
+ *   body         read and parsed; its faults wait
+ *   membership   401; then the organization: 422 for its header, 403
+ *   permission   403, by what the route declares
+ *   path         404 for an id that names nothing
+ *   If-Match     412
+ *   key          422 for a malformed Idempotency-Key
+ *   body, query  422
+ *   handler      the route's own function, in `<section>/routes.ts`
+ *   etag         ETag, and 304
+ *   log          one line, and the metrics
+ *
+ * The code of the steps is in `http/pipeline.ts`, in the same order.
+ */
 import Elysia from 'elysia'
 import { attachmentRoutes } from './attachments/routes'
 import { authRoutes } from './auth/routes'
@@ -20,7 +40,11 @@ import { timeEntryRoutes } from './time-entries/routes'
 import { userRoutes } from './users/routes'
 import { webhookRoutes } from './webhooks/routes'
 
-/** @param isReady whether the service can do its work, for `/readyz` */
+/**
+ * Makes the app.
+ * @param isReady tells `/readyz` that the service can do its work; may reject
+ * @throws Error with one line for the first route that declares too little (`http/declarations.ts`)
+ */
 export function createApp(isReady: () => Promise<boolean>) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes)

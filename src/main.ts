@@ -44,6 +44,9 @@ async function start(): Promise<void> {
   ignoreProxies()
   await checkSettings()
   const certificate = readCertificate()
+  const stopping = new AbortController()
+  // First, because it fails when a route declares too little.
+  const app = createApp(async () => !stopping.signal.aborted && (await isDatabaseReady()))
   const database = await openDatabase({ shared: false, create: true, pool_size: config.DATABASE_POOL })
   const admin = await createFirstOrganization(connection())
   // No other service uses the embedded database, so whoever held a lease is dead.
@@ -53,17 +56,14 @@ async function start(): Promise<void> {
   })
   const jobs = startJobs(connection())
   const smtp = config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startSmtp(certificate)) : undefined
-  const stopping = new AbortController()
-  const app = await onPort('PORT', () => startHttp(certificate, stopping.signal))
+  await onPort('PORT', async () => listen(app, certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp?.port, admin)
   stopOnSignal(stopping, { database, drain, jobs, smtp, app, metrics })
 }
 
-/** @param stopping makes `/readyz` answer 503 from its first moment */
-async function startHttp(certificate: Certificate | undefined, stopping: AbortSignal): Promise<Running['app']> {
-  const app = createApp(async () => !stopping.aborted && (await isDatabaseReady()))
+function listen(app: Running['app'], certificate: Certificate | undefined): void {
   app.listen({
     port: config.PORT,
     hostname: config.HOST,
@@ -74,7 +74,6 @@ async function startHttp(certificate: Certificate | undefined, stopping: AbortSi
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(certificate && { tls: certificate }),
   })
-  return app
 }
 
 function startSmtp(certificate: Certificate | undefined): Promise<SmtpListener> {

@@ -1,20 +1,5 @@
 /**
- * Leads every request through the same steps. Each step may answer for the request, and then the later ones do not run:
- *
- *   url          a URL that can be parsed (`url.ts`)
- *   id           X-Request-Id, for the answer and the log
- *   caller       the user of the token; a bad token is refused later, by routes that need one
- *   limit        429 (`rate-limit.ts`)
- *   body         read and parsed; its faults wait (`request-body.ts`)
- *   membership   401; then the organization: 422 for its header, 403 (`authenticate.ts`)
- *   permission   403, by what the route declares (`declarations.ts`)
- *   path         404 for an id that names nothing
- *   If-Match     412
- *   key          422 for a malformed Idempotency-Key
- *   body, query  422
- *   handler      the route's own function, in `<section>/routes.ts`
- *   etag         ETag, and 304
- *   log          one line, and the metrics
+ * Leads every request through the steps that `app.ts` lists, in that order.
  *
  * Elysia validates body and query before it calls hooks and handlers, so path, If-Match and key are checked in two places:
  * in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request has one of the two
