@@ -30,7 +30,7 @@ export function sign(purpose: Purpose, text: string): Buffer {
   return mac(keysOf(purpose)[0]!, text)
 }
 
-/** Whether `signature` is the beginning (`signature.length` bytes, at least 8) of the HMAC of `text` with any key. */
+/** Tells if `signature` is the beginning (`signature.length` bytes, at least 8) of the HMAC of `text` with any key. */
 export function verify(purpose: Purpose, text: string, signature: Uint8Array): boolean {
   if (signature.length < 8 || signature.length > 32) return false
   return keysOf(purpose).some((key) => timingSafeEqual(mac(key, text).subarray(0, signature.length), signature))

@@ -1,4 +1,4 @@
-/** Addresses of attachments' bytes that work for an hour without a token (decisions.md section 5). */
+/** Signed addresses of attachments: they give the bytes for an hour without a token. */
 import { config } from '../config'
 import { sign, verify } from '../secrets'
 import { isUuid } from '../shapes/ids'

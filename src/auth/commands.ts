@@ -38,7 +38,7 @@ export async function signIn(
 }
 
 /**
- * What a new access token says, for a refresh token.
+ * Claims of a new access token, in exchange for a refresh token.
  * @throws TOKEN_EXPIRED; INVALID_TOKEN when it is unknown, ended, or its account has no membership left
  */
 export async function refresh(connection: Connection, refresh_token: string): Promise<Claims> {

@@ -1,4 +1,4 @@
-/** Role and membership of a caller, from the database, remembered for a few seconds (decisions.md section 3). */
+/** Role and membership of a caller, from the database, remembered for a few seconds. */
 import { LRUCache } from 'lru-cache'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'

@@ -9,8 +9,8 @@ export function hashPassword(password: string): Promise<string> {
 let nobody: Promise<string> | undefined
 
 /**
- * Whether the password is right. Without a hash (unknown email) it takes the same time and answers false, so that
- * the time of an answer does not tell who has an account.
+ * Tells if the password is right. Without a hash (unknown email) it takes the same time and answers false, so that
+ * the time of an answer does not show which emails have an account.
  */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   nobody ??= hashPassword('nobody has this password')

@@ -38,7 +38,7 @@ type Role = (typeof ROLES)[number]
 /**
  * Decides whether the scope's actor may do something. Contacts and the system have no permissions: what is done in
  * their name does not begin with a request.
- * @param owner_id the user to whom the thing belongs, for what agents may do with their own things only
+ * @param owner_id the user who owns the thing, for what agents may do with their own things only
  */
 export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing, owner_id?: string): boolean {
   if (actor.type !== 'user') return false

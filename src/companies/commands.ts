@@ -28,7 +28,7 @@ export async function updateCompany(scope: Scope, id: string, changes: CompanyCh
   return getCompany(scope, id)
 }
 
-/** Its contacts and tickets stay, unlinked; the contacts' change is told, there are no ticket events. @throws COMPANY_NOT_FOUND */
+/** Unlinks contacts and tickets, and publishes the change of the contacts only. @throws COMPANY_NOT_FOUND */
 export function deleteCompany(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope

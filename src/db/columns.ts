@@ -1,4 +1,4 @@
-/** Columns that read as the wire does, so that a select list is a response (decisions.md section 1). */
+/** Column types that read in the form of the API, so that a select list is a response. */
 import { randomUUIDv7 } from 'bun'
 import { type SQL, sql } from 'drizzle-orm'
 import { customType, numeric, uuid } from 'drizzle-orm/pg-core'

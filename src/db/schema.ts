@@ -86,7 +86,7 @@ export const organizations = pgTable(
   ],
 )
 
-/** The next ticket number of each organization; updated in short transactions of its own (`tickets/code.ts`). */
+/** The next ticket number of each organization; updated in separate short transactions (`tickets/code.ts`). */
 export const ticket_counters = pgTable('ticket_counters', {
   organization_id: uuid()
     .primaryKey()
@@ -168,7 +168,7 @@ export const mailboxes = pgTable(
     dkim_selector: text(),
     /** PEM, encrypted with a key derived from SECRET_KEY. */
     dkim_private_key: text(),
-    /** Whether the envelope sender names the message, so that any report about it comes back with that name. */
+    /** The envelope sender names the message, so that any report about it comes back with that name (VERP). */
     verp: boolean().notNull().default(false),
     created_at: createdAt(),
     updated_at: updatedAt(),
@@ -401,7 +401,7 @@ export const messages = pgTable(
   ],
 )
 
-/** To whom a message goes by email, and what became of it. */
+/** The recipients of an email, with the outcome of each. */
 export const message_recipients = pgTable(
   'message_recipients',
   {
@@ -441,7 +441,7 @@ export const email_anchors = pgTable(
   ],
 )
 
-/** Who takes part in a ticket's conversation besides its contact. */
+/** People who take part in a ticket's conversation besides its contact. */
 export const participants = pgTable(
   'participants',
   {
@@ -662,7 +662,7 @@ export const outbox = pgTable(
     /** When it is due; infinity while its webhook is failed. */
     run_at: instant().notNull().default(sql`now()`),
     lease_until: instant().notNull().default(sql`'-infinity'`),
-    /** Who holds the lease; every settle names it, so that a late worker changes nothing. */
+    /** The holder of the lease; every settle names it, so that a late worker changes nothing. */
     lease_token: uuid(),
     attempts: integer().notNull().default(0),
     /** Times it was leased; far more than attempts means that it kills its worker. */
@@ -719,7 +719,7 @@ export const inbound_messages = pgTable(
   ],
 )
 
-/** What makes a message the same one however often it is delivered: its Message-ID, or a digest of its content. */
+/** Recognizes a message that is delivered again: by its Message-ID, or a digest of its content. */
 export const inbound_fingerprints = pgTable(
   'inbound_fingerprints',
   {
@@ -731,7 +731,7 @@ export const inbound_fingerprints = pgTable(
 )
 
 /**
- * What a POST with an Idempotency-Key answered, for 24 hours; while it runs, who runs it (`http/idempotency.ts`).
+ * What a POST with an Idempotency-Key answered, for 24 hours; while it runs, its runner (`http/rerun/idempotency.ts`).
  * `answer` may be there before `lease_until` is null: then its change is committed, and only the end is missing.
  */
 export const idempotency_keys = pgTable(
@@ -743,7 +743,7 @@ export const idempotency_keys = pgTable(
     key_digest: bytes().notNull(),
     /** SHA-256 of what the request says; null while an upload is still to be read. */
     request_digest: bytes(),
-    /** Who runs it; a runner that was given up for dead changes nothing any more. */
+    /** The process that runs it; one that was given up as dead changes nothing any more. */
     token: uuid().notNull(),
     /** Until when the runner is taken for alive; null once it has answered. */
     lease_until: instant(),

@@ -56,7 +56,7 @@ async function* piecesOf(value: unknown): AsyncGenerator<string> {
   }
 }
 
-/** Whether a list somewhere in the value, or in objects in it, comes in steps. */
+/** Tells if the value, or an object within it, holds a list that comes in steps. */
 export function hasSteps(value: unknown): boolean {
   return isSteps(value) || (isPlain(value) && Object.values(value).some(hasSteps))
 }

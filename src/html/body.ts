@@ -1,4 +1,4 @@
-/** Message bodies: plain text or HTML in, safe HTML and plain text out (decisions.md sections 5 and 7). Pure. */
+/** Message bodies: plain text or HTML in, safe HTML and plain text out. Pure. */
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
 import { safeHtmlToText } from './text'

@@ -80,7 +80,7 @@ export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest
 
 let mail_ca: string | undefined
 
-/** What holds for every connection to a mailbox's server. */
+/** Options of every connection to a mailbox's server. */
 export function smtpOptions(): SendOptions {
   if (config.MAIL_CA_FILE) mail_ca ??= readFileSync(config.MAIL_CA_FILE, 'utf8')
   return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: mail_ca, hostname: config.SMTP_HOSTNAME }

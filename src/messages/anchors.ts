@@ -1,8 +1,7 @@
 /**
  * The anchors that this service issues: its Message-IDs and the `+tag` of its reply addresses. Both carry a keyed hash,
- * so that a forged one is recognised and counts as absent (decisions.md section 7).
+ * so that a forged one is recognized and counts as absent.
  */
-
 import { sign, verify } from '../secrets'
 import { isUuid } from '../shapes/ids'
 

@@ -69,7 +69,7 @@ async function writeMessage(scope: Scope, ticket_id: string, message: KnownDraft
     update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
 }
 
-/** What hangs on a message that was just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
+/** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
 export async function completeMessage(scope: Scope, ticket_id: string, draft: KnownDraft): Promise<void> {
   await together([
     claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
@@ -78,7 +78,7 @@ export async function completeMessage(scope: Scope, ticket_id: string, draft: Kn
   ])
 }
 
-/** What the timeline says of a new message. */
+/** The timeline entry of a new message. */
 export function messageEntry({ id, is_internal, direction }: KnownDraft): ActivityEntry {
   return is_internal
     ? { type: 'note', data: { message_id: id } }

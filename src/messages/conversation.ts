@@ -15,8 +15,8 @@ export type Conversation = {
 }
 
 /**
- * Locks the ticket until the transaction ends; logging time on it goes on meanwhile. It is read by a statement of its
- * own, because one that waits for a lock goes on to read everything else as it was before.
+ * Locks the ticket until the transaction ends; logging time on it stays possible. A second statement reads the ticket,
+ * because a statement that waited for a lock reads the other tables as they were before.
  * @throws TICKET_NOT_FOUND
  */
 export async function lockConversation({ sql, organization_id }: Scope, ticket_id: string): Promise<Conversation> {

@@ -1,4 +1,4 @@
-/** What a new message is made of, whoever writes it: an agent, the API or an email. */
+/** The parts of a new message, which an agent, the API or an email writes. */
 export type MessageDraft = {
   id?: string
   /** As given by the agent, or the plain text of the email. */

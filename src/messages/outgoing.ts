@@ -1,4 +1,4 @@
-/** From which mailbox and to whom a public message goes (decisions.md sections 5 and 7). */
+/** Plans the email of a public message: the mailbox that sends it, and its recipients. */
 import { domainsOf } from '../address/domains'
 import { addressKey } from '../address/email'
 import type { Scope } from '../scope'

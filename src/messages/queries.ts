@@ -74,7 +74,7 @@ function listFrom(scope: Scope, list: List, first: Step): Message[] | Steps<Mess
   return first.is_last ? first.messages : stepsFrom(scope, list, first)
 }
 
-/** Each step is a statement of its own: between them a reader holds no connection, and what is removed is left out. */
+/** Reads each step with one statement: between them a reader holds no connection, and removed messages are left out. */
 async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerator<Message[]> {
   const { sql } = scope
   let step = first ?? (await inTurn(() => readStep(scope, list)))
@@ -128,8 +128,8 @@ export function sizeOfMessages(sql: Sql) {
 }
 
 /**
- * All messages of a ticket in steps, and a version: another one when any of them changes. Texts never do,
- * so that they are not read for it. What comes in meanwhile is not shown, because the version does not know it.
+ * All messages of a ticket in steps, and a version that changes when one of them changes. Texts never change, so the
+ * version does not read them. Messages that arrive later are not shown, because the version does not cover them.
  */
 export async function versionedMessages(scope: Scope, ticket_id: string) {
   const { sql, organization_id } = scope
@@ -148,7 +148,7 @@ export async function versionedMessages(scope: Scope, ticket_id: string) {
 /** A row of `messageFields`. */
 export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
 
-/** The columns of a message; needs `messages m`. They are the response, but for the signatures in addresses. */
+/** The columns of a message; needs `messages m`. They are the response, except for the signatures in addresses. */
 export function messageFields(sql: Sql) {
   return sql`
     m.body, m.body_html, m.reply_text, ${detailFields(sql)}`

@@ -1,5 +1,5 @@
 /**
- * Which addresses the service may connect to on behalf of a user: webhook receivers and the SMTP servers of mailboxes.
+ * Decides which addresses the service may connect to for a user: webhook receivers and the SMTP servers of mailboxes.
  * A name is resolved once, every address it has is judged, and the caller dials those addresses and nothing else, so
  * no second lookup can lead elsewhere (DNS rebinding).
  */
@@ -33,9 +33,9 @@ const DENIED_ADDRESSES = ['168.63.129.16']
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether a webhook may have this URL: `https` only, no credentials, at most 2,048 characters (decisions, section 8).
- * Hosts are judged by `resolveDestination` at each connection, since what a name means can change.
- * @returns what is wrong with it, or undefined
+ * Checks the URL of a webhook: `https` only, no credentials, at most 2,048 characters. `resolveDestination` judges the
+ * host at each connection, because the addresses of a name can change.
+ * @returns the fault, or undefined
  */
 export function checkUrl(url: string): string | undefined {
   if (Array.from(url).length > URL_MAX_LENGTH) return `must have at most ${URL_MAX_LENGTH} characters`
@@ -49,7 +49,7 @@ export function checkUrl(url: string): string | undefined {
 }
 
 /**
- * Whether an address may be connected to: public unicast, not this host, or in a network the operator allows.
+ * Tells if connecting to an address is allowed: public unicast, not this host, or in a network the operator allows.
  * Mapped IPv4 is judged as IPv4; other forms that carry an IPv4 address (NAT64, 6to4, Teredo) are refused.
  * @param address any spelling that `ipaddr.js` reads
  * @param own the addresses of this host
@@ -69,7 +69,7 @@ export function isAllowedAddress(address: string, allowed: Network[], own = ownA
  * The addresses to dial for a host, in the resolver's order, each one allowed.
  * @param host a name or an address literal, as in a URL (`[::1]`) or without brackets
  * @param options.lookup replaces the system's resolver
- * @param options.timeout_ms limit of the lookup, 5 s unless told
+ * @param options.timeout_ms limit of the lookup, 5 s by default
  * @throws DestinationError also when a single address among several is not allowed
  */
 export async function resolveDestination(

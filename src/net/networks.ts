@@ -1,8 +1,8 @@
-/** Whether an address lies in a network, however either is spelled. */
+/** Finds an address in a list of networks, in any spelling. */
 import ipaddr from 'ipaddr.js'
 import type { Network } from '../config'
 
-/** @param address what is none lies in no network; mapped IPv4 counts as IPv4 */
+/** @param address mapped IPv4 counts as IPv4; a text that is not an address lies in no network */
 export function isInNetworks(address: string, networks: Network[]): boolean {
   if (networks.length === 0 || !ipaddr.isValid(address)) return false
   const parsed = ipaddr.process(address)

@@ -16,7 +16,7 @@ type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_email'>
 const MAX_CANDIDATES = 100
 
 /**
- * An agent adds someone, who is confirmed thereby. One who takes part already is only confirmed.
+ * Adds a person for an agent, as confirmed. A person who takes part already becomes confirmed.
  * @throws TICKET_NOT_FOUND, VALIDATION_ERROR for the ticket's contact and for mailboxes of the organization
  */
 export async function createParticipant(scope: Scope, ticket_id: string, input: NewParticipant): Promise<Participant> {
@@ -31,7 +31,7 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
 
 /**
  * Adds participants to a ticket that the caller's transaction has locked, or made; its contact and mailboxes of the
- * organization are left out. Those who take part already stay as they are, but for becoming confirmed.
+ * organization are left out. Existing participants stay unchanged, except that they may become confirmed.
  */
 export async function addParticipants(
   scope: Scope,
@@ -43,7 +43,7 @@ export async function addParticipants(
   const rows = await rowsOf(scope, ticket, candidates)
   if (rows.length === 0) return
   const { sql, organization_id } = scope
-  // Who is there under another spelling of the address stays under that one.
+  // A participant with another spelling of the address keeps that spelling.
   const changed = await sql<{ id: string; email: string }[]>`
     insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
     select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), coalesce(x.email, r.email), c.id,

@@ -1,7 +1,7 @@
 /**
  * The search document of a ticket: one row with the words of its code, subject and messages. Every word is prefixed
- * with the number of the organization, so that one index serves all and nobody pays for the words of others
- * (limits.md section 3, design O).
+ * with the number of the organization, so that one index serves all organizations, and a search reads only words of
+ * its organization.
  */
 import { LRUCache } from 'lru-cache'
 import { renderBody } from '../html/body'

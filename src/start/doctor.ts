@@ -1,4 +1,4 @@
-/** What an operator asks first when something is wrong. */
+/** Answers what an operator asks first when something is wrong. */
 import { constants } from 'node:fs'
 import { access, mkdir, statfs } from 'node:fs/promises'
 import { config } from '../config'

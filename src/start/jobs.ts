@@ -1,4 +1,4 @@
-/** What is cleaned up in the background, and when. Every job may run in any number of processes at once. */
+/** Background jobs and their times. Every job may run in any number of processes at once. */
 import { Cron } from 'croner'
 import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'

@@ -1,5 +1,4 @@
-/** Who does the work of the outbox: for the service, and for the command that works it off. */
-
+/** The handlers of each kind of outbox job, for the service and for the command that drains the outbox. */
 import { inboundHandler } from '../mail/inbound/receive'
 import { emailHandler } from '../mail/outbound/send'
 import { closeTransports } from '../mail/outbound/transport'

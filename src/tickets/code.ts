@@ -1,7 +1,7 @@
 /**
- * Ticket numbers: one counter for each organization (decisions.md section 4).
+ * Ticket numbers: one counter for each organization.
  *
- * A number is taken in a short commit of its own, never in the transaction of the ticket, which would hold the
+ * A number is taken in a separate short commit, never in the transaction of the ticket, which would hold the
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
 import { shortConnection } from '../db/pool'

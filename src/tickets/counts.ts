@@ -11,13 +11,13 @@ import type { TicketConditions } from './model'
 /** Rows folded by one statement, so that it stays short. */
 const BATCH = 5000
 
-/** Whether `countOf` knows how many tickets match: only these of a ticket are counted. */
+/** Tells if `countOf` can count the matching tickets: it knows status, priority and assignee only. */
 export function isCounted(conditions: TicketConditions): boolean {
   const { contact_id, company_id, label_ids, search, created_after, created_before } = conditions
   return !(contact_id || company_id || label_ids || search || created_after || created_before)
 }
 
-/** How many tickets match a query that `isCounted`: a scalar expression. */
+/** A scalar expression: the number of tickets that match conditions which are `isCounted`. */
 export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
   const matching = () => sql`
     organization_id = ${organization_id}

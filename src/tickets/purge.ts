@@ -1,12 +1,19 @@
-/** Removes deleted tickets for good once their retention is over (decisions.md section 4). For a background job. */
+/** Removes deleted tickets for good once their retention is over. For a background job. */
 import { removeSoon } from '../attachments/removals'
 import { type Connection, type Sql, transact } from '../db/transact'
 import { inBatches } from '../flow/batches'
 
 const BATCH = 50
 
-/** What hangs on a ticket, anchors before the messages that they name; attachments go with their messages. */
-const HANGING = ['email_anchors', 'messages', 'participants', 'activities', 'ticket_labels', 'ticket_search'] as const
+/** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their messages. */
+const DEPENDENTS = [
+  'email_anchors',
+  'messages',
+  'participants',
+  'activities',
+  'ticket_labels',
+  'ticket_search',
+] as const
 
 type Purged = { organization_id: string; id: string }
 
@@ -33,7 +40,7 @@ async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
     join messages m using (organization_id, ticket_id)
     join attachments a on a.organization_id = m.organization_id and a.message_id = m.id`
   await removeSoon(sql, attached)
-  for (const table of HANGING) {
+  for (const table of DEPENDENTS) {
     await sql`
       delete from ${sql(table)} h using ${these()}
       where h.organization_id = these.organization_id and h.ticket_id = these.ticket_id`

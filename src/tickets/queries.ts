@@ -70,9 +70,9 @@ async function getTicketSummary({ sql, organization_id }: Scope, id: string): Pr
 }
 
 /**
- * Keeps others from changing the ticket until the transaction ends; logging time on it goes on meanwhile.
- * @returns the ticket as it is now: read by a statement of its own, because one that waits for a lock goes on to read
- * everything else as it was before
+ * Locks the ticket until the transaction ends; logging time on it stays possible.
+ * @returns the ticket as it is now. A second statement reads it, because a statement that waited for a lock reads the
+ * other tables as they were before
  * @throws TICKET_NOT_FOUND
  */
 export async function lockTicket(scope: Scope, id: string): Promise<Ticket> {

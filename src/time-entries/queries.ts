@@ -41,7 +41,7 @@ export function timeEntriesOfTicket({ sql, organization_id }: Scope, ticket_id: 
     order by e.date desc, e.id desc`
 }
 
-/** What the rate of an entry is decided by; undefined when there is no such ticket. */
+/** The sources that a rate is chosen from; undefined when the ticket does not exist. */
 export async function getRateSources(
   { sql, organization_id }: Scope,
   ticket_id: string,

@@ -1,4 +1,4 @@
-/** Which hourly rate and currency an entry gets (interface: Time entry; decisions.md section 6). Pure. */
+/** The hourly rate and currency of a time entry. Pure. */
 
 /** Where a rate may come from; null where nothing is set. */
 export type RateSource = { rate: number | null; currency: string | null }

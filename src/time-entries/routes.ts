@@ -54,7 +54,7 @@ export const timeEntryRoutes = new Elysia({
     ({ scope, params, body }) => data(updateTimeEntry(scope, params.time_entry_id, body)),
     {
       params: path('time_entry_id'),
-      // Whose entry it is comes before what is wrong with the body (decisions.md section 2).
+      // A 403 for the entry of somebody else comes before a 422 for the body.
       transform: ({ scope, params }) => requireMayChange(scope, params.time_entry_id),
       body: TimeEntryChanges,
       response: one(TimeEntry),

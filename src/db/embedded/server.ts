@@ -139,7 +139,7 @@ function spawnServer(home: Home, programs: string, settings: Settings, server_lo
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', ...command], {
     ...home.user,
     cwd: home.data,
-    // A group of its own: Ctrl-C in the terminal is for us, we need the server until we are done.
+    // In another process group: Ctrl-C in the terminal is for us, and we need the server until we are done.
     detached: true,
     stdio: ['pipe', log_file, log_file, server_lock],
   })
@@ -182,7 +182,7 @@ async function untilReady(home: Home, server: Server, connection: Connection) {
   }
 }
 
-/** Whether the server takes connections to our database, which is made when it is missing. */
+/** Tells if the server takes connections to our database; makes the database when it is missing. */
 export async function answers(connection: Connection): Promise<boolean> {
   const sql = postgres({ ...connection, database: 'postgres', max: 1, fetch_types: false, connect_timeout: 5 })
   try {

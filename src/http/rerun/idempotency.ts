@@ -1,4 +1,4 @@
-/** Idempotency-Key: a POST that is sent again gets the first answer (decisions.md section 2). */
+/** Idempotency-Key: a POST that is sent again gets the first answer. */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
 import { newId } from '../../db/columns'
 import type { Connection } from '../../db/transact'

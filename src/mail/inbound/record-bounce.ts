@@ -1,4 +1,4 @@
-/** What a report about delivery changes: the message and its recipients, with a note for the team. */
+/** Records a bounce: marks the message and its recipients, and adds a note for the team. */
 import { unicodeAddress } from '../../address/email'
 import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
@@ -12,8 +12,8 @@ import type { Reported } from './reported'
 const MAX_WORDS = 10_000
 
 /**
- * The message is marked, and an internal note tells the team (decisions.md section 7).
- * @param words of what is no report in form: a person may have written them
+ * The message is marked, and an internal note tells the team.
+ * @param words body text, when the mail is not a formal DSN: a person may have written them
  */
 export async function recordBounce(
   scope: Scope,

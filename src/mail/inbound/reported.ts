@@ -1,4 +1,4 @@
-/** Which message of ours a report about delivery is about (decisions.md section 7). */
+/** Finds the message of ours that a report about delivery is about. */
 import { unicodeAddress } from '../../address/email'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'

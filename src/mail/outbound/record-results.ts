@@ -1,11 +1,11 @@
-/** What became of an email is written down: its recipients, the message, the timeline, and the id that a relay gave it. */
+/** Records the outcome of an email: its recipients, the message, the timeline, and the id that a relay gave it. */
 import type { Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 
-/** What an attempt means for each recipient who still waits. */
+/** The outcome of an attempt for a recipient who still waits. */
 export type Result = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
 
-/** What became of the recipients, and of the message thereby: it is sent when one recipient took it. */
+/** Records the outcome of each recipient and of the message, which is sent when a server took it for anybody. */
 export async function recordResults(
   scope: Scope,
   id: string,

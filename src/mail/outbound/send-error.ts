@@ -1,10 +1,10 @@
-/** What went wrong while a message was handed over, and whether another try is worth it. */
+/** Failures of sending: the reason, the side at fault, and if another try can succeed. */
 
 import { DestinationError } from '../../net/destination'
 import { storable } from '../../search/fold'
 import type { MailboxSmtp } from './transport'
 
-/** A recipient whom the server did not take. */
+/** A recipient that the server refused. */
 export type Refusal = { address: string; code: number; response: string; permanent: boolean }
 
 /** The message did not go to anybody. `message` and `response` are for people and hold no secrets. */
@@ -26,7 +26,7 @@ export class SendError extends Error {
 
 const RESPONSE_MAX_LENGTH = 1000
 
-/** What nodemailer adds to its errors. */
+/** The fields that nodemailer adds to its errors. */
 type SmtpFailure = Error & {
   code?: string
   responseCode?: number
@@ -54,9 +54,9 @@ function isFinal(code: number): boolean {
 }
 
 /**
- * What was asked decides what a 5xx means: only MAIL, RCPT and DATA are about the message. A greeting, STARTTLS or AUTH
- * that is refused is a server or a mailbox that is not in order, which people repair while the message waits (Postfix
- * does the same: `smtp_skip_5xx_greeting`, `smtp_sasl_auth_soft_bounce`).
+ * Commands whose 5xx is about the message. A 5xx to the greeting, STARTTLS or AUTH is about the server or the mailbox,
+ * which people repair while the message waits (Postfix does the same: `smtp_skip_5xx_greeting`,
+ * `smtp_sasl_auth_soft_bounce`).
  */
 const ABOUT_THE_MESSAGE = ['MAIL FROM', 'RCPT TO', 'DATA']
 
@@ -91,7 +91,7 @@ const DESTINATION_TEXTS = {
   dns_local: 'no server name can be resolved at the moment',
 } as const
 
-/** Some servers repeat what they were told, and the password was among it, as it is or in base64. */
+/** Removes the password, plain or in base64: some servers repeat commands in their replies. */
 function withoutSecrets(text: string, { username, password }: MailboxSmtp): string {
   const short = storable(text, RESPONSE_MAX_LENGTH)
   if (!password) return short

@@ -85,7 +85,7 @@ export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: S
     const { response, serverMessageId } = info
     const rejected = refusedOf(info, mail, smtp)
     return {
-      // The server has the message for everybody whom it did not refuse: a second one must not go to them.
+      // The server has the message for every recipient that it did not refuse: these must not get a second one.
       accepted: mail.recipients.filter((one) => !rejected.some(({ address }) => address === one)),
       rejected: [...invalid, ...rejected],
       response,
@@ -132,7 +132,7 @@ function envelopeAddress(address: string): string {
   return to[0] ?? address
 }
 
-/** What a server says in its reply may be anything. */
+/** The id in a reply, when it is one: a reply may hold any text. */
 function messageIdOf(text = ''): string | undefined {
   const id = text.replace(/^<|>$/g, '')
   return isMessageId(id) ? id : undefined
@@ -193,7 +193,7 @@ function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca
   }
 }
 
-/** Asks on a connection of its own: the library gives international addresses to any server. @throws what connecting does */
+/** Asks on a separate connection: the library sends international addresses to any server. @throws like connecting */
 async function announcesUtf8(smtp: MailboxSmtp, options: SendOptions): Promise<boolean> {
   const { connect_ms } = { ...TIMEOUTS, ...options.timeouts }
   const socket = await openSocket(smtp, options.allowed, connect_ms)
