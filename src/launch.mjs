@@ -1,7 +1,22 @@
 /**
- * Starts the product on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs what is
- * missing, then runs `bun <arguments>` in the repository and passes signals and the exit code on.
- * Plain JavaScript without dependencies, since nothing is installed yet. Usage: node src/launch.mjs src/main.ts
+ * Starts the product on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs the missing
+ * dependencies, then runs `bun <arguments>` in the repository. Passes signals on, and exits with the status of Bun.
+ * Plain JavaScript without dependencies, because nothing is installed yet. Usage: node src/launch.mjs src/main.ts
+ *
+ *   npm               node src/launch.mjs         sh, then Bun               watcher
+ *   npm start ------> finds or fetches Bun
+ *                     installs
+ *                     starts the child ---------> sh forks the watcher ----> reads the pipe from the launcher
+ *                     waits                       becomes Bun, serves         |
+ *   SIGTERM --------> passes it on -------------> stops, exits with 0         |
+ *                     writes "ended" -------------------------------------> ends
+ *                     exits with 0
+ *
+ *   Ctrl-C            The terminal sends SIGINT to npm and the launcher, not to Bun, which is in a separate process
+ *                     group. The launcher passes it on once, although `bun run` sends it a second time.
+ *   SIGKILL to npm    The launcher sees within 0.5 s that it has another parent, and sends SIGTERM to Bun.
+ *   SIGKILL to the    The pipe closes without "ended". The watcher sends SIGTERM to Bun.
+ *   launcher
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,13 +24,13 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
-/** The Bun that the product is made and tested with. A newer one found here is used as it is. */
+/** The Bun that the product is made and tested with. A newer one on this machine is used instead. */
 const BUN_VERSION = '1.4.5'
 
 const BUN_SETTINGS = {
-  // 256 outgoing requests at once by default: that many silent receivers would stop all delivery.
+  // Outgoing requests at once. With Bun's default of 256, as many silent receivers would stop all delivery.
   BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
-  // The garbage of large messages is collected as on a machine of 512 MB; on a larger one it may pile up for long.
+  // Collects garbage as on a machine with 512 MB. With more memory, the garbage of large messages piles up for long.
   BUN_JSC_forceRAMSize: String(512 * 1024 * 1024),
 }
 
@@ -23,15 +38,18 @@ const root = path.join(import.meta.dirname, '..')
 const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
+/** A lock that nobody touched for this long belongs to a launcher that was killed. */
 const LOCK_STALE_MS = 10_000
+/** The same signal within this time is the same Ctrl-C. */
 const SAME_SIGNAL_MS = 200
+/** Longest wait for the watcher to take the word that ends it. */
 const LAST_WORD_MS = 1000
-/** Asked at once: it may be killed before the service has begun. */
+/** Read at once, because the parent may be killed before the service has begun. */
 const parent = process.ppid
 
 /**
- * Becomes "$@" and leaves a watcher that asks it to end (SIGTERM, so it finishes its work) when the launcher's end of
- * the pipe on descriptor 3 closes without a word: when the launcher was killed.
+ * Shell script: forks the watcher, then becomes "$@". The watcher reads descriptor 3, the pipe from the launcher. When
+ * that closes without a word, the launcher was killed: the watcher sends SIGTERM, so that the service ends in order.
  */
 const TIED_TO_US = '(read -r _ <&3 || kill -TERM $$) </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$@"'
 
@@ -46,7 +64,7 @@ async function launch(args) {
   run(bun, args)
 }
 
-/** The first Bun that is recent enough: the one running this, the one that was asked, the PATH's, the fetched one. */
+/** The first recent enough Bun: the one that runs this file, that started it, on the PATH, or fetched earlier. */
 function findBun() {
   if (process.versions.bun && isRecent(process.versions.bun)) return process.execPath
   const asked = process.env.npm_execpath ?? ''
@@ -63,13 +81,13 @@ function isRecent(version) {
   return version.localeCompare(BUN_VERSION, 'en', { numeric: true }) >= 0
 }
 
-/** Bun's binaries need no install script, unlike the package `bun`, whose script npm 12 blocks. */
+/** The packages with Bun's binaries. They need no install script; that of the package `bun` is blocked by npm 12. */
 function bunPackages() {
   const { platform, arch } = process
   const system = platform === 'win32' ? 'windows' : platform
   const name = `@oven/bun-${system}-${arch === 'arm64' ? 'aarch64' : arch}`
   const libc = platform === 'linux' && !process.report.getReport().header.glibcVersionRuntime ? '-musl' : ''
-  // Processors without AVX2 need the baseline.
+  // Processors without AVX2 need the baseline build.
   return arch === 'x64' ? [`${name}${libc}`, `${name}${libc}-baseline`] : [`${name}${libc}`]
 }
 
@@ -96,7 +114,7 @@ async function fetchBun() {
   throw new Error(`Bun ${BUN_VERSION} does not run on this machine`)
 }
 
-/** The npm that started us, else the one on the PATH; a Bun that is too old for the product can still install. */
+/** The npm that started this file, else the one on the PATH. A Bun too old for the product can still install. */
 function packageManager() {
   if (process.versions.bun) return [process.execPath]
   const asked = process.env.npm_execpath ?? ''
@@ -113,7 +131,7 @@ function isInstalled() {
   }
 }
 
-/** Frozen: what is installed is what the lock says. Bun itself accepts a missing lock in silence. */
+/** Installs exactly what the lock says. Checks that there is a lock: `--frozen-lockfile` accepts its absence. */
 async function install(bun) {
   if (!fs.existsSync(path.join(root, 'bun.lock')))
     throw new Error('bun.lock is missing: check the repository out again')
@@ -127,7 +145,7 @@ function installMark() {
   return path.join(modules, '.deskwire-installed')
 }
 
-/** What the install depends on: lock, manifest and the patches that it names. */
+/** The hash of all that the install depends on: the manifest, the lock, and the patches that the manifest names. */
 function wantedInstall() {
   const manifest = fs.readFileSync(path.join(root, 'package.json'), 'utf8')
   const patches = Object.values(JSON.parse(manifest).patchedDependencies ?? {})
@@ -139,7 +157,7 @@ function wantedInstall() {
   return hash.digest('hex')
 }
 
-/** Runs an installer, whose output is no output of ours, and waits for its exit status. */
+/** Runs an installer and waits for its exit status. Its output goes to standard error: the other is the service's. */
 function finish(program, args, cwd) {
   return new Promise((resolve, reject) => {
     const stop = passSignals(() => child)
@@ -152,7 +170,7 @@ function finish(program, args, cwd) {
   })
 }
 
-/** An account without a usable home (a container's, a daemon's) keeps the installers' caches in node_modules. */
+/** The environment for installers. Their caches go to node_modules when the home is not writable, as in containers. */
 function withCaches() {
   const home = process.env.HOME || '/nonexistent'
   try {
@@ -170,8 +188,8 @@ function withCaches() {
 }
 
 /**
- * Runs `work` while no other launcher does. The holder keeps touching its file, so that the file of one that was
- * killed can be told from it, in another container too, where process ids say nothing.
+ * Runs `work` while no other launcher runs any. The lock is a file that its holder touches every second: a file that is
+ * not touched belongs to a killed launcher. A process id would say nothing to a launcher in another container.
  */
 async function alone(work) {
   fs.mkdirSync(modules, { recursive: true })
@@ -205,7 +223,7 @@ function run(bun, args) {
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', bun, ...args], {
     cwd: root,
     env: { ...BUN_SETTINGS, ...process.env },
-    // Ctrl-C reaches the process group of the terminal; the child gets it from us, once.
+    // A separate process group, which Ctrl-C in the terminal does not reach: the child gets it from us, once.
     detached: true,
     stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
   })
@@ -224,9 +242,10 @@ function run(bun, args) {
 }
 
 /**
- * Ctrl-C comes from the terminal and once more from `bun run`: what comes twice at once is passed on once. To be called
- * before the child is started, which may be asked for by a signal as soon as it is there.
- * @param childOf gives the child
+ * Passes signals on to the child. Ctrl-C comes from the terminal and again from `bun run`: both are passed on as one.
+ * Call it before the child is started, because a signal may come as soon as there is a child.
+ * @param childOf returns the child
+ * @returns a function that ends it
  */
 function passSignals(childOf) {
   const last = {}
@@ -241,7 +260,7 @@ function passSignals(childOf) {
   }
 }
 
-/** `npm start` that is killed cannot tell us; one that ends has passed its signal on before. */
+/** Calls `stop` when npm was killed: it passes no signal on then, but this process gets another parent. */
 function stopWithParent(stop) {
   if (!process.env.npm_lifecycle_event) return
   const watch = setInterval(() => {
