@@ -1,4 +1,4 @@
-/** The errors that everything may throw: codes of the API, and reasons that a process shows its operator when it ends. */
+/** The errors that any file may throw: codes of the API, and reasons to end a process with a line for the operator. */
 
 /**
  * A reason why the service or a command cannot go on. Its message is one line for the operator, shown without a stack.

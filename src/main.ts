@@ -19,7 +19,7 @@ import { closeHandlers, HANDLERS } from './start/outbox-handlers'
 import { type Certificate, checkSettings, readCertificate } from './start/preflight'
 import { welcome } from './start/welcome'
 
-/** Requests and SMTP messages in flight may take this long to end, then the outbox as below: 30 s in all are promised. */
+/** Longest wait for requests and SMTP messages in flight, then for the outbox: together less than the promised 30 s. */
 const STOP_TIMEOUT_MS = 20_000
 const DRAIN_STOP_TIMEOUT_MS = 8_000
 /** Longest silence on an HTTP connection: a request may wait for its first email attempt, an upload for its client. */

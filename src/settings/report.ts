@@ -1,4 +1,4 @@
-/** Shows the table of settings: to an operator with the values of this machine, to readers of the guide without them. */
+/** Shows the table of settings: to an operator with the values of this machine, in the guide without them. */
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { config, givenText } from '../config'

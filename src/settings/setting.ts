@@ -15,7 +15,7 @@ export type Setting = {
   default_words?: string
   /** The file under DATA_DIR in which the service keeps a value that it made because the variable is absent. */
   generated_file?: string
-  /** Says why the variable may not be absent beside the other settings: continues a sentence that begins with its name. */
+  /** Says why the other settings need this one. The text continues a sentence that begins with its name. */
   missing?: (all: Values) => string | undefined
   /** Is shown as `***` only. */
   is_secret?: true

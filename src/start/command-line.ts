@@ -21,7 +21,7 @@ export type Command = Described &
   (
     | { needs: 'nothing'; run(options: Options): unknown }
     | {
-        /** `new database`: the embedded one is made when there is none; other commands refuse, as theirs would be empty. */
+        /** `new database` makes the embedded one when there is none. `database` refuses then: it would be empty. */
         needs: 'database' | 'new database'
         /** Connections to the database, 2 when left out. */
         pool_size?: number

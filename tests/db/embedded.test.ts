@@ -6,8 +6,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import postgres from 'postgres'
-import { nativeFolder, prepareHome, preparePrograms } from '../../src/db/embedded/home'
-import { EmbeddedError, startEmbedded } from '../../src/db/embedded/supervise'
+import { EmbeddedError } from '../../src/db/embedded/faults'
+import { lockHolder } from '../../src/db/embedded/file-lock'
+import { prepareHome } from '../../src/db/embedded/home'
+import { nativeFolder, preparePrograms } from '../../src/db/embedded/programs'
+import { startEmbedded } from '../../src/db/embedded/supervise'
 
 const is_root = process.getuid?.() === 0
 const on_linux = process.platform === 'linux'
@@ -47,7 +50,6 @@ test('a restart keeps the data, which is reachable through a private socket only
   expect(fs.existsSync(first.connection.path)).toBe(false)
 
   const second = await startEmbedded(data_dir, options)
-  expect(second.adopted).toBe(false)
   expect(await withSql(second.connection, (sql) => sql`select n from kept`)).toMatchObject([{ n: 7 }])
   await second.stop()
 })
@@ -146,17 +148,23 @@ test('a second service on the same folder is refused, a command may join', async
   })
 
   const command = await startEmbedded(data_dir, { ...options, shared: true })
-  expect(command.adopted).toBe(true)
   expect(command.connection).toMatchObject(service.connection)
+  const server = postmaster(service.connection)
   await command.stop()
+  expect(postmaster(service.connection)).toBe(server)
   expect(await writeUntil(service.connection, 1)).toBe(1)
   expect(await kill(service.process, 'SIGTERM')).toBe(0)
 })
 
 test('services that start at the same time make one database', async () => {
   const data_dir = freshDir()
-  const answers = await Promise.all([1, 2, 3].map(() => startProcess(data_dir, { ...options, shared: true })))
-  expect(answers.map(({ answer }) => answer.adopted).sort()).toEqual([false, true, true])
+  const services = await Promise.all([1, 2, 3].map(() => startProcess(data_dir, { ...options, shared: true })))
+  expect(new Set(services.map(({ answer }) => answer.connection.path)).size).toBe(1)
+  const owner = lockHolder(path.join(data_dir, 'postgres/service.lock'))
+  const [first, ...joined] = services.sort((a) => (a.process.pid === owner ? -1 : 1))
+  expect(first!.process.pid).toBe(owner)
+  for (const { process } of joined) await kill(process, 'SIGTERM')
+  expect(await writeUntil(first!.answer.connection, 1)).toBe(1)
 })
 
 test("another major version's data is refused and left alone", async () => {
@@ -258,7 +266,7 @@ test.skipIf(!is_root)('as root a folder that only root may enter is opened to th
 })
 
 type Connection = { path: string; database: string; username: string }
-type Answer = { connection: Connection; adopted: boolean; error?: string; message?: string }
+type Answer = { connection: Connection; error?: string; message?: string }
 
 function freshDir() {
   dirs += 1

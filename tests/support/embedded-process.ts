@@ -7,7 +7,7 @@ startEmbedded(data_dir, JSON.parse(options)).then(
   (server) => {
     process.on('SIGTERM', () => server.stop().then(() => process.exit(0)))
     setInterval(() => {}, 60_000)
-    console.log(JSON.stringify({ connection: server.connection, adopted: server.adopted }))
+    console.log(JSON.stringify({ connection: server.connection }))
   },
   (error: Error) => {
     console.log(JSON.stringify({ error: error.constructor.name, message: error.message }))

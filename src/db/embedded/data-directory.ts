@@ -1,0 +1,63 @@
+/** PostgreSQL's data directory: makes it on the first start, and checks later that this PostgreSQL can use it. */
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { EmbeddedError } from './faults'
+import type { Home } from './home'
+import { makePrivate } from './os-user'
+
+/** Parameters of postgresql.conf. */
+export type Settings = Record<string, string>
+
+/** The superuser of the database, and its only user. */
+export const OWNER = 'deskwire'
+
+const MAJOR = '18'
+
+/** @throws EmbeddedError when the folder holds something else, or cannot be made */
+export function prepareData(home: Home, programs: string, settings: Settings): void {
+  if (!isOurs(home.data)) createData(home, programs, settings)
+  fs.chmodSync(home.data, 0o700)
+}
+
+/** @returns false when there is no data yet */
+function isOurs(data: string): boolean {
+  const version_file = path.join(data, 'PG_VERSION')
+  if (fs.existsSync(version_file)) {
+    const version = fs.readFileSync(version_file, 'utf8').trim()
+    if (version === MAJOR) return true
+    throw new EmbeddedError(
+      `${data} was made by PostgreSQL ${version} and this is ${MAJOR}: move the data with pg_dump, or set DATABASE_URL`,
+    )
+  }
+  if (fs.existsSync(data) && fs.readdirSync(data).length > 0) {
+    throw new EmbeddedError(`${data} is neither empty nor a PostgreSQL data directory`)
+  }
+  return false
+}
+
+/** Only a finished directory gets the name: an interrupted first start leaves none that looks like one. */
+function createData(home: Home, programs: string, settings: Settings): void {
+  const unfinished = `${home.data}.new`
+  fs.rmSync(unfinished, { recursive: true, force: true })
+  makePrivate(unfinished, home.user)
+  const args = ['-D', unfinished, '-U', OWNER, '-A', 'trust', '-E', 'UTF8', '--no-instructions']
+  // Needs no locale of the operating system, and knows upper and lower case of all letters.
+  args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
+  if (settings.fsync === 'off') args.push('--no-sync')
+  const result = spawnSync(`${programs}/initdb`, args, { ...home.user, cwd: home.dir, encoding: 'utf8' })
+  if (result.status !== 0) {
+    fs.rmSync(unfinished, { recursive: true, force: true })
+    // The first error is the reason, the others follow from it.
+    throw new EmbeddedError(`the database cannot be created: ${errorsIn(result.stderr).at(0)}`)
+  }
+  fs.rmSync(home.data, { recursive: true, force: true })
+  fs.renameSync(unfinished, home.data)
+}
+
+/** The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. */
+export function errorsIn(output: string): string[] {
+  const lines = output.trim().split('\n')
+  const errors = lines.filter((line) => /(FATAL|PANIC|error):/.test(line))
+  return (errors.length > 0 ? errors : lines.slice(-1)).map((line) => line.replace(/^.*?(FATAL|PANIC|error):\s*/, ''))
+}
