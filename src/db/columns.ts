@@ -1,9 +1,10 @@
 /** Column types that read in the form of the API, so that a select list is a response. */
+
 import { randomUUIDv7 } from 'bun'
 import { type SQL, sql } from 'drizzle-orm'
 import { customType, numeric, uuid } from 'drizzle-orm/pg-core'
 
-/** A new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. */
+/** Makes a new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. */
 export const newId = (): string => randomUUIDv7()
 
 /** A point in time: `timestamptz` with microseconds in the table, `YYYY-MM-DDThh:mm:ssZ` when read. */
@@ -35,7 +36,7 @@ export const tsvector = customType<{ data: string; driverData: string }>({ dataT
 /** Bytes. */
 export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => 'bytea' })
 
-/** PostgreSQL's form of a timestamp (session time zone UTC) as the wire's: whole seconds, cut. */
+/** Converts a timestamp as PostgreSQL writes it (session time zone UTC) to the API's form: whole seconds, cut. */
 export function toInstant(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}Z`
 }

@@ -1,4 +1,4 @@
-/** Brings the database to the schema that this release needs. */
+/** Migrates the database to the schema that this release needs. */
 import path from 'node:path'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
@@ -11,7 +11,7 @@ export class MigrationError extends OperatorError {}
 
 const OLDEST_MAJOR = 15
 
-/** Any number, the same in every release: processes that start together migrate one after the other. */
+/** Number of the lock; the same in every release, so that processes that start together migrate one after the other. */
 const MIGRATION_LOCK = 5_710_313
 
 /**

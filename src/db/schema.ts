@@ -1,5 +1,5 @@
 /**
- * Every table, constraint and word list on one page.
+ * Defines every table, constraint and word list.
  *
  * `organization_id` is first in the primary key and in every foreign key of a tenant's table, so that a row can never
  * point into another organization. Ids are UUIDv7 and `created_at` is computed from them: order by id is order by time.
@@ -31,7 +31,7 @@ export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
-export const RECIPIENT_KINDS = ['to', 'cc'] as const
+const RECIPIENT_KINDS = ['to', 'cc'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
@@ -86,7 +86,7 @@ export const organizations = pgTable(
   ],
 )
 
-/** The next ticket number of each organization; updated in separate short transactions (`tickets/code.ts`). */
+/** The next ticket number of each organization, updated in short transactions apart (`tickets/code.ts`). */
 export const ticket_counters = pgTable('ticket_counters', {
   organization_id: uuid()
     .primaryKey()
@@ -168,7 +168,7 @@ export const mailboxes = pgTable(
     dkim_selector: text(),
     /** PEM, encrypted with a key derived from SECRET_KEY. */
     dkim_private_key: text(),
-    /** The envelope sender names the message, so that any report about it comes back with that name (VERP). */
+    /** The envelope sender names the message, so that every report about the message comes back with its name. */
     verp: boolean().notNull().default(false),
     created_at: createdAt(),
     updated_at: updatedAt(),
@@ -195,7 +195,7 @@ export const companies = pgTable(
   {
     ...root(),
     name: text().notNull(),
-    /** Lower case, punycode; in the order given. */
+    /** Lower case, punycode, in the order given. */
     domains: text().array().notNull().default(sql`'{}'`),
     hourly_rate: rate(),
     currency: text(),
@@ -223,7 +223,7 @@ export const contacts = pgTable(
     phone: text(),
     company_id: uuid(),
     notes: text(),
-    /** Name and email without case and accents, for the substring search. */
+    /** Name and email in lower case and without accents, for the substring search. */
     search: text().notNull(),
     created_at: createdAt(),
     updated_at: updatedAt(),
@@ -255,7 +255,7 @@ export const tickets = pgTable(
     updated_at: updatedAt(),
     /** Set when the ticket is hidden; it is purged after the retention. */
     deleted_at: instant(),
-    /** Set when only id, code and subject are left, for the time that was logged. */
+    /** Set when only id, code and subject are left, because time was logged on the ticket. */
     purged_at: instant(),
   },
   (table) => {
@@ -286,7 +286,7 @@ export const tickets = pgTable(
   },
 )
 
-/** How many tickets there are of each kind, deleted ones left out; together with the changes below (`tickets/counts.ts`). */
+/** Number of tickets of each kind, without deleted ones. The changes below are to be added (`tickets/counts.ts`). */
 export const ticket_counts = pgTable(
   'ticket_counts',
   {
@@ -305,7 +305,7 @@ export const ticket_counts = pgTable(
   ],
 )
 
-/** What a trigger on `tickets` adds in the transaction of each change; a job folds it into the counts. */
+/** Changes of those numbers: a trigger on `tickets` inserts them with each change, a job folds them into the counts. */
 export const ticket_count_changes = pgTable(
   'ticket_count_changes',
   {
@@ -326,7 +326,7 @@ export const ticket_search = pgTable(
     organization_id: uuid().notNull(),
     ticket_id: uuid().notNull(),
     document: tsvector().notNull(),
-    /** Bytes of words added so far: a bound for the size of the document (`tickets/search.ts`). */
+    /** Bytes of words added so far, which limits the size of the document (`search/ticket-document.ts`). */
     size: integer().notNull(),
   },
   (table) => [
@@ -375,7 +375,7 @@ export const messages = pgTable(
     ticket_id: uuid().notNull(),
     /** As given by the agent, or the plain text of the email. */
     body: text().notNull(),
-    /** Safe to put in a page. */
+    /** Sanitized: safe to show in a page. */
     body_html: text().notNull(),
     /** The new part of an inbound email, without quoted history and signature. */
     reply_text: text(),
@@ -401,7 +401,7 @@ export const messages = pgTable(
   ],
 )
 
-/** The recipients of an email, with the outcome of each. */
+/** Recipients of a message that goes out by email, with the outcome for each. */
 export const message_recipients = pgTable(
   'message_recipients',
   {
@@ -422,7 +422,7 @@ export const message_recipients = pgTable(
   ],
 )
 
-/** Message-IDs that lead to a ticket: of its messages, and of ancestors that its messages referred to. */
+/** Message-IDs that lead to a ticket: those of its messages, and those that its messages referred to. */
 export const email_anchors = pgTable(
   'email_anchors',
   {
@@ -487,7 +487,7 @@ export const attachments = pgTable(
   ],
 )
 
-/** Stored bytes whose row is gone, or is not yet certain; removed by a background job after `due_at`. */
+/** Stored bytes whose row is gone, or may never be committed. A background job removes them after `due_at`. */
 export const storage_removals = pgTable(
   'storage_removals',
   {
@@ -560,7 +560,7 @@ export const webhooks = pgTable(
     events: text({ enum: EVENTS }).array().notNull(),
     /** Encrypted with a key derived from SECRET_KEY. */
     secret: text(),
-    /** The secret before, encrypted: it signs too for a while, so that receivers can change over. */
+    /** The secret before this one, encrypted: it signs too for 24 hours, so that receivers can change over. */
     previous_secret: text(),
     previous_secret_until: instant(),
     active: boolean().notNull().default(true),
@@ -568,7 +568,7 @@ export const webhooks = pgTable(
     failure_count: integer().notNull().default(0),
     created_at: createdAt(),
     updated_at: updatedAt(),
-    /** Hidden; the row stays until the retention has removed its deliveries. */
+    /** Set when the webhook is hidden; the row stays until the retention has removed its deliveries. */
     deleted_at: instant(),
   },
   (table) => [
@@ -583,7 +583,7 @@ export const webhooks = pgTable(
   ],
 )
 
-/** What happened, with the exact bytes that its deliveries send. */
+/** Events that were published, with the exact bytes that their deliveries send. */
 export const events = pgTable(
   'events',
   {
@@ -599,7 +599,7 @@ export const events = pgTable(
   ],
 )
 
-/** One event for one webhook. */
+/** Deliveries: one event for one webhook. */
 export const deliveries = pgTable(
   'deliveries',
   {
@@ -657,15 +657,15 @@ export const outbox = pgTable(
     organization_id: uuid().notNull(),
     id: uuid().notNull(),
     kind: text({ enum: OUTBOX_KINDS }).notNull(),
-    /** What shares a limit of work in flight: the webhook, the mailbox, the organization. */
+    /** Shares a limit of work in flight: the webhook, the mailbox or the organization. */
     lane_id: uuid().notNull(),
-    /** When it is due; infinity while its webhook is failed. */
+    /** Time when it is due; infinity while it is parked, such as for a failed webhook. */
     run_at: instant().notNull().default(sql`now()`),
     lease_until: instant().notNull().default(sql`'-infinity'`),
-    /** The holder of the lease; every settle names it, so that a late worker changes nothing. */
+    /** Names the claim that holds the lease. Every settle names it too, so that a late worker changes nothing. */
     lease_token: uuid(),
     attempts: integer().notNull().default(0),
-    /** Times it was leased; far more than attempts means that it kills its worker. */
+    /** Times it was leased; far more than attempts means that it kills its workers. */
     claims: integer().notNull().default(0),
   },
   (table) => [
@@ -703,7 +703,7 @@ export const inbound_messages = pgTable(
     rule: text({ enum: THREADING_RULES }),
     ticket_id: uuid(),
     message_id: uuid(),
-    /** Where the original is; null once the retention has removed it. */
+    /** Storage key of the raw bytes; null once the retention has removed them. */
     storage_key: text(),
     received_at: createdAt(),
   },
@@ -719,7 +719,7 @@ export const inbound_messages = pgTable(
   ],
 )
 
-/** Recognizes a message that is delivered again: by its Message-ID, or a digest of its content. */
+/** Fingerprints by which a message is recognized when it is delivered again (`mail/inbound/fingerprint.ts`). */
 export const inbound_fingerprints = pgTable(
   'inbound_fingerprints',
   {
@@ -731,8 +731,8 @@ export const inbound_fingerprints = pgTable(
 )
 
 /**
- * What a POST with an Idempotency-Key answered, for 24 hours; while it runs, its runner (`http/rerun/idempotency.ts`).
- * `answer` may be there before `lease_until` is null: then its change is committed, and only the end is missing.
+ * Answers of POSTs with an Idempotency-Key, kept for 24 hours, and leases of those that run (`http/rerun`). `answer`
+ * may be set before `lease_until` is null: then the change is committed, and only the end of the run is missing.
  */
 export const idempotency_keys = pgTable(
   'idempotency_keys',
@@ -741,11 +741,11 @@ export const idempotency_keys = pgTable(
     user_id: uuid().notNull(),
     /** SHA-256 of the path and the key. */
     key_digest: bytes().notNull(),
-    /** SHA-256 of what the request says; null while an upload is still to be read. */
+    /** SHA-256 of the request's content; null while an upload is still to be read. */
     request_digest: bytes(),
-    /** The process that runs it; one that was given up as dead changes nothing any more. */
+    /** Names the run; a run whose lease ran out changes nothing any more. */
     token: uuid().notNull(),
-    /** Until when the runner is taken for alive; null once it has answered. */
+    /** End of the time in which the run counts as alive; null once it has answered. */
     lease_until: instant(),
     status: integer(),
     /** The body, byte for byte. */
@@ -765,7 +765,7 @@ export const idempotency_keys = pgTable(
   ],
 )
 
-/** Key columns of what hangs directly on the organization. */
+/** Key columns of tables that refer to the organization directly. */
 function root() {
   return {
     organization_id: uuid()
@@ -775,14 +775,14 @@ function root() {
   }
 }
 
-/** Key columns of what is written often; its other keys prove the organization, which spares a lock on its row. */
+/** Key columns of tables that are written often. Their other keys prove the organization; this one would lock its row. */
 function tenant() {
   return { organization_id: uuid().notNull(), id: id() }
 }
 
 /**
- * A foreign key inside the organization. The default action on deletion clears only the second column: drizzle-kit
- * cannot express `on delete set null (column)`, the migration says it by hand.
+ * A foreign key inside the organization. By default a deletion clears only the second column. drizzle-kit cannot
+ * express `on delete set null (column)`, so that is written into the migration by hand.
  */
 function reference(
   name: string,

@@ -1,14 +1,14 @@
 /**
- * Statistics of tables that have just been filled. Without any, every index that begins with the organization looks
- * equally good to PostgreSQL, and its checks of foreign keys keep a plan that reads all rows of the organization; its
+ * Analyzes tables that have just been filled. Without statistics every index that begins with the organization looks
+ * equally good to PostgreSQL, and its checks of foreign keys keep a plan that reads all rows of the organization. Its
  * own autovacuum looks only once a minute.
  */
 import type { Connection } from './transact'
 
-/** Below, reading all of a table costs nothing. */
+/** Smaller tables are read as a whole at no cost. */
 const LEAST_PAGES = 4
 
-/** Analyzes tables that have rows and no statistics, which also ends the plans made without them. Returns their names. */
+/** Analyzes tables that have rows and no statistics, which also ends plans made without. Returns their names. */
 export async function analyzeNewTables({ sql }: Connection): Promise<string[]> {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class

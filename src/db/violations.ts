@@ -1,17 +1,19 @@
-/** Tells if a statement failed because of the named constraint or unique index; Drizzle wraps the driver's error. */
+/** Tells apart why statements failed. Drizzle wraps the driver's error, so its cause is looked at too. */
+
+/** True when a statement failed because of the named constraint or unique index. */
 export function violates(error: unknown, constraint: string): boolean {
   return (causeOf(error) as { constraint_name?: string } | undefined)?.constraint_name === constraint
 }
 
-/** Errors that go away by themselves: no connection, a server that stops, starts or is full, deadlocks. */
+/** Codes of failures that pass: no connection, a server that stops, starts or is full, deadlocks. */
 const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|40001|40P01)/
 
-/** Tells if the same statement may succeed later. */
+/** True when the same statement may succeed later. */
 export function isPassing(error: unknown): boolean {
   return PASSING.test(codeOf(error))
 }
 
-/** Tells if the statement failed because the server could not be reached, or stops or starts. */
+/** True when the server could not be reached, or stops or starts. */
 export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|57P0|08)/.test(codeOf(error))
 }

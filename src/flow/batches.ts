@@ -1,4 +1,4 @@
-/** Work on many rows in statements that stay short. */
+/** Works on many rows in statements that stay short. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**

@@ -1,15 +1,15 @@
-/** One statement for what many ask for at the same time: its commit costs more than a row. */
+/** Gathers what many ask for at the same time into one statement: a commit costs more than a row. */
 
 type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void }
 
-/** Items of a run. */
+/** Items of a run, at most. */
 const MOST = 100
 
 /**
- * A function that does the work of one item. Items that come while enough runs are under way wait and share the next.
- * When a run fails, each of its items is tried alone, so that none suffers from another.
- * @param run does the work of some items, all of it or nothing; a result for each, in their order
- * @param most_runs at the same time: with two, one that waits for a lock does not stop the others
+ * Makes a function of one item out of a function of many. Items that come while enough runs are under way wait and
+ * share the next run. When a run fails, each of its items is tried alone, so that no item fails because of another.
+ * @param run does the work of some items, all of it or nothing; returns a result for each, in their order
+ * @param most_runs runs at the same time: with two, a run that waits for a lock does not stop the others
  */
 export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most_runs = 2): (item: T) => Promise<R> {
   const waiting: Waiter<T, R>[] = []

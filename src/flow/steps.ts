@@ -1,7 +1,7 @@
-/** Lists too large to be held at once: they come some items at a time, each when the ones before have been taken. */
+/** A list too large for memory: it comes some items at a time, once the items before have been taken. */
 export type Steps<T> = AsyncIterable<T[]>
 
-/** `T`, whose lists may come in steps. */
+/** The type `T`, except that its lists may come in steps. */
 export type InSteps<T> = {
   [field in keyof T]: T[field] extends (infer Item)[]
     ? T[field] | Steps<Item>
@@ -10,10 +10,10 @@ export type InSteps<T> = {
       : T[field]
 }
 
-/** How much text is handed on at once, where items are small. */
+/** Characters that are collected before they are yielded. */
 const PIECE_LENGTH = 64 * 1024
 
-/** The text that `JSON.stringify` gives for a value with plain lists in the place of those in steps. */
+/** Yields the text that `JSON.stringify` would return if the lists in steps were plain lists. */
 export async function* jsonInSteps(value: unknown): AsyncGenerator<string> {
   let text = ''
   for await (const piece of piecesOf(value)) {
@@ -22,7 +22,7 @@ export async function* jsonInSteps(value: unknown): AsyncGenerator<string> {
       if (text.length < PIECE_LENGTH) continue
       yield text
     } else {
-      // Joined to others it would be copied.
+      // A long piece is not joined to others: that would copy it.
       yield text
       yield piece
     }

@@ -1,24 +1,24 @@
-/** Answers that are made while they are read: at the pace of the reader, and broken off when he stops reading. */
+/** Streams answers that are made while they are read: at the pace of the reader, and ended when the reader stops. */
 
-/** How long the reader may read nothing. */
+/** Time that the reader may read nothing. */
 const STALL_MS = 60_000
-/** Handed on at once: a reader on a slow line must get this far in the time above. */
+/** Bytes handed on at once. A reader on a slow line must read as many within the time above. */
 const CHUNK_BYTES = 64 * 1024
 /**
- * Large texts make garbage faster than it is collected by itself: eight readers of 320 MB each grew the process by
- * 1.1 GiB, and collecting after this much by 0.3 GiB.
+ * Bytes made until garbage is collected. Large texts make garbage faster than Bun collects it: eight readers of 320 MB
+ * each grew the process by 1.1 GiB, and by 0.3 GiB with a collection after this many bytes.
  */
 const COLLECT_BYTES = 32_000_000
 
 type Options = {
-  /** Gives back what the pieces hold, however the stream ends; may come more than once, and while a piece is made. */
+  /** Frees what the pieces hold, however the stream ends. May be called more than once, and while a piece is made. */
   end?: () => Promise<void>
   stall_ms?: number
 }
 
 /**
- * The bytes of texts, each of which is asked for when the one before has been taken. An error of theirs breaks the
- * stream, so that no one takes a part for the whole.
+ * Streams the bytes of texts; each text is asked for when the one before has been read. An error in making them breaks
+ * the connection, so that nobody mistakes a part for the whole.
  */
 export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): ReadableStream<Uint8Array> {
   const { end = async () => {}, stall_ms = STALL_MS } = options
@@ -66,7 +66,7 @@ export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): 
 
 let made_bytes = 0
 
-/** Counts what all streams of this process made. */
+/** Counts the bytes that all streams of this process make, and collects garbage after enough of them. */
 function noteMade(bytes: number): void {
   made_bytes += bytes
   if (made_bytes < COLLECT_BYTES) return

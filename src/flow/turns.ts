@@ -1,4 +1,4 @@
-/** Lets only so many do something at a time in this process; the others wait in line. */
+/** Limits how many do something at a time in this process; the others wait in line. @param max at the same time */
 export function turns(max: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0
   const waiting: (() => void)[] = []

@@ -18,7 +18,7 @@ const acquisitions = new Histogram({
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 })
 
-/** Follows a transaction from the moment it is asked for. Call `began` once it has a connection, `ended` in any case. */
+/** Follows a transaction from the moment it is asked for: `began` once it has a connection, `ended` in any case. */
 export function observeTransaction(): { began(): void; ended(): void } {
   const asked_ms = performance.now()
   let state: 'waiting' | 'open' = 'waiting'

@@ -1,4 +1,4 @@
-/** Measures claims, attempts and leases of the outbox. Labels are fixed words, so that the number of series stays small. */
+/** Measures claims, attempts and leases of the outbox. Labels are fixed words, so the number of series stays small. */
 import { Counter, Histogram } from 'prom-client'
 import type { OutboxKind, Outcome } from '../outbox/job'
 

@@ -12,7 +12,7 @@ const HEAD_ROWS = 1000
 const WALK_LANES = 2000
 const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
 
-/** Looking takes at most a tenth of the time. A look that had to wait for a connection delays the next by 1 s at most. */
+/** Looking takes at most a tenth of the time. A look that waited for a connection delays the next by 1 s at most. */
 const LOOK_EVERY_MS = 20
 const LOOK_MOST_MS = 1000
 const LOOK_SHARE = 10
@@ -103,6 +103,7 @@ export class DueLanes {
 /**
  * Finds the lanes that have due work. The oldest due rows show all of them, unless there is a backlog. Then every lane
  * of the outbox is visited once, which costs by the lane and not by the row, so no backlog of one hides the others.
+ * Ranking all rows instead (`row_number()` by lane) took 155 to 200 ms with 100,000 rows due, visiting lanes 18 ms.
  * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
  */
 export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {

@@ -8,7 +8,7 @@ const POLL_MS = 250
 /** Requests that wait in this process, by the id of the outbox row. */
 const waiters = new Map<string, () => void>()
 
-/** Ends the wait for a row. To be called once an attempt is settled. @param id of the outbox row, which is the message's */
+/** Ends the wait for a row; to be called once an attempt is settled. @param id of the outbox row and the message */
 export function announceOutcome(id: string): void {
   waiters.get(id)?.()
 }

@@ -123,7 +123,7 @@ async function writeRows(settlement: Settlement, group: Ended[]): Promise<void> 
   await batch.write(settlement, rows)
 }
 
-/** Ends the leases that still hold, so that late workers change nothing. Returns those leases by the ids of their jobs. */
+/** Ends the leases that still hold, and returns them by the ids of their jobs. Late workers change nothing. */
 async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLease>> {
   if (group.length === 1 && group[0]!.outcome.type === 'done') return removeOne(sql, group[0]!.job)
   const rows = group.map(({ job, outcome }) => ({
@@ -158,7 +158,7 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLea
   return new Map(ended.map((row) => [row.id, row]))
 }
 
-/** Ends the lease of one job that is done. No plan of this plain statement reads the whole table, however long it is. */
+/** Ends the lease of one job that is done. No plan of so plain a statement reads the whole table. */
 async function removeOne(sql: Sql, { organization_id, id, lease_token }: OutboxJob): Promise<Map<string, EndedLease>> {
   const ended = await sql<EndedLease[]>`
     delete from outbox

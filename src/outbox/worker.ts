@@ -1,4 +1,4 @@
-/** Works on one kind of the outbox: leases due rows for the free slots, runs an attempt for each, settles the outcomes. */
+/** Works on one kind of the outbox: leases due rows for free slots, runs an attempt for each, settles the outcomes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'

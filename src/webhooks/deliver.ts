@@ -1,4 +1,4 @@
-/** Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, and says what follows. */
+/** Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, decides what follows. */
 import { readFile } from 'node:fs/promises'
 import { config } from '../config'
 import type { EVENTS } from '../db/schema'

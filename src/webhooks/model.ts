@@ -69,7 +69,7 @@ export const Delivery = Type.Object({
 })
 export type Delivery = typeof Delivery.static
 
-export const DeliveryAttempt = Type.Object({
+const DeliveryAttempt = Type.Object({
   attempt: Type.Integer({ description: 'From 1' }),
   started_at: Instant,
   response_code: orNull(Type.Integer({ description: 'HTTP status; null: there was no answer' })),

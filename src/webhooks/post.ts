@@ -1,5 +1,5 @@
 /**
- * Posts to a receiver that nobody vouches for. A request reaches only addresses that were judged (`net/destination.ts`),
+ * Posts to a receiver that nobody vouches for. A request reaches only addresses that `net/destination.ts` allows,
  * verifies certificates, follows no redirects, and has limits for time and for what is read of the answer.
  */
 import { isIP } from 'node:net'
@@ -139,8 +139,8 @@ async function dial(addresses: string[], target: URL, init: BunFetchRequestInit)
 const answering = new LRUCache<string, true>({ max: 10_000, ttl: 300_000 })
 
 /**
- * Posts to one address. A receiver may close a kept connection just when it is used again, which is nobody's fault, so a
- * request that was reset there is sent once more on a new connection. Receivers know repeated deliveries by their id.
+ * Posts to one address. A receiver may close a kept connection just when it is used again, which is nobody's fault. So
+ * a request that was reset there is sent once more on a new connection. Receivers know repeated deliveries by their id.
  */
 async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<Response> {
   const receiver = `${url.host} ${host}`
@@ -162,7 +162,7 @@ async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<
   }
 }
 
-/** Reads the body within the limits. A body that was read to its end leaves the connection open for the next delivery. */
+/** Reads the body within the limits. After a body that was read to its end the connection is kept for the next delivery. */
 async function readHead(response: Response, controller: AbortController): Promise<string> {
   const timer = setTimeout(() => controller.abort(), BODY_MAX_MS)
   const head = new Uint8Array(HEAD_MAX_BYTES)

@@ -10,7 +10,7 @@ import { afterCommit, type Scope } from '../scope'
 
 export type EventType = (typeof EVENTS)[number]
 
-/** Something that happened. `data` is the resource as the API returns it, and what the type adds (such as `changes`). */
+/** Something that happened. `data` is the resource as the API returns it, and what the type adds, such as `changes`. */
 export type NewEvent = { type: EventType; data: unknown }
 
 /** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */

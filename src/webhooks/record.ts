@@ -1,4 +1,4 @@
-/** Records the outcomes of attempts, many at a time, in the transaction that removes or reschedules their outbox rows. */
+/** Records outcomes of attempts, many at a time, in the transaction that removes or reschedules their outbox rows. */
 import type { Connection, Sql } from '../db/transact'
 import { cancelQueued, parkQueued } from './queue'
 

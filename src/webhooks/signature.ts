@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto'
 
 /**
  * Makes the headers of one attempt. `X-Service-Signature` is an HMAC-SHA256 of the body; `webhook-signature` signs id,
- * time of the attempt and body, so that an old request cannot be replayed. Without a secret there are no signatures, and
- * none of the Standard Webhooks headers.
+ * time of the attempt and body, so that an old request cannot be replayed. Without a secret there are no signatures,
+ * and none of the Standard Webhooks headers.
  * @param delivery.secrets the webhook's secrets, the newest first: `X-Service-Signature` has room for that one only,
  *   `webhook-signature` for all
  * @param delivery.timestamp the event's time, the same text as in the body
