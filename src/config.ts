@@ -9,7 +9,7 @@ export class ConfigError extends OperatorError {
   override readonly exit_code = 78
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** A setting without a default may be absent. */
 type ValueOf<Entry extends Setting> =

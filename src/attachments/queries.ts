@@ -4,7 +4,7 @@ import type { Attachment } from './model'
 import { attachmentUrl } from './signed-url'
 
 /** An attachment as it is stored, with where its bytes are. */
-export type StoredAttachment = Omit<Attachment, 'url'> & { digest: string; storage_key: string }
+type StoredAttachment = Omit<Attachment, 'url'> & { digest: string; storage_key: string }
 
 /** @throws ATTACHMENT_NOT_FOUND */
 export async function getAttachment(scope: Scope, id: string): Promise<Attachment> {

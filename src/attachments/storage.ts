@@ -11,7 +11,7 @@ import { config } from '../config'
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>
 
 /** What was stored: its size in bytes and its SHA-256 in lower case hex. */
-export type Stored = { size: number; digest: string }
+type Stored = { size: number; digest: string }
 
 /** Positions of the first and the last byte. */
 export type ByteRange = { start: number; end: number }

@@ -7,7 +7,7 @@ import { config } from '../config'
 import { ApiError, fieldError } from '../errors'
 
 /** A file as the client named it; `bytes` must be read to its end or to its error. */
-export type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }
+type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }
 
 /** What an upload may have besides the file: boundaries, headers and other parts. */
 const OVERHEAD_BYTES = 1024 * 1024

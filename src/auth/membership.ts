@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 
-export type Membership = { name: string; email: string; role: 'admin' | 'agent' }
+type Membership = { name: string; email: string; role: 'admin' | 'agent' }
 
 /** A change made by another process is seen after at most this long; 60 seconds are promised. */
 const REMEMBER_MS = 10_000

@@ -7,7 +7,7 @@ import { safeHtmlToText } from './text'
  * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
  * `view.ts` turns it into what a page shows.
  */
-export type RenderedBody = { body_html: string; text: string }
+type RenderedBody = { body_html: string; text: string }
 
 /** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
 const MAX_DEPTH = 200

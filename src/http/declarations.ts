@@ -14,7 +14,7 @@ import { isResourceId } from './resources'
  * - `account`: an access token; it is about the caller's own account
  * - `anyone`: nothing
  */
-export type Access = Permission | Standing | 'account' | 'anyone'
+type Access = Permission | Standing | 'account' | 'anyone'
 
 /**
  * How a POST gives a repeated Idempotency-Key its first answer.
@@ -25,7 +25,7 @@ export type Access = Permission | Standing | 'account' | 'anyone'
  *   before that it runs again.
  * - `never`: the key is ignored.
  */
-export type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
+type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
 /** What stands in `detail` besides OpenAPI's own words. */
 export type Declared = {

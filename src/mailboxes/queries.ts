@@ -37,7 +37,7 @@ export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string
   return { ...row, password: row.password ? decrypt(row.password) : null }
 }
 
-export type MailboxAtAddress = { organization_id: string; id: string; address: string }
+type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
 /** The active mailbox of an address in any organization, without regard to case, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {

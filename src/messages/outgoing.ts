@@ -6,7 +6,7 @@ import { type Conversation, ownAddresses } from './conversation'
 import type { OutgoingEmail, Recipient } from './draft'
 
 /** An email as planned: `domain` is the mailbox's in ASCII, for the Message-ID. */
-export type EmailPlan = OutgoingEmail & { domain: string }
+type EmailPlan = OutgoingEmail & { domain: string }
 
 /**
  * Plans the email of a public message; undefined when it cannot be sent: no contact, no active mailbox with SMTP.

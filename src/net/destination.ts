@@ -16,7 +16,7 @@ export type Lookup = (hostname: string) => Promise<string[]>
  * `blocked_address`: a host that may not be reached. `dns`: the name has no address.
  * `dns_local`: no name can be resolved just now, which is our own trouble and says nothing about the host.
  */
-export type DestinationFault = 'blocked_address' | 'dns' | 'dns_local'
+type DestinationFault = 'blocked_address' | 'dns' | 'dns_local'
 
 export class DestinationError extends Error {
   constructor(readonly reason: DestinationFault) {

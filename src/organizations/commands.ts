@@ -23,7 +23,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
   return getOrganization(scope)
 }
 
-export type NewOrganization = {
+type NewOrganization = {
   name: string
   admin: { email: string; name: string; password: string }
 }

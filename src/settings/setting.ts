@@ -24,7 +24,7 @@ export type Setting = {
 }
 
 /** Turns the text of a variable, trimmed and never empty, into its value. @throws WrongValue */
-export type Reader<Value> = (text: string) => Value
+type Reader<Value> = (text: string) => Value
 
 /** A text that a reader refuses. The message continues a sentence that begins with the name of the variable. */
 export class WrongValue extends Error {}

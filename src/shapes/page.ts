@@ -12,10 +12,10 @@ const DEFAULT_PER_PAGE = 20
 const MAX_PER_PAGE = 100
 
 /** What a list is sorted by: keys in one direction, the last of which no two rows share. */
-export type Sorting = { keys: Fragment[]; direction: 'asc' | 'desc' }
+type Sorting = { keys: Fragment[]; direction: 'asc' | 'desc' }
 
 /** The part of a list that is shown. */
-export type Range = {
+type Range = {
   /** Ends a statement that reads this part, and must stand right after its conditions: `where … ${slice}`. */
   slice: Fragment
   /** `order by`, for a statement around the one with the slice. */

@@ -92,7 +92,7 @@ export const TimeEntryPage = unchecked(
 )
 export type TimeEntryPage = typeof TimeEntryPage.static
 
-export const SUMMARY_GROUPS = ['company', 'user', 'ticket', 'day'] as const
+const SUMMARY_GROUPS = ['company', 'user', 'ticket', 'day'] as const
 export type SummaryGroup = (typeof SUMMARY_GROUPS)[number]
 
 export const SummaryQuery = query({

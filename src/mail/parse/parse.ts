@@ -8,7 +8,6 @@ import { type Bounce, readBounce } from './bounce'
 import { type ParsedAttachment, readAttachments, readBody } from './content'
 import { replyText } from './reply-text'
 
-export type { Address } from '../mime/addresses'
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
 export { UnparsableMail } from '../mime/parts'
 export type { Bounce } from './bounce'
