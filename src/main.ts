@@ -3,11 +3,9 @@ import { createApp } from './app'
 import { ConfigError, config, ignoreProxies } from './config'
 import { connection } from './db/pool'
 import { log, safeError } from './log'
-import { acceptMessage, findRecipient } from './mail/inbound/accept'
-import { checkCapacity } from './mail/inbound/capacity'
-import { type SmtpListener, startSmtpListener } from './mail/smtp/listener'
+import { startInbound } from './mail/inbound/listen'
+import type { SmtpListener } from './mail/smtp/listener'
 import { startMetrics } from './metrics/listener'
-import { observeSmtp } from './metrics/smtp-transactions'
 import { createFirstOrganization } from './organizations/first'
 import { type Drain, startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
@@ -55,7 +53,8 @@ async function start(): Promise<void> {
     on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
   })
   const jobs = startJobs(connection())
-  const smtp = config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startSmtp(certificate)) : undefined
+  const smtp =
+    config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined
   await onPort('PORT', async () => listen(app, certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
@@ -73,24 +72,6 @@ function listen(app: Running['app'], certificate: Certificate | undefined): void
     // The limits are the routes' own, with an answer that says so.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     ...(certificate && { tls: certificate }),
-  })
-}
-
-function startSmtp(certificate: Certificate | undefined): Promise<SmtpListener> {
-  return startSmtpListener({
-    port: config.SMTP_PORT,
-    host: config.HOST,
-    hostname: config.SMTP_HOSTNAME,
-    max_bytes: config.SMTP_MAX_BYTES,
-    max_clients: config.SMTP_MAX_CLIENTS,
-    max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
-    proxies: config.SMTP_TRUSTED_PROXIES,
-    tls: certificate,
-    refusal: checkCapacity(connection().sql),
-    observe: observeSmtp,
-    recipients: (address) => findRecipient(connection(), address),
-    store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
-    log,
   })
 }
 

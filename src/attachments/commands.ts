@@ -71,13 +71,19 @@ export async function claimAttachments(scope: Scope, message_id: string, given: 
   if (unknown.length > 0) throw unknownIds('ATTACHMENT_NOT_FOUND', '/attachment_ids', unknown)
 }
 
-/** Removes uploads of one organization that no message uses, and will not use any more. Others of `ids` stay. */
+/**
+ * Removes uploads that no message uses, and will not use any more; others of `ids` stay. Rows that a transaction holds
+ * are skipped: it may be the caller's own, which just failed and would wait for itself.
+ */
 export async function discardUploads({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
   await sql`
-    with removed as (
-      delete from attachments
+    with unused as (
+      select id from attachments
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
-      returning storage_key
+      for update skip locked
+    ), removed as (
+      delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
+      returning a.storage_key
     )
     ${removeSoon(sql, sql`select storage_key from removed`)}`
 }

@@ -1,12 +1,12 @@
+/** Imports an original, or tries what would become of it. */
 import { keep, promiseRemoval } from '../attachments/removals'
 import { storage } from '../attachments/storage'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
-import { fileMessage } from '../mail/inbound/filing'
-import { inboundOf } from '../mail/inbound/message'
-import { orDiscard, parse, storeParts } from '../mail/inbound/receive'
+import { fileMail, readMail } from '../mail/inbound/filing'
+import type { InboundMail } from '../mail/inbound/message'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
@@ -15,8 +15,8 @@ import { getInboundMessage } from './queries'
 type Mailbox = { id: string; address: string }
 
 /**
- * Puts an original through the pipeline that mail over SMTP takes. A dry run stores nothing and tells what would become
- * of it.
+ * Puts an original through the pipeline that mail over SMTP takes. A dry run stores nothing and says what the message
+ * would become.
  * @throws BAD_REQUEST, PAYLOAD_TOO_LARGE (while reading), MAILBOX_NOT_FOUND, VALIDATION_ERROR without a mailbox
  */
 export async function importMessage(scope: Scope, request: Request, options: InboundOptions): Promise<InboundMessage> {
@@ -25,48 +25,51 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
-  const inbound = inboundOf(
-    { raw, recipient: mailbox.address, envelope_sender: null },
-    await parse(raw, { is_patient: true }),
-  )
-  if (options.dry_run) {
-    const decision = await decide(scope, inbound)
-    const { headers, sender } = inbound
-    return {
-      id: null,
-      mailbox,
-      email_message_id: headers.message_id,
-      from: { name: sender?.name || null, email: sender?.email ?? null },
-      subject: headers.subject,
-      size: raw.length,
-      remote_address: null,
-      helo: null,
-      tls: null,
-      received_at: `${new Date().toISOString().slice(0, 19)}Z`,
-      outcome: decision.outcome,
-      rule: 'rule' in decision ? decision.rule : null,
-      ticket_id: 'ticket_id' in decision ? decision.ticket_id : null,
-      message_id: 'message_id' in decision ? decision.message_id : null,
-    }
+  const entry = { id: newId(), mailbox_id: mailbox.id, recipient: mailbox.address, envelope_sender: null }
+  const mail = await readMail(entry, raw, { is_patient: true })
+  if (options.dry_run) return dryRun(scope, mailbox, mail)
+  const storage_key = `inbound/${mail.id}`
+  await promiseRemoval(scope.sql, [storage_key])
+  await storage().put(storage_key, raw)
+  const file = await fileMail(scope, mail)
+  await inTransaction(scope, async (scope) => {
+    await addToLedger(scope, mailbox, mail, storage_key)
+    await file(scope)
+  })
+  return getInboundMessage(scope, mail.id)
+}
+
+/** The ledger row that the message would get. */
+async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promise<InboundMessage> {
+  const decision = await decide(scope, mail)
+  const { headers, sender, raw } = mail
+  return {
+    id: null,
+    mailbox,
+    email_message_id: headers.message_id,
+    from: { name: sender?.name || null, email: sender?.email ?? null },
+    subject: headers.subject,
+    size: raw.length,
+    remote_address: null,
+    helo: null,
+    tls: null,
+    received_at: `${new Date().toISOString().slice(0, 19)}Z`,
+    outcome: decision.outcome,
+    rule: 'rule' in decision ? decision.rule : null,
+    ticket_id: 'ticket_id' in decision ? decision.ticket_id : null,
+    message_id: 'message_id' in decision ? decision.message_id : null,
   }
-  const ledger_id = newId()
-  const key = `inbound/${ledger_id}`
-  await promiseRemoval(scope.sql, [key])
-  await storage().put(key, raw)
-  const parts = await storeParts(scope, inbound)
-  const file = () =>
-    inTransaction(scope, async (scope) => {
-      const { sql, organization_id } = scope
-      await keep(sql, key)
-      await sql`
-        insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
-          size, storage_key)
-        values (${organization_id}, ${ledger_id}, ${mailbox.id}, ${mailbox.address}, ${mailbox.address}, '',
-          ${raw.length}, ${key})`
-      await fileMessage(scope, { ...inbound, ledger_id, mailbox_id: mailbox.id, parts })
-    })
-  await orDiscard(scope, parts, file)
-  return getInboundMessage(scope, ledger_id)
+}
+
+/** Writes the row of a message that is about to be filed, and keeps the bytes of its original. */
+async function addToLedger(scope: Scope, mailbox: Mailbox, mail: InboundMail, storage_key: string): Promise<void> {
+  const { sql, organization_id } = scope
+  await keep(sql, storage_key)
+  await sql`
+    insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
+      storage_key)
+    values (${organization_id}, ${mail.id}, ${mailbox.id}, ${mailbox.address}, ${mail.recipient}, '', ${mail.raw.length},
+      ${storage_key})`
 }
 
 async function requireMailbox({ sql, organization_id }: Scope, id: string): Promise<Mailbox> {

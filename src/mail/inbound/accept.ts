@@ -1,5 +1,4 @@
-/** What stands behind a 250: the original's bytes and a ledger row for each organization, durable before it is given. */
-
+/** Makes a message durable before it gets its 250: the bytes of its original, and a ledger row for each organization. */
 import { asciiAddress } from '../../address/email'
 import { keepAll, promiseRemoval } from '../../attachments/removals'
 import { storage } from '../../attachments/storage'
@@ -10,18 +9,25 @@ import { findMailboxByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
 import { storable } from '../../search/fold'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
+import type { LedgerEntry } from './message'
 
-/** The active mailbox of a RCPT address; null is answered 550. */
+/** Finds the active mailbox of a RCPT address; null is answered 550. */
 export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | null> {
   const mailbox = (await findMailboxByAddress(connection, address)) ?? (await findInAscii(connection, address))
   return mailbox && { organization_id: mailbox.organization_id, mailbox_id: mailbox.id, address }
 }
 
+/** The listener gives international domains in Unicode; the address of a mailbox may have either form. */
+async function findInAscii(connection: Connection, address: string) {
+  const ascii = asciiAddress(address)
+  return ascii === address ? null : findMailboxByAddress(connection, ascii)
+}
+
 /**
- * Makes a message ours: bytes first, then ledger and outbox rows in one statement. Whatever fails before its commit
- * leaves the message with the sender's server, and bytes without a row are removed in an hour.
- * @throws also when a mailbox went since its RCPT: the next try is told so
- * @returns the id of its first ledger row, for the answer
+ * Takes over a message: bytes first, then ledger and outbox rows in one statement. A failure before its commit leaves
+ * the message with the sender's server; bytes without a row are removed in an hour.
+ * @throws also when a mailbox was removed after its RCPT: when the message is sent again, that RCPT is refused
+ * @returns the id of its first ledger row, for the reply
  */
 export async function acceptMessage(
   { sql }: Connection,
@@ -31,19 +37,11 @@ export async function acceptMessage(
   const storage_key = `inbound/${newId()}`
   await promiseWithOthers({ sql, storage_key })
   const { size } = await storage().put(storage_key, raw)
-  const entries = onePerOrganization(envelope.recipients).map((recipient) => ({ ...recipient, id: newId() }))
-  const { sender, remote_address, tls } = envelope
-  const session = { envelope_sender: sender, remote_address, helo: storable(envelope.helo), tls }
-  const is_added = await addToLedger({ sql, storage_key, size, entries, ...session })
+  const rows = rowsOf(envelope, { storage_key, size })
+  const is_added = await addToLedger({ sql, rows })
   if (!is_added) throw new Error('A mailbox was removed, or the bytes, while the message arrived')
   wake('inbound')
-  return { queue_id: entries[0]!.id }
-}
-
-/** A mailbox may have the name of an international domain in either form; the listener gives it in Unicode. */
-async function findInAscii(connection: Connection, address: string) {
-  const ascii = asciiAddress(address)
-  return ascii === address ? null : findMailboxByAddress(connection, ascii)
+  return { queue_id: rows[0]!.id }
 }
 
 /** Messages that arrive at the same time share a statement, because its commit costs more than a row. */
@@ -53,35 +51,67 @@ const promiseWithOthers = gathered(async (given: { sql: Sql; storage_key: string
   return storage_keys
 })
 
-type Accepted = {
-  sql: Sql
-  storage_key: string
-  envelope_sender: string
-  remote_address: string
-  helo: string
-  tls: boolean
-  size: number
-  entries: (RcptMailbox & { id: string })[]
+type Stored = { storage_key: string; size: number }
+
+type NewRow = LedgerEntry &
+  Stored & {
+    organization_id: string
+    remote_address: string
+    helo: string
+    tls: boolean
+    /** Rows of the message: all are written, or none. */
+    rows_of_message: number
+  }
+
+/** One ledger row for each organization: a message to two mailboxes of one is a single message. */
+function rowsOf({ sender, recipients, remote_address, helo, tls }: Envelope, stored: Stored): NewRow[] {
+  const chosen = onePerOrganization(recipients)
+  return chosen.map(({ organization_id, mailbox_id, address }) => ({
+    id: newId(),
+    organization_id,
+    mailbox_id,
+    recipient: address,
+    envelope_sender: sender,
+    remote_address,
+    helo: storable(helo),
+    tls,
+    ...stored,
+    rows_of_message: chosen.length,
+  }))
+}
+
+/** The address with a `+tag` is chosen, because the tag may lead to a ticket. */
+function onePerOrganization(recipients: RcptMailbox[]): RcptMailbox[] {
+  const chosen = new Map<string, RcptMailbox>()
+  for (const recipient of recipients) {
+    const other = chosen.get(recipient.organization_id)
+    if (!other || (!other.address.includes('+') && recipient.address.includes('+'))) {
+      chosen.set(recipient.organization_id, recipient)
+    }
+  }
+  return [...chosen.values()]
 }
 
 /**
- * All of a message or nothing of it, by one statement, which costs less than a transaction. Tells whether it was added.
+ * Writes the rows of messages, for each message all or none, by one statement, which costs less than a transaction.
+ * @returns for each message whether its rows were written
  */
-const addToLedger = gathered(async (messages: Accepted[]) => {
+const addToLedger = gathered(async (messages: { sql: Sql; rows: NewRow[] }[]) => {
   const { sql } = messages[0]!
-  const rows = messages.flatMap(({ entries, sql: _, ...message }) =>
-    entries.map((entry) => ({ ...message, ...entry, entries: entries.length })),
-  )
+  const rows = messages.flatMap((message) => message.rows)
   const added = await sql<{ storage_key: string }[]>`
     with given as materialized (
-      select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.address as recipient,
-        g.storage_key, g.envelope_sender, g.remote_address, g.helo, g.tls, g.size, g.entries
+      select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.recipient, g.envelope_sender,
+        g.remote_address, g.helo, g.tls, g.size, g.storage_key, g.rows_of_message
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (organization_id uuid, id uuid, mailbox_id uuid,
-        address text, storage_key text, envelope_sender text, remote_address text, helo text, tls boolean, size bigint,
-        entries integer)
+        recipient text, envelope_sender text, remote_address text, helo text, tls boolean, size bigint, storage_key text,
+        rows_of_message integer)
       join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
     ), kept as (
-      ${keepAll(sql, sql`select storage_key from given group by storage_key, entries having count(*) = entries`)}
+      ${keepAll(
+        sql,
+        sql`select storage_key from given group by storage_key, rows_of_message having count(*) = rows_of_message`,
+      )}
     ), ledger as (
       insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
         remote_address, helo, tls, size, storage_key)
@@ -95,17 +125,5 @@ const addToLedger = gathered(async (messages: Accepted[]) => {
     )
     select storage_key from ledger`
   const keys = new Set(added.map(({ storage_key }) => storage_key))
-  return messages.map(({ storage_key }) => keys.has(storage_key))
+  return messages.map((message) => keys.has(message.rows[0]!.storage_key))
 })
-
-/** A message to two mailboxes of an organization is one message; the one with a `+tag` tells more. */
-function onePerOrganization(recipients: RcptMailbox[]): RcptMailbox[] {
-  const chosen = new Map<string, RcptMailbox>()
-  for (const recipient of recipients) {
-    const other = chosen.get(recipient.organization_id)
-    if (!other || (!other.address.includes('+') && recipient.address.includes('+'))) {
-      chosen.set(recipient.organization_id, recipient)
-    }
-  }
-  return [...chosen.values()]
-}

@@ -1,4 +1,4 @@
-/** Whether one more message can be taken: the sender's server keeps it better than a full disk does. */
+/** Tells the listener when no more mail can be taken: the sender's server keeps a message better than a full disk. */
 import { statfs } from 'node:fs/promises'
 import { config } from '../../config'
 import type { Sql } from '../../db/transact'
@@ -10,11 +10,11 @@ export type CapacityLimits = {
   reserve_bytes: number
   /** Messages that were accepted and wait to be filed, of all organizations. */
   max_pending: number
-  /** How long a count of them holds. */
+  /** How long a count of `max_pending` holds. */
   count_every_ms: number
 }
 
-/** Room for messages that arrive at once, and for the database to store them. */
+/** Largest messages for which the disk must have room: those that arrive at once, and their rows. */
 const RESERVED_MESSAGES = 8
 
 const LIMITS: CapacityLimits = {
@@ -23,14 +23,14 @@ const LIMITS: CapacityLimits = {
   count_every_ms: 5_000,
 }
 
-/** What the listener asks at MAIL. Refuses before the disk is full, and when filing is far behind. */
+/** Makes the check that the listener calls at MAIL. It refuses before the disk is full, and when filing is far behind. */
 export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): () => Promise<SmtpRefusal | undefined> {
   const { reserve_bytes, max_pending, count_every_ms } = { ...LIMITS, ...limits }
   let is_behind = false
   let counted_at = Number.NEGATIVE_INFINITY
   let counting: Promise<void> | undefined
 
-  /** Beside the mail, which does not wait for it. */
+  /** Counts beside the mail, which does not wait for it. */
   const countAgain = () => {
     if (counting || performance.now() - counted_at < count_every_ms) return
     counting = hasMorePending(sql, max_pending)
@@ -54,7 +54,7 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
   }
 }
 
-/** The bytes of messages, or the database, are there. */
+/** True when the bytes of messages, or the database, are in DATA_DIR. */
 function usesDataDir(): boolean {
   return config.ATTACHMENT_STORE === 'file' || !config.DATABASE_URL
 }
@@ -64,13 +64,13 @@ async function freeBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(config.DATA_DIR)
     return bavail * bsize
   } catch (error) {
-    // It is made with the first file.
+    // The folder is made with the first file.
     if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
     throw error
   }
 }
 
-/** Counts no further than it has to. */
+/** Counts no further than the limit. */
 async function hasMorePending(sql: Sql, limit: number): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select exists (select from outbox where kind = 'inbound' offset ${limit}) as found`

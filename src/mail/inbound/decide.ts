@@ -1,10 +1,17 @@
-/** What is to become of a message: read-only, so that a dry run can ask it too. */
-
+/**
+ * Decides what a message becomes. Reads only, so that it can be asked at any time. Three callers do:
+ *
+ * - `POST /inbound-messages?dry_run=true`, which shows the answer.
+ * - `filing.ts`, before it stores attachments: a message that was filed already needs none. `overtaking.ts` asks at the
+ *   same stage, and only when an older message still waits: would this one start a ticket?
+ * - `filing.ts` again, in the transaction that files the message, once it holds the locks of its conversation. This
+ *   answer counts: between the two, another process may have filed the same message, or the one that it answers.
+ */
 import { readMessageId, readReplyTag } from '../../messages/anchors'
 import { type Scope, together } from '../../scope'
 import type { Bounce, MailHeaders } from '../parse/parse'
 import { isFiled } from './fingerprint'
-import type { Inbound } from './message'
+import type { InboundMail } from './message'
 import { findReported, type Reported } from './reported'
 import { findThread, type Rule } from './thread'
 
@@ -14,34 +21,38 @@ export type Decision =
   | { outcome: 'message'; rule: Rule; ticket_id: string; is_known: boolean }
   | { outcome: 'ticket' | 'unparsed'; rule: 'new' }
 
-/** The first that holds, in the order of decisions.md section 7. */
-export async function decide(scope: Scope, inbound: Inbound): Promise<Decision> {
-  const { headers, mail, bounce, sender, recipient, fingerprint } = inbound
-  const [is_filed, is_own, thread] = await together([
-    isFiled(scope, fingerprint),
-    isOwn(scope, headers, mail?.bounce ?? null),
-    mail && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
-  ])
-  if (is_filed) return { outcome: 'duplicate' }
-  if (is_own) return { outcome: 'own' }
-  if (!mail) return { outcome: 'unparsed', rule: 'new' }
-  if (bounce) {
-    const about = await findReported(scope, inbound, bounce)
-    return about ? { outcome: 'bounce', bounce, ...about } : { outcome: 'unmatched_bounce' }
-  }
-  if (thread) return { outcome: 'message', ...thread }
-  // Nobody is to be answered, and nothing says which conversation it is about.
-  if (inbound.envelope_sender === '') return { outcome: 'unmatched_bounce' }
-  return { outcome: 'ticket', rule: 'new' }
-}
-
 /** Addresses of Reply-To whose tags are read; our own mail has one. */
 const MAX_REPLY_TO = 50
 
 /**
- * Sent by this organization, under our Message-ID or that of its relay, or under any other with our reply address as
- * where answers are wanted, which nobody else asks for: so it comes back from mailing lists and forwarders. Another
- * organization of the service may write to us like anybody else. A report may have copied it.
+ * The first outcome that holds: a duplicate, our own mail, mail that cannot be parsed, a report about delivery, a message
+ * of a conversation that exists, else a new ticket.
+ */
+export async function decide(scope: Scope, mail: InboundMail): Promise<Decision> {
+  const { headers, content, bounce, sender, recipient, fingerprint } = mail
+  const [is_filed, is_own, thread] = await together([
+    isFiled(scope, fingerprint),
+    isOwn(scope, headers, content?.bounce ?? null),
+    content && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
+  ])
+  if (is_filed) return { outcome: 'duplicate' }
+  if (is_own) return { outcome: 'own' }
+  if (!content) return { outcome: 'unparsed', rule: 'new' }
+  if (bounce) {
+    const about = await findReported(scope, mail, bounce)
+    return about ? { outcome: 'bounce', bounce, ...about } : { outcome: 'unmatched_bounce' }
+  }
+  if (thread) return { outcome: 'message', ...thread }
+  // The null sender wants no answer, and nothing says which conversation this is about.
+  if (mail.envelope_sender === '') return { outcome: 'unmatched_bounce' }
+  return { outcome: 'ticket', rule: 'new' }
+}
+
+/**
+ * True for mail of this organization that comes back from mailing lists and forwarders. It has our Message-ID, or the
+ * one that our relay gave it, or under any other id our reply address in its Reply-To, which nobody else asks for. A
+ * report about delivery may have copied that address, so there it does not count. Another organization of the service
+ * may write to us like anybody else.
  */
 async function isOwn(
   { sql, organization_id }: Scope,

@@ -1,12 +1,13 @@
-/** Files a message: the decision carried out, in one transaction with its ledger row. */
-
+/**
+ * Files messages: the one way in for the outbox and for imports. `readMail` parses, `decide` says what the message
+ * becomes (a dry run ends there), `fileMail` carries it out.
+ */
 import { addressKey } from '../../address/email'
-import { unsignedUrl } from '../../attachments/signed-url'
 import { findOrCreateContact } from '../../contacts/commands'
 import { type ContactRef, findContact } from '../../contacts/queries'
 import { newId } from '../../db/columns'
-import { embedImages, textToHtml } from '../../html/body'
-import { readMessageId } from '../../messages/anchors'
+import { isPassing } from '../../db/violations'
+import { log, safeError } from '../../log'
 import { addMessage } from '../../messages/commands'
 import { type Conversation, lockConversation } from '../../messages/conversation'
 import type { MessageDraft } from '../../messages/draft'
@@ -14,56 +15,83 @@ import { noteFiled } from '../../metrics/filed-mail'
 import { addParticipants } from '../../participants/commands'
 import { type Actor, afterCommit, type Scope, together } from '../../scope'
 import { createTicket, updateTicket } from '../../tickets/commands'
-import { endsOf } from '../parse/parse'
+import { type ParserOptions, parseInWorker } from '../parse/lanes'
+import { endsOf, UnparsableMail } from '../parse/parse'
 import { type Decision, decide } from './decide'
-import type { Inbound } from './message'
+import { draftOf, MAX_ANCESTORS, othersOf, type StoredPart, subjectOf } from './mail-draft'
+import { type InboundMail, inboundMail, type LedgerEntry } from './message'
+import { discardParts, storeParts } from './parts'
 import { recordBounce } from './record-bounce'
 
-/** An attachment of the message, stored and waiting for it. */
-export type StoredPart = { id: string; content_id: string | null }
+type Draft = MessageDraft & { id: string }
 
-/** Where a message came in, besides what it says. */
-export type Arrival = Inbound & { ledger_id: string; mailbox_id: string | null; parts: StoredPart[] }
-
-/** Nobody can be answered there (RFC 2606). */
+/** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
-const MAX_SUBJECT = 255
 const MAX_LEDGER_SUBJECT = 1000
-const MAX_ANCESTORS = 50
 
-/** Decides, carries it out and writes the ledger row. To be called in a transaction. */
-export async function fileMessage(scope: Scope, arrival: Arrival): Promise<void> {
-  const sender = arrival.sender ?? NOBODY
-  // What is read here is as the locks have left it.
+/**
+ * Parses a message, in a process of its own. What the parser refuses is an InboundMail without content.
+ * @throws ParserBusy unless `is_patient`; other errors say nothing about the message: it is to be tried again
+ */
+export async function readMail(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
+  try {
+    return inboundMail(entry, raw, await parseInWorker(raw, options))
+  } catch (error) {
+    if (!(error instanceof UnparsableMail)) throw error
+    log.warn({ error: safeError(error) }, 'an email could not be parsed, its original is attached to a ticket')
+    return inboundMail(entry, raw, null)
+  }
+}
+
+/**
+ * Stores the attachments of a message, and returns what files it: to be called once in a transaction, after its ledger
+ * row was written. When filing fails for good the attachments go again; after a passing fault they wait for another try.
+ */
+export async function fileMail(scope: Scope, mail: InboundMail): Promise<(transaction: Scope) => Promise<void>> {
+  const parts = await storeParts(scope, mail)
+  return async (transaction) => {
+    try {
+      await carryOut(transaction, mail, parts)
+    } catch (error) {
+      if (!isPassing(error)) await discardParts(scope, parts)
+      throw error
+    }
+  }
+}
+
+/** Decides under the locks of the conversation, does it, and writes the ledger row. */
+async function carryOut(scope: Scope, mail: InboundMail, parts: StoredPart[]): Promise<void> {
+  const sender = mail.sender ?? NOBODY
+  // The statements run in this order: what is read here is as the locks have left it.
   const [, decision, known] = await together([
-    waitForRelatives(scope, arrival),
-    decide(scope, arrival),
+    lockRelatives(scope, mail),
+    decide(scope, mail),
     findContact(scope, sender.email),
   ])
   switch (decision.outcome) {
     case 'duplicate':
     case 'own':
     case 'unmatched_bounce':
-      return writeLedger(scope, arrival, decision)
+      return writeOutcome(scope, mail, decision)
     case 'bounce':
-      await recordBounce(scope, decision, decision.bounce, arrival.mail?.bounce ? '' : arrival.mail?.text)
-      return writeLedger(scope, arrival, decision, decision)
-    case 'message':
-      return addReply(scope, arrival, decision, known ?? (await findOrCreateContact(scope, sender)))
-    default:
-      return openTicket(scope, arrival, decision, known ?? (await findOrCreateContact(scope, sender)))
+      await recordBounce(scope, decision, decision.bounce, mail.content?.bounce ? '' : mail.content?.text)
+      return writeOutcome(scope, mail, decision, decision)
   }
+  const contact = known ?? (await findOrCreateContact(scope, sender))
+  const draft = draftOf(mail, parts, contact)
+  const { id, name, email } = contact
+  const actor: Actor = { type: 'contact', id, name, email }
+  if (decision.outcome === 'message') return addReply({ ...scope, actor }, mail, decision, draft)
+  return openTicket({ ...scope, actor }, mail, decision, draft, contact)
 }
 
-type Filed = { ticket_id: string; message_id: string }
-
 /**
- * A second delivery of a message, and messages of its conversation, that are filed just now are waited for and found
- * filed. In one order, so that two never wait for each other.
+ * Waits until nobody files another delivery of the message, or a message of its conversation, and keeps others waiting
+ * until the transaction ends. Locks are taken in one order, so that two never wait for each other.
  */
-async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arrival): Promise<void> {
-  const { message_id, in_reply_to, references } = arrival.headers
-  const ids = [message_id ?? arrival.fingerprint.text, ...endsOf([...in_reply_to, ...references], MAX_ANCESTORS)]
+async function lockRelatives({ sql, organization_id }: Scope, { headers, fingerprint }: InboundMail): Promise<void> {
+  const { message_id, in_reply_to, references } = headers
+  const ids = [message_id ?? fingerprint.text, ...endsOf([...in_reply_to, ...references], MAX_ANCESTORS)]
   const keys = ids.map((id) => `${organization_id} ${id}`)
   await sql`
     select pg_advisory_xact_lock(key) from (
@@ -71,17 +99,21 @@ async function waitForRelatives({ sql, organization_id }: Scope, arrival: Arriva
     ) as sorted`
 }
 
-/** What became of the message, and what tells another delivery of it. */
-async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, filed?: Filed): Promise<void> {
+/** Writes the outcome into the ledger, with the fingerprint by which another delivery of the message is found. */
+async function writeOutcome(
+  scope: Scope,
+  { id, headers, sender, fingerprint }: InboundMail,
+  decision: Decision,
+  filed?: { ticket_id: string; message_id: string },
+): Promise<void> {
   const { sql, organization_id } = scope
-  const { headers, sender, fingerprint, ledger_id } = arrival
   const { outcome } = decision
   const rule = 'rule' in decision ? decision.rule : null
   const { ticket_id = null, message_id = null } = filed ?? {}
   await sql`
     with fingerprint as (
       insert into inbound_fingerprints (organization_id, fingerprint, inbound_message_id)
-      values (${organization_id}, ${fingerprint.text}, ${ledger_id})
+      values (${organization_id}, ${fingerprint.text}, ${id})
       on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
         where ${outcome !== 'duplicate'}
     )
@@ -90,65 +122,63 @@ async function writeLedger(scope: Scope, arrival: Arrival, decision: Decision, f
       email_message_id = ${headers.message_id}, from_name = ${sender?.name || null},
       from_email = ${sender?.email ?? null}, subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null},
       ticket_id = ${ticket_id}, message_id = ${message_id}
-    where organization_id = ${organization_id} and id = ${ledger_id}`
-  const row = { organization_id, inbound_message_id: ledger_id, outcome, rule, ticket_id, message_id }
+    where organization_id = ${organization_id} and id = ${id}`
+  const row = { organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id }
   afterCommit(scope, () => noteFiled(row))
 }
 
-/** A new conversation. */
-async function openTicket(scope: Scope, arrival: Arrival, decision: Decision, contact: ContactRef): Promise<void> {
-  const inName = { ...scope, actor: actorOf(contact) }
-  const ticket = { id: newId(), contact_email: contact.email }
-  const draft = draftOf(arrival, contact)
-  const input = {
-    id: ticket.id,
-    subject: subjectOf(arrival),
-    contact_id: contact.id,
-    mailbox_id: arrival.mailbox_id,
-  }
-  await together([
-    createTicket(inName, input, draft),
-    writeLedger(scope, arrival, decision, { ticket_id: ticket.id, message_id: draft.id }),
-  ])
-  await addParticipants(inName, ticket, othersOf(arrival), true)
-}
-
-/** A message in a conversation that is there. */
-async function addReply(
+/** Starts a conversation. */
+async function openTicket(
   scope: Scope,
-  arrival: Arrival,
-  decision: Extract<Decision, { outcome: 'message' }>,
+  mail: InboundMail,
+  decision: Decision,
+  draft: Draft,
   contact: ContactRef,
 ): Promise<void> {
-  const { ticket_id } = decision
-  const inName = { ...scope, actor: actorOf(contact) }
-  const conversation = await lockConversation(scope, ticket_id)
-  const draft = draftOf(arrival, contact)
+  const { mailbox_id } = mail
+  const ticket = { id: newId(), contact_email: contact.email }
+  const input = { id: ticket.id, subject: subjectOf(mail), contact_id: contact.id, mailbox_id }
   await together([
-    addMessage(inName, conversation, draft),
-    writeLedger(scope, arrival, decision, { ticket_id, message_id: draft.id }),
-    addPeople(inName, conversation, arrival, decision),
+    createTicket(scope, input, draft),
+    writeOutcome(scope, mail, decision, { ticket_id: ticket.id, message_id: draft.id }),
+  ])
+  await addParticipants(scope, ticket, othersOf(mail), true)
+}
+
+/** Adds the message to a conversation that exists, and reopens its ticket. */
+async function addReply(
+  scope: Scope,
+  mail: InboundMail,
+  decision: Extract<Decision, { outcome: 'message' }>,
+  draft: Draft,
+): Promise<void> {
+  const { ticket_id } = decision
+  const conversation = await lockConversation(scope, ticket_id)
+  await together([
+    addMessage(scope, conversation, draft),
+    writeOutcome(scope, mail, decision, { ticket_id, message_id: draft.id }),
+    addPeople(scope, conversation, mail, decision),
   ])
   const is_answer = !draft.auto_reply && conversation.status !== 'open'
   // Every other status may become open again.
-  if (is_answer && (await reopens(scope))) await updateTicket(inName, ticket_id, { status: 'open' })
+  if (is_answer && (await reopens(scope))) await updateTicket(scope, ticket_id, { status: 'open' })
 }
 
 /**
- * The contact's mail makes its recipients participants. Listed without being confirmed are those whom a mail names that
- * only guesses the code, and who writes only because they hold an anchor of ours: neither a mail in the contact's name
- * nor a forwarded one must subscribe a stranger.
+ * Adds the recipients of the contact's mail as participants. Two kinds are listed without being confirmed: recipients of
+ * a mail that shows only the ticket's code, and a stranger who writes with an anchor of ours. Neither a mail in the
+ * contact's name nor a forwarded one must subscribe a stranger.
  */
 async function addPeople(
   scope: Scope,
   conversation: Conversation,
-  arrival: Arrival,
+  mail: InboundMail,
   { is_known, rule }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<void> {
-  const { sender } = arrival
+  const { sender } = mail
   const { contact_email } = conversation
   if (contact_email && sender && addressKey(contact_email) === addressKey(sender.email)) {
-    await addParticipants(scope, conversation, othersOf(arrival), rule !== 'subject_code')
+    await addParticipants(scope, conversation, othersOf(mail), rule !== 'subject_code')
   } else if (sender && !is_known) {
     await addParticipants(scope, conversation, [sender], false)
   }
@@ -158,61 +188,4 @@ async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
   const [row] = await sql<{ reopen_on_reply: boolean }[]>`
     select reopen_on_reply from organizations where id = ${organization_id}`
   return row?.reopen_on_reply ?? true
-}
-
-function draftOf(arrival: Arrival, contact: { name: string; email: string }) {
-  const { mail, parts, headers, sender } = arrival
-  const id = newId()
-  const body = mail?.text ?? UNPARSED
-  return {
-    id,
-    body,
-    body_html: mail ? htmlOf(mail.body_html, parts) : textToHtml(body),
-    text: body,
-    reply_text: mail?.reply_text ?? null,
-    is_internal: false,
-    direction: 'inbound',
-    sender_name: sender?.name || contact.name,
-    sender_email: contact.email,
-    auto_reply: mail?.auto_reply || arrival.envelope_sender === '',
-    cc: mail ? [...new Set(headers.cc.map(({ address }) => address))] : [],
-    email_message_id: headers.message_id,
-    references: ancestorsOf(arrival),
-    attachment_ids: parts.map((part) => part.id),
-  } satisfies MessageDraft
-}
-
-const UNPARSED = 'This email could not be read. The original is attached as message.eml.'
-
-/** Images of the message (`cid:`) point to the stored attachments. */
-function htmlOf(body_html: string, parts: StoredPart[]): string {
-  const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
-  return embedImages(body_html, (content_id) => addresses.get(content_id) ?? null)
-}
-
-function subjectOf({ headers }: Arrival): string {
-  const subject = (headers.subject ?? '').replace(/\p{Cc}+/gu, ' ').trim()
-  const shown = [...subject].slice(0, MAX_SUBJECT).join('').trim()
-  return INVISIBLE.test(shown) ? '(no subject)' : shown
-}
-
-/** Nothing that anybody could see, or click in a list. */
-const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u
-
-/** To whom it went besides the address that it came in by. */
-function othersOf({ mail, headers, recipient }: Arrival) {
-  if (!mail) return []
-  return [...headers.to, ...headers.cc]
-    .filter(({ address }) => address.toLowerCase() !== recipient.toLowerCase())
-    .map(({ name, address }) => ({ name, email: address }))
-}
-
-/** Siblings of the message may refer to them alone. */
-function ancestorsOf({ headers }: Arrival): string[] {
-  const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
-  return endsOf(ids, MAX_ANCESTORS)
-}
-
-function actorOf({ id, name, email }: { id: string; name: string; email: string }): Actor {
-  return { type: 'contact', id, name, email }
 }

@@ -1,23 +1,23 @@
-/** What makes a message the same one however often it is delivered. */
+/** Recognizes a message however often it is delivered. */
 import { createHash } from 'node:crypto'
 import type { Scope } from '../../scope'
 import type { MailHeaders } from '../parse/parse'
 
 export type Fingerprint = {
   text: string
-  /** Under which releases that looked at the Message-ID alone have filed it. */
+  /** The fingerprint by the Message-ID alone, which older releases wrote; null without one. */
   former: string | null
-  /** Nothing but the content tells it from the next one: devices send the same words again and again. */
+  /** Only the content tells it from the next message, and devices send the same words again and again. */
   is_brief: boolean
 }
 
-/** The time in which a sender's server delivers again what it got no answer for. */
+/** A brief fingerprint holds for so long: in this time a server sends again what it got no reply for. */
 const BRIEF_HOURS = 1
 
 /**
- * The Message-ID counts with what no relay changes, because devices use one for ever, and strangers may have used it
- * first; without one the content counts. Relays add header fields on the way, so others are left out.
- * @param sender who wrote the message
+ * Key = Message-ID + sender + date. The id alone is not unique: devices reuse it and strangers can copy it. Without an id
+ * the rest of the header and the body stand in for it, without a date the body. Other header fields are left out, because
+ * relays add theirs on the way.
  */
 export function fingerprintOf(
   headers: MailHeaders,
@@ -37,7 +37,7 @@ export function fingerprintOf(
   }
 }
 
-/** Whether the organization has filed the message. */
+/** True when the organization has filed the message. */
 export async function isFiled(
   { sql, organization_id }: Scope,
   { text, former, is_brief }: Fingerprint,

@@ -1,48 +1,60 @@
-/** A message that came in, as every decision about it sees it. */
+/**
+ * Joins what the ledger knows of a message with what the message says: everything that is decided on.
+ *
+ * A message has one type at each step of its way in: `Envelope` (SMTP), `LedgerEntry` (accepted), `ParsedMail` (what it
+ * says), `InboundMail` (both together), `MessageDraft` (what becomes a message of a ticket).
+ */
 import { isEmailAddress } from '../../address/email'
 import { storable } from '../../search/fold'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
-import { isTagged } from './reported'
+import { isTagged } from './thread'
 
-/** What the listener took, or somebody imports. */
-export type Arrived = {
-  /** The address at RCPT. */
+/** A message that was accepted, over SMTP or by an import, as the ledger has it before it is filed. */
+export type LedgerEntry = {
+  /** Id of its row. */
+  id: string
+  /** Null once the mailbox is deleted. */
+  mailbox_id: string | null
+  /** The address at RCPT with its `+tag`; of an import the address of the mailbox. */
   recipient: string
   /** Empty for the null sender; null when it did not come over SMTP. */
   envelope_sender: string | null
-  raw: Uint8Array
 }
 
-export type Sender = { name: string; email: string }
-
-export type Inbound = Arrived & {
+export type InboundMail = LedgerEntry & {
+  /** The original, byte by byte. */
+  raw: Uint8Array
   headers: MailHeaders
-  /** Null when the message could not be parsed. */
-  mail: Omit<ParsedMail, keyof MailHeaders> | null
-  /** Who wrote it. */
+  /** Body and attachments; null when the message could not be parsed. */
+  content: Omit<ParsedMail, keyof MailHeaders> | null
+  /** The person or machine that wrote it; undefined when no usable address says so. */
   sender: Sender | undefined
-  /** What it reports about the delivery of another message. */
+  /** What it reports about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
   fingerprint: Fingerprint
 }
 
-/** @param mail null when it could not be parsed: then it keeps its header */
-export function inboundOf(arrived: Arrived, mail: ParsedMail | null): Inbound {
-  const headers = withStorableIds(mail ?? readHeaders(arrived.raw))
-  const sender = senderOf(headers, arrived.envelope_sender)
-  return {
-    ...arrived,
-    headers,
-    mail,
-    sender,
-    bounce: mail && bounceOf(arrived, headers, mail),
-    fingerprint: fingerprintOf(headers, arrived.raw, sender),
-  }
-}
+type Sender = { name: string; email: string }
 
 /** Keys of an index have at most some 2,700 bytes; no mail system makes ids of a thousand. */
 const MAX_ID_BYTES = 1000
+
+/** @param parsed null when the message could not be parsed: then only its header is read */
+export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedMail | null): InboundMail {
+  const headers = withStorableIds(parsed ?? readHeaders(raw))
+  const sender = senderOf(headers, entry.envelope_sender)
+  const fingerprint = fingerprintOf(headers, raw, sender)
+  return {
+    ...entry,
+    raw,
+    headers,
+    content: parsed,
+    sender,
+    bounce: parsed && bounceOf(entry, headers, parsed),
+    fingerprint,
+  }
+}
 
 function withStorableIds({ message_id, in_reply_to, references, ...rest }: MailHeaders): MailHeaders {
   const usable = (ids: string[]) => ids.filter((id) => Buffer.byteLength(id) <= MAX_ID_BYTES).map((id) => storable(id))
@@ -55,8 +67,8 @@ function withStorableIds({ message_id, in_reply_to, references, ...rest }: MailH
 }
 
 /**
- * Who wrote: From (an address, when it is there at all), else the envelope sender, else Sender. Never Reply-To, which
- * says where answers are wanted, not whose words these are.
+ * The writer: From, when it has an address at all, else the envelope sender, else Sender. Never Reply-To: it says where
+ * answers are wanted, not whose words these are.
  */
 function senderOf({ from, sender }: MailHeaders, envelope_sender: string | null): Sender | undefined {
   if (from) return { name: from.name, email: from.address }
@@ -67,10 +79,10 @@ function senderOf({ from, sender }: MailHeaders, envelope_sender: string | null)
 const DAEMON = /^(?:mailer-daemon|postmaster)@/i
 
 /**
- * A delivery report, or whatever else came with the null sender, unless it is an automatic answer, which RFC 3834 wants
- * sent so.
+ * A delivery report. Other mail with the null sender is one too when it refers to a message, unless it is an automatic
+ * answer, for which RFC 3834 prescribes the null sender.
  */
-function bounceOf({ recipient, envelope_sender }: Arrived, headers: MailHeaders, mail: ParsedMail): Bounce | null {
+function bounceOf({ recipient, envelope_sender }: LedgerEntry, headers: MailHeaders, mail: ParsedMail): Bounce | null {
   if (mail.bounce || envelope_sender !== '') return mail.bounce
   if (mail.auto_reply && !DAEMON.test(headers.from?.address ?? '')) return null
   const message_ids = [...headers.in_reply_to, ...headers.references]

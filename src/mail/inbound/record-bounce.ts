@@ -1,4 +1,4 @@
-/** Records a bounce: marks the message and its recipients, and adds a note for the team. */
+/** Records a report about delivery: marks the message and its recipients, and writes a note for the team. */
 import { unicodeAddress } from '../../address/email'
 import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
@@ -8,29 +8,30 @@ import { recordActivity } from '../../timeline/activity'
 import type { Bounce } from '../parse/parse'
 import type { Reported } from './reported'
 
-/** Notes are for people; the whole is among the originals. */
+/** Characters of the report that the note quotes: it is for people, and the original has all of it. */
 const MAX_WORDS = 10_000
 
 /**
- * The message is marked, and an internal note tells the team.
- * @param words body text, when the mail is not a formal DSN: a person may have written them
+ * Marks the message as bounced and adds an internal note, when the report says that delivery failed and says anything
+ * new. A warning that delivery is late, or a confirmation of it, changes nothing.
+ * @param words body text, when the mail is not a formal DSN (RFC 3464): a person may have written it
  */
 export async function recordBounce(
   scope: Scope,
   { ticket_id, message_id }: Reported,
   { kind, recipients, ...report }: Bounce,
   words = '',
-): Promise<Reported> {
-  if (kind !== 'failed') return { ticket_id, message_id }
+): Promise<void> {
+  if (kind !== 'failed') return
   const diagnostic = report.diagnostic || 'The report gives no reason'
   const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => address.toLowerCase())
   const ticket = await lockConversation(scope, ticket_id)
   // Servers that report the same again and again add nothing.
-  if (!(await markBounced(scope, message_id, failed, diagnostic))) return { ticket_id, message_id }
+  if (!(await markBounced(scope, message_id, failed, diagnostic))) return
   await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
-  const whom = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
+  const to = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
   const quoted = words.slice(0, MAX_WORDS).replaceAll('\u0000', '').toWellFormed()
-  const body = `The email${whom} could not be delivered: ${diagnostic}\n\n${quoted}`.trim()
+  const body = `The email${to} could not be delivered: ${diagnostic}\n\n${quoted}`.trim()
   await addMessage(scope, ticket, {
     body,
     body_html: textToHtml(body),
@@ -40,13 +41,13 @@ export async function recordBounce(
     sender_name: scope.actor.name,
     sender_email: null,
   })
-  return { ticket_id, message_id }
 }
 
 /**
- * Marks those recipients whom the report names; when it names none of them, the one whom the server took the message
- * for, if there is only one: the others may well have got it. Reports give international domains as Punycode.
- * @returns whether that says anything new
+ * Marks the recipients that the report names. When it names none of them, marks the only recipient that a server took
+ * the message for; when there are several, none, because the others may well have got it. Reports give international
+ * domains as Punycode.
+ * @returns true when that says anything new
  */
 async function markBounced(scope: Scope, id: string, failed: string[], diagnostic: string): Promise<boolean> {
   const { sql, organization_id } = scope

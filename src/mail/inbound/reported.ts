@@ -2,44 +2,39 @@
 import { unicodeAddress } from '../../address/email'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'
-import type { Bounce, MailHeaders } from '../parse/parse'
-import type { Inbound } from './message'
+import type { Bounce } from '../parse/parse'
+import type { InboundMail } from './message'
 import { destinationsOf } from './thread'
 
 export type Reported = { ticket_id: string; message_id: string }
 
-/** A report quotes one message and what that one refers to. */
+/** Ids that are looked up: a report quotes one message and what that one refers to. */
 const MAX_IDS = 100
-/** Addresses of a report whose tags are read. */
+/** Return addresses that a report quotes, and whose tags are read. */
 const MAX_ADDRESSES = 50
 
 /**
- * The message that was not delivered. Only anchors of ours count: the bounce address that the report came to, the
- * Message-IDs and return addresses that it quotes, and, when nobody is to be answered, the reply address of a ticket
- * that it came to. A quoted reply address, which everybody in the conversation knows, tells only of mail to whom the
- * report names.
+ * Finds the message that was not delivered. Only anchors of ours count, in this order: the bounce address that the report
+ * came to; the Message-IDs and return addresses that it quotes; a reply address that it quotes, which everybody in the
+ * conversation knows, and which therefore leads only to mail to a recipient that the report names; for a report with the
+ * null sender the reply address that it came to.
  */
-export async function findReported(scope: Scope, inbound: Inbound, bounce: Bounce): Promise<Reported | undefined> {
-  const addresses = destinationsOf(inbound.headers, inbound.recipient)
+export async function findReported(scope: Scope, mail: InboundMail, bounce: Bounce): Promise<Reported | undefined> {
+  const addresses = destinationsOf(mail.headers, mail.recipient)
   const { message_ids, return_addresses } = bounce.about
   const quoted = return_addresses.slice(0, MAX_ADDRESSES)
   const ids = [...message_ids.slice(0, MAX_IDS).map(readMessageId), ...quoted.map(readBounceTag)].filter(isPresent)
   const found =
     (await findNamed(scope, addresses.map(readBounceTag).filter(isPresent), ids, message_ids.slice(0, MAX_IDS))) ??
-    (await findLatest(scope, quoted.map(readReplyTag).filter(isPresent), bounce, true))
-  if (found || inbound.envelope_sender) return found
-  return findLatest(scope, addresses.map(readReplyTag).filter(isPresent), bounce, false)
-}
-
-/** Whether it came to an address that only our emails name. */
-export function isTagged(headers: MailHeaders, recipient: string): boolean {
-  return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
+    (await findLatest(scope, quoted.map(readReplyTag).filter(isPresent), bounce, 'to those it names'))
+  if (found || mail.envelope_sender) return found
+  return findLatest(scope, addresses.map(readReplyTag).filter(isPresent), bounce, 'to anybody')
 }
 
 /**
- * @param tagged messages whose bounce address it came to
- * @param quoted messages that it quotes
- * @param email_message_ids that it quotes: a server may have given one in place of ours
+ * @param tagged messages whose bounce address the report came to
+ * @param quoted messages whose id or bounce address it quotes
+ * @param email_message_ids ids that it quotes: a server may have given one in place of ours
  */
 async function findNamed(
   { sql, organization_id }: Scope,
@@ -65,14 +60,14 @@ async function findNamed(
 }
 
 /**
- * The latest email of a ticket that went to whom the report names.
- * @param is_strict whether there is none without such a one; else the latest of all stands in
+ * Finds the latest email of a ticket that went to a recipient whom the report names.
+ * @param sent `to anybody`: the latest email of all stands in when none did
  */
 async function findLatest(
   { sql, organization_id }: Scope,
   ticket_ids: string[],
   { kind, recipients }: Bounce,
-  is_strict: boolean,
+  sent: 'to those it names' | 'to anybody',
 ) {
   if (ticket_ids.length === 0) return undefined
   const named = recipients.filter(({ action }) => action === kind).map(({ address }) => address.toLowerCase())
@@ -88,7 +83,7 @@ async function findLatest(
     ) recipients
     where m.organization_id = ${organization_id} and m.ticket_id = any(${ticket_ids}::uuid[])
       and m.direction = 'outbound' and m.email_status not in ('none', 'failed') and t.deleted_at is null
-      and (is_named or not ${is_strict})
+      and (is_named or ${sent === 'to anybody'})
     order by is_named desc, m.id desc
     limit 1`
   return message

@@ -1,11 +1,11 @@
-/** Originals of inbound email go after the retention; their ledger rows stay. For a background job. */
+/** Removes originals of inbound email once their retention is over, for a background job. Their ledger rows stay. */
 import { removeSoon } from '../../attachments/removals'
 import { type Connection, transact } from '../../db/transact'
 import { inBatches } from '../../flow/batches'
 
 const BATCH = 200
 
-/** In all organizations. Mail that is not filed yet keeps its original whatever its age. */
+/** Works in all organizations. Mail that is not filed yet keeps its original, whatever its age. */
 export async function removeOldOriginals(connection: Connection, retention_days: number): Promise<void> {
   await inBatches(BATCH, () => removeBatch(connection, retention_days))
 }

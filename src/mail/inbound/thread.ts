@@ -1,4 +1,7 @@
-/** Which ticket a message belongs to (decisions.md section 7, Threading): the first rule that hits wins. */
+/**
+ * Finds the ticket that a message belongs to. The first rule that hits wins: In-Reply-To, References, the signed address
+ * that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
+ */
 import { domainsOf } from '../../address/domains'
 import { spellings } from '../../address/spellings'
 import type { THREADING_RULES } from '../../db/schema'
@@ -8,22 +11,26 @@ import { endsOf, type MailHeaders } from '../parse/parse'
 
 export type Rule = (typeof THREADING_RULES)[number]
 
-export type Thread = {
+type Thread = {
   ticket_id: string
   rule: Rule
-  /** Whether the sender belongs to the ticket, and does not only hold an anchor of ours. */
+  /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
 }
 
-/** Addresses of one message, and ids of each of its fields, that are looked up; one that needs more is an attack. */
+/** Addresses of one message that are looked up; a message that needs more is an attack. */
 const MAX_ADDRESSES = 50
+/** Ids of each header field that are looked up. */
 const MAX_IDS = 100
+/** Codes of one subject that are looked up. */
+const MAX_CODES = 5
 
 /**
- * The ticket of a message, undefined when it starts a new one. Anchors that the service issued (signed) lead there for
- * whoever holds them; those of others, and the code in the subject, only for people of the ticket.
+ * Finds the ticket of a message; undefined when the message starts a new one. Anchors that the service issued (signed)
+ * lead there for everybody who holds them. Anchors of others, and the code in the subject, lead there only for people of
+ * the ticket: its contact, its company, its confirmed participants.
  * @param recipient the address at RCPT, with its `+tag`
- * @param sender_email of the message, null when it has none
+ * @param sender_email address of the writer, null when the message has none
  */
 export async function findThread(
   scope: Scope,
@@ -38,16 +45,22 @@ export async function findThread(
   )
 }
 
-/** Where a message came to: relays that do not keep the `+tag` in the envelope leave it in the header. */
+/** The addresses that a message came to. Relays that do not keep the `+tag` in the envelope leave it in the header. */
 export function destinationsOf({ to, cc }: MailHeaders, recipient: string): string[] {
   return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_ADDRESSES)
+}
+
+/** True when a message came to an address that only our emails name. */
+export function isTagged(headers: MailHeaders, recipient: string): boolean {
+  return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
 }
 
 type Found = Omit<Thread, 'rule'>
 
 /**
- * Joins to ticket `t` what an address is to it: a customer, as its contact or of its company, or a confirmed
- * participant. Customers are made by themselves or the team; a participant by any contact's Cc.
+ * Joins to ticket `t` what an address is to it: `is_customer` (its contact, or of its company) or `is_participant`
+ * (confirmed). The two are kept apart because any contact's Cc makes a participant, but only the team makes a customer,
+ * or the customer's own mail.
  */
 function relation({ sql }: Scope, email: string | null) {
   return sql`
@@ -73,10 +86,10 @@ function relation({ sql }: Scope, email: string | null) {
 }
 
 /**
- * The ticket of the first id that leads to one: those of In-Reply-To, then those of References, the last one first, as
- * it is the nearest. Of several that an id of others leads to: the sender's own before one
- * that somebody made them a participant of, which could be there to catch their mail; the one that has the message
- * before those that only refer to it; the newest.
+ * Finds the ticket of the first id that leads to one: the ids of In-Reply-To, then those of References, the last one
+ * first, because it is the nearest. An id that others issued may lead to several tickets. The sender's own comes before
+ * one that somebody made them a participant of, perhaps to catch their mail; then the ticket that has the message before
+ * those that only refer to it; then the newest.
  */
 async function byAnchor(
   scope: Scope,
@@ -90,7 +103,7 @@ async function byAnchor(
     ...named('references', endsOf(references, MAX_IDS).toReversed()),
   ].map((one, position) => ({ ...one, position, message_id: readMessageId(one.email_message_id) }))
   if (wanted.length === 0) return undefined
-  // Our own ids are found by the message that they name: relays change their case, and their domain.
+  // Our own ids are found by the message that they name, because relays change their case and their domain.
   const [found] = await sql<Thread[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
@@ -113,7 +126,7 @@ async function byAnchor(
   return found
 }
 
-/** A reply address names its ticket; a bounce address, which people write to by mistake, the ticket of its message. */
+/** Reads signed addresses: a reply address names its ticket, a bounce address (people write to it by mistake) its message. */
 async function byTag(scope: Scope, addresses: string[], sender_email: string | null): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
   for (const address of addresses) {
@@ -134,8 +147,8 @@ async function byTag(scope: Scope, addresses: string[], sender_email: string | n
 async function bySubjectCode(scope: Scope, subject: string, sender_email: string | null): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
   const codes = [...subject.matchAll(/\[([A-Z][A-Z0-9]{0,9}-\d{1,10})\]/gi)].map(([, code]) => code!.toUpperCase())
-  // Ours is added at the end; a code before it may be what the ticket is about.
-  for (const code of codes.toReversed().slice(0, 5)) {
+  // Our code is added at the end; a code before it may be what the ticket is about.
+  for (const code of codes.toReversed().slice(0, MAX_CODES)) {
     const [found] = await sql<Found[]>`
       select t.id as ticket_id, true as is_known
       from tickets t ${relation(scope, sender_email)}
@@ -146,7 +159,7 @@ async function bySubjectCode(scope: Scope, subject: string, sender_email: string
   return undefined
 }
 
-/** Larger ones than a ticket can have name none. */
+/** 0, which no ticket has, for a number larger than a ticket can have. */
 function numberOf(code: string): number {
   const number = Number(code.slice(code.lastIndexOf('-') + 1))
   return number <= 2_147_483_647 ? number : 0

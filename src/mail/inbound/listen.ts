@@ -1,0 +1,31 @@
+/** Starts the SMTP listener of the service: its settings, and what stands behind MAIL, RCPT and DATA. */
+import { config } from '../../config'
+import type { Connection } from '../../db/transact'
+import { log } from '../../log'
+import { observeSmtp } from '../../metrics/smtp-transactions'
+import { type SmtpListener, startSmtpListener } from '../smtp/listener'
+import { acceptMessage, findRecipient } from './accept'
+import { checkCapacity } from './capacity'
+
+/**
+ * Listens on SMTP_PORT.
+ * @param tls PEM; STARTTLS is offered only with it
+ * @throws the error of the socket, such as `EADDRINUSE`
+ */
+export function startInbound(connection: Connection, tls?: { cert: string; key: string }): Promise<SmtpListener> {
+  return startSmtpListener({
+    port: config.SMTP_PORT,
+    host: config.HOST,
+    hostname: config.SMTP_HOSTNAME,
+    max_bytes: config.SMTP_MAX_BYTES,
+    max_clients: config.SMTP_MAX_CLIENTS,
+    max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
+    proxies: config.SMTP_TRUSTED_PROXIES,
+    tls,
+    refusal: checkCapacity(connection.sql),
+    observe: observeSmtp,
+    recipients: (address) => findRecipient(connection, address),
+    store: (envelope, raw) => acceptMessage(connection, envelope, raw),
+    log,
+  })
+}

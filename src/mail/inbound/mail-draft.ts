@@ -1,0 +1,69 @@
+/** Makes the draft of a message of a ticket from an email. */
+import { unsignedUrl } from '../../attachments/signed-url'
+import { newId } from '../../db/columns'
+import { embedImages, textToHtml } from '../../html/body'
+import { readMessageId } from '../../messages/anchors'
+import type { MessageDraft } from '../../messages/draft'
+import { endsOf } from '../parse/parse'
+import type { InboundMail } from './message'
+
+/** An attachment of an email, stored and waiting for its message. */
+export type StoredPart = { id: string; content_id: string | null }
+
+const MAX_SUBJECT = 255
+/** Message-IDs that lead to a ticket by one email. */
+export const MAX_ANCESTORS = 50
+
+const UNPARSED = 'This email could not be read. The original is attached as message.eml.'
+
+/** Characters that nobody can see, or click in a list. */
+const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u
+
+/** @param contact who wrote it */
+export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name: string; email: string }) {
+  const { content, headers, sender } = mail
+  const body = content?.text ?? UNPARSED
+  return {
+    id: newId(),
+    body,
+    body_html: content ? htmlOf(content.body_html, parts) : textToHtml(body),
+    text: body,
+    reply_text: content?.reply_text ?? null,
+    is_internal: false,
+    direction: 'inbound',
+    sender_name: sender?.name || contact.name,
+    sender_email: contact.email,
+    auto_reply: content?.auto_reply || mail.envelope_sender === '',
+    cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
+    email_message_id: headers.message_id,
+    references: ancestorsOf(mail),
+    attachment_ids: parts.map(({ id }) => id),
+  } satisfies MessageDraft
+}
+
+/** The subject of the ticket that the email opens. */
+export function subjectOf({ headers }: InboundMail): string {
+  const subject = (headers.subject ?? '').replace(/\p{Cc}+/gu, ' ').trim()
+  const shown = [...subject].slice(0, MAX_SUBJECT).join('').trim()
+  return INVISIBLE.test(shown) ? '(no subject)' : shown
+}
+
+/** The people it went to, besides the address that it came in by. */
+export function othersOf({ content, headers, recipient }: InboundMail): { name: string; email: string }[] {
+  if (!content) return []
+  return [...headers.to, ...headers.cc]
+    .filter(({ address }) => address.toLowerCase() !== recipient.toLowerCase())
+    .map(({ name, address }) => ({ name, email: address }))
+}
+
+/** Points images of the message (`cid:`) to the stored attachments. */
+function htmlOf(body_html: string, parts: StoredPart[]): string {
+  const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
+  return embedImages(body_html, (content_id) => addresses.get(content_id) ?? null)
+}
+
+/** Ids of others that it refers to. Another answer to the same message may name nothing else. */
+function ancestorsOf({ headers }: InboundMail): string[] {
+  const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
+  return endsOf(ids, MAX_ANCESTORS)
+}

@@ -1,0 +1,43 @@
+/** Stores the attachments of an email before it is filed, because bytes cannot be written in a transaction. */
+import { discardUploads, storeAttachment } from '../../attachments/commands'
+import { log, safeError } from '../../log'
+import type { Scope } from '../../scope'
+import { decide } from './decide'
+import type { StoredPart } from './mail-draft'
+import type { InboundMail } from './message'
+
+type File = { filename: string; content_type: string; content_id: string | null; content: Uint8Array }
+
+/**
+ * Stores what will be attached: nothing when it is certain that no message will have it. The decision may still change in
+ * the transaction; the job that removes unused uploads takes what is left over after a day.
+ */
+export async function storeParts(scope: Scope, mail: InboundMail): Promise<StoredPart[]> {
+  const files: File[] = mail.content?.attachments ?? [originalOf(mail)]
+  if (files.length === 0 || mail.bounce) return []
+  const { outcome } = await decide(scope, mail)
+  if (outcome === 'duplicate' || outcome === 'own') return []
+  const parts: StoredPart[] = []
+  try {
+    for (const { content, ...file } of files) {
+      const { id } = await storeAttachment(scope, { ...file, body: content })
+      parts.push({ id, content_id: file.content_id })
+    }
+  } catch (error) {
+    await discardParts(scope, parts)
+    throw error
+  }
+  return parts
+}
+
+/** Never rejects: when this fails too, the job that removes unused uploads finds them in a day. */
+export async function discardParts(scope: Scope, parts: StoredPart[]): Promise<void> {
+  if (parts.length === 0) return
+  const ids = parts.map(({ id }) => id)
+  await discardUploads(scope, ids).catch((error) => log.warn({ error: safeError(error) }, 'uploads stay for a day'))
+}
+
+/** The attachment of a message that cannot be parsed. */
+function originalOf({ raw }: InboundMail): File {
+  return { filename: 'message.eml', content_type: 'message/rfc822', content_id: null, content: raw }
+}
