@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { version } from '../../package.json'
@@ -29,7 +29,7 @@ type Operation = {
   responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }>; $ref?: string }>
 }
 type Document = {
-  info: { title: string; version: string }
+  info: { title: string; version: string; description: string }
   tags: { name: string; description: string }[]
   security: unknown
   paths: Record<string, Record<string, Operation>>
@@ -68,6 +68,12 @@ describe('the document', () => {
 
   test('names the product and its version', () => {
     expect(document.info).toMatchObject({ title: 'Deskwire', version })
+  })
+
+  test('begins with the guide to the API', () => {
+    const guide = readFileSync(path.join(import.meta.dir, '../../src/guide/api.md'), 'utf8')
+    expect(guide).toContain('## Sign in')
+    expect(document.info.description).toBe(guide)
   })
 
   test('has every endpoint with its full path', () => {

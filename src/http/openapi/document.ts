@@ -1,4 +1,6 @@
 /** The OpenAPI document, made from the routes, what they declare, and their models. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../../package.json'
@@ -7,11 +9,8 @@ import { type ErrorReplies, errorsOf } from './documented-errors'
 import { HEADERS, headersOf } from './documented-headers'
 import { type Content, mapValues, type Parameter, type Schema, toContent, toParameter } from './documented-schemas'
 
-const DESCRIPTION = `Support ticketing for several organizations: tickets, messages, contacts, companies, time, webhooks.
-
-Sign in with \`POST /api/v1/auth/login\` and send the access token as \`Authorization: Bearer\`. A single object comes as
-\`{ data }\`, a list as \`{ data, meta: { total, page, per_page } }\`, an error as \`{ error: { code, message, details } }\`.
-Every answer has \`X-Request-Id\`, and the \`X-RateLimit-*\` headers when requests are limited.`
+/** The introduction: the same page as in the repository. */
+const GUIDE = fileURLToPath(import.meta.resolve('../../guide/api.md'))
 
 const SUCCESSES: Record<string, string> = { 200: 'Success', 201: 'Created', 204: 'Done, no content' }
 const TOKEN: Security = [{ bearer: [] }]
@@ -33,7 +32,7 @@ export function openApiDocument(app: AnyElysia) {
   const responses: ErrorReplies = {}
   return {
     openapi: '3.1.2',
-    info: { title: 'Deskwire', version, description: DESCRIPTION },
+    info: { title: 'Deskwire', version, description: readFileSync(GUIDE, 'utf8') },
     servers: [{ url: '/', description: 'This service' }],
     security: TOKEN,
     tags: tagsOf(Object.values(paths).flatMap((operations) => Object.values(operations))),
