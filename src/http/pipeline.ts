@@ -19,7 +19,7 @@ import type { Declarations } from './declarations'
 import { errorAnswers } from './error-answers'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
-import { readBody } from './request-body'
+import { bodyReader } from './request-body'
 import { entityTags } from './rerun/etag'
 import { idempotency } from './rerun/idempotency'
 import { ifMatch } from './rerun/if-match'
@@ -52,7 +52,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
       })
 
       // body
-      .onParse({ as: 'global' }, readBody)
+      .onParse({ as: 'global' }, bodyReader(declarations))
       .onTransform({ as: 'global' }, ({ request }) => {
         if (isBadEncoding(request.url)) throw new ApiError('BAD_REQUEST', { reason: 'The query is no valid UTF-8' })
       })

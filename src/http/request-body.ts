@@ -4,6 +4,7 @@
  */
 import { ApiError, type Fault } from '../errors'
 import { isCleanText } from '../shapes/characters'
+import { type Declarations, declarationOf } from './declarations'
 import { stateOf } from './request'
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024
@@ -12,16 +13,20 @@ const MAX_DEPTH = 100
 const UNUSABLE = Symbol('unusable body')
 
 /**
- * Reads the body of every route that does not say `parse: 'none'` (uploads and mail read their own). Without a valid
- * token it reads nothing, except under `/auth/`: a stranger cannot make the server hold a body in memory.
+ * Returns the hook that reads the body of every route that does not say `parse: 'none'` (uploads and mail read their
+ * own). Without a valid token it reads nothing, except for routes that are open to anyone: a stranger cannot make the
+ * server hold a body in memory.
  */
-export async function readBody({ request }: { request: Request }): Promise<unknown> {
-  const state = stateOf(request)
-  if (!state.caller && !new URL(request.url).pathname.startsWith('/api/v1/auth/')) return UNUSABLE
-  const result = await readJson(request)
-  if (!(result instanceof ApiError)) return result
-  state.body_error = result
-  return UNUSABLE
+export function bodyReader(declarations: Declarations) {
+  return async ({ request, route }: { request: Request; route: string }): Promise<unknown> => {
+    const state = stateOf(request)
+    const { permission } = declarationOf(declarations, request.method, route)
+    if (!state.caller && permission !== 'anyone') return UNUSABLE
+    const result = await readJson(request)
+    if (!(result instanceof ApiError)) return result
+    state.body_error = result
+    return UNUSABLE
+  }
 }
 
 async function readJson(request: Request): Promise<unknown | ApiError> {
