@@ -1,4 +1,4 @@
-/** In whose name and in which organization something happens: the first argument of every query and command. */
+/** Scope: in whose name and in which organization something happens. The first argument of every query and command. */
 import { type Connection, type Db, type Sql, transact } from './db/transact'
 
 export type Actor =
@@ -9,20 +9,24 @@ export type Actor =
 export type Scope = {
   /** Drizzle's builder: writes and rare reads. */
   db: Db
-  /** Tagged SQL on the same connection: hot reads, and what the builder cannot say. */
+  /** Tagged SQL on the same connection: statements that were designed, and hot reads. */
   sql: Sql
   organization_id: string
   actor: Actor
-  /** Inside a transaction: what to do once it has committed (wake the outbox, answer a waiter). */
+  /** Inside a transaction: what runs once it has committed (wake the outbox, answer a waiting request). */
   after_commit?: (() => void)[]
-  /** Outside a transaction: what the next one does last, with the result of its work. An error rolls it back. */
+  /**
+   * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It is
+   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
+   * or `asStatement`.
+   */
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
 
 /**
- * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it is part of that one, so
+ * Runs `work` in one transaction: all of it is kept or none. Inside another transaction it becomes part of that one, so
  * commands compose; an error of the inner one must end the outer one too. What `work` registers with `afterCommit` runs
  * after the commit.
  */
@@ -36,6 +40,14 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
   })
   for (const run of after_commit) run()
   return result
+}
+
+/**
+ * Runs `work` that is one statement, and so a transaction by itself. It gets one of its own only where something else must
+ * commit with it: BEGIN and COMMIT would be two more round trips.
+ */
+export async function asStatement<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
+  return scope.before_commit ? inTransaction(scope, work) : work(scope)
 }
 
 /**

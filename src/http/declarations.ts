@@ -20,7 +20,7 @@ type Access = Permission | Standing | 'account' | 'anyone'
  * How a POST gives a repeated Idempotency-Key its first answer.
  * - `with the change`: the handler only writes to the database. It runs inside one transaction, which stores the answer.
  * - `by its command`: the command waits for something before or after its one transaction. The result of that
- *   transaction is the `data` of a 201, and the transaction stores it.
+ *   transaction is the `data` of a 201, and the transaction stores it. A request with a key fails if that does not hold.
  * - `afterwards`: the handler sends something or stores bytes. Its answer is stored when it has returned; after a crash
  *   before that it runs again.
  * - `never`: the key is ignored.

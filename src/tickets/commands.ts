@@ -4,7 +4,7 @@ import { isBlank, renderBody } from '../html/body'
 import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageEntry } from '../messages/commands'
 import type { MessageDraft } from '../messages/draft'
 import { getMessage } from '../messages/queries'
-import { inTransaction, type Scope, together } from '../scope'
+import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { newDocument, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
 import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
@@ -40,10 +40,8 @@ export async function createTicket(
     if (has_subscribers) await publishNew(scope, ticket, message, known.subscribers)
     return ticket
   }
-  // One statement alone is a transaction, also with a description, on which nothing hangs: to begin and to commit one
-  // would take two more round trips.
-  const is_alone = !first && !has_subscribers && !scope.before_commit
-  return is_alone ? write(scope) : inTransaction(scope, write)
+  // Without an email and without events all is one statement: a description is written with its ticket.
+  return first || has_subscribers ? inTransaction(scope, write) : asStatement(scope, write)
 }
 
 /**

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import Elysia, { type AnyElysia } from 'elysia'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
+import { inOrganization } from '../../src/http/authenticate'
+import { type Declarations, readDeclarations } from '../../src/http/declarations'
+import { pipeline } from '../../src/http/pipeline'
 import { removeIdempotencyKeys } from '../../src/http/rerun/idempotency-keys'
+import { handlersOf } from '../../src/http/rerun/route-handlers'
+import { inTransaction, type Scope } from '../../src/scope'
 import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createContact, createMessage, createTicket, formOf, insertMailbox } from '../support/factories'
 
@@ -264,6 +270,59 @@ describe('a runner', () => {
     expect(await count('tickets')).toBe(0)
   })
 })
+
+describe('a command that must keep its answer in its one transaction', () => {
+  const add = (scope: Scope, name: string) =>
+    inTransaction(scope, async ({ sql, organization_id }) => {
+      const id = newId()
+      await sql`insert into companies (organization_id, id, name) values (${organization_id}, ${id}, ${name})`
+      return { id }
+    })
+
+  test('runs once', async () => {
+    const app = appWithCommand((scope) => add(scope, 'One'))
+    const first = await postCommand(app)
+    const again = await postCommand(app)
+    expect([first.status, await again.text()]).toEqual([201, await first.text()])
+    expect(await count('companies')).toBe(1)
+  })
+
+  test.each<[string, (scope: Scope) => Promise<{ id: string }>, number]>([
+    ['makes two', async (scope) => (await add(scope, 'One')) && add(scope, 'Two'), 1],
+    [
+      'makes two and hides that the second fails',
+      async (scope) => {
+        const one = await add(scope, 'One')
+        return add(scope, 'Two').catch(() => one)
+      },
+      1,
+    ],
+    ['makes none', async () => ({ id: newId() }), 0],
+    ['answers with another object', async (scope) => (await add(scope, 'One')) && { id: newId() }, 1],
+  ])('fails and keeps nothing when it %s', async (_, command, companies) => {
+    const answer = await postCommand(appWithCommand(command))
+    expect([answer.status, (await answer.json()).error.code]).toEqual([500, 'INTERNAL_ERROR'])
+    expect([await count('idempotency_keys'), await count('companies')]).toEqual([0, companies])
+  })
+})
+
+/** An app with the one route `POST /commands`, which answers 201 with what `command` returns. */
+function appWithCommand(command: (scope: Scope) => Promise<{ id: string }>): AnyElysia {
+  const declarations: Declarations = new Map()
+  const routes = new Elysia({ prefix: '/api/v1' })
+    .use(inOrganization)
+    .post('/commands', async ({ scope, status }) => status(201, { data: await command(scope) }), {
+      detail: { summary: 'Command', permission: 'member', idempotency: 'by its command' },
+    })
+  const app = new Elysia().use(pipeline(handlersOf(routes), declarations)).use(routes)
+  readDeclarations(app, declarations)
+  return app
+}
+
+function postCommand(app: AnyElysia): Promise<Response> {
+  const headers = { authorization: `Bearer ${agent.token}`, ...keyed('one') }
+  return app.handle(new Request('http://localhost/api/v1/commands', { method: 'POST', headers }))
+}
 
 test('many waiters leave the pool to others', async () => {
   const ticket = await createTicket(agent, { contact_id: (await createContact(agent)).id })

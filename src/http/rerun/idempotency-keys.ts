@@ -1,31 +1,39 @@
-/** The rows behind Idempotency-Key. Every statement that a runner makes names its token: given up for dead, it changes nothing. */
+/**
+ * Reads and writes the rows behind Idempotency-Key. The request that runs a key holds it by a token and a lease. Each of
+ * its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
+ */
 import { createHash } from 'node:crypto'
 import type { Connection } from '../../db/transact'
 import { ApiError } from '../../errors'
 import { inBatches } from '../../flow/batches'
 import type { Scope } from '../../scope'
 
-/** A key of a user in the scope's organization, and who wants to run it. */
+/** A user's key in the scope's organization, with the token of the request that wants to run it. */
 export type Claim = { user_id: string; key_digest: Uint8Array; token: string }
 
+/** An answer that was given: its status and its JSON. */
 export type Answer = { status: number; text: string }
 
+/** What is stored of a key. */
 export type Kept = {
+  /** The content of the first request; null until a body that is not JSON has been read. */
   request_digest: Uint8Array | null
   status: number | null
   answer: string | null
   is_running: boolean
-  /** Nothing was kept by a runner that is gone, or it is 24 hours old: the next one may run. */
+  /** True when the next request may run: the last one left no answer, or its answer is 24 hours old. */
   is_free: boolean
 }
 
-/** A runner that does not renew its lease for this long is taken for dead. */
+/** A request that has not renewed its lease for this long counts as dead. */
 const LEASE = '10 seconds'
 
+/** Returns what stands for a key in the table: the hash of the path and the key. */
 export function keyDigest(pathname: string, key: string): Buffer {
   return createHash('sha256').update(`${pathname}\n${key}`).digest()
 }
 
+/** Returns what is stored of a key. */
 export async function findKept({ sql, organization_id }: Scope, claim: Claim): Promise<Kept | undefined> {
   const [kept] = await sql<Kept[]>`
     select request_digest, status, answer, coalesce(lease_until > now(), false) as is_running,
@@ -35,7 +43,7 @@ export async function findKept({ sql, organization_id }: Scope, claim: Claim): P
   return kept
 }
 
-/** Makes the caller the runner of a new or free key; false when another was faster. */
+/** Takes a new or free key. Returns false when another request was faster. */
 export async function takeClaim(
   { sql, organization_id }: Scope,
   { user_id, key_digest, token }: Claim,
@@ -52,6 +60,7 @@ export async function takeClaim(
   return taken.length > 0
 }
 
+/** Renews the lease, as long as the request still holds the key. */
 export async function renewLease({ sql, organization_id }: Scope, claim: Claim): Promise<void> {
   await sql`
     update idempotency_keys set lease_until = now() + ${LEASE}::interval
@@ -60,8 +69,9 @@ export async function renewLease({ sql, organization_id }: Scope, claim: Claim):
 }
 
 /**
- * In the transaction of the change: keeps its answer, if it is known by then, and makes sure that the runner still has
- * the key. @throws SERVICE_UNAVAILABLE, and so rolls back, when another has run it meanwhile
+ * Keeps the answer in the transaction of its change, so that no crash can separate the two. Without an answer it only
+ * checks that the request still holds the key.
+ * @throws SERVICE_UNAVAILABLE, which rolls the change back, when another request has taken the key
  */
 export async function commitAnswer(scope: Scope, claim: Claim, answer: Answer | undefined): Promise<void> {
   const { sql, organization_id } = scope
@@ -73,7 +83,7 @@ export async function commitAnswer(scope: Scope, claim: Claim, answer: Answer | 
   if (held.length === 0) throw new ApiError('SERVICE_UNAVAILABLE')
 }
 
-/** Ends the run with its answer. */
+/** Ends the run: keeps the answer as it is sent. */
 export async function keepAnswer(scope: Scope, claim: Claim, answer: Answer, request_digest: Uint8Array) {
   const { sql, organization_id } = scope
   await sql`
@@ -83,7 +93,7 @@ export async function keepAnswer(scope: Scope, claim: Claim, answer: Answer, req
       and token = ${claim.token}`
 }
 
-/** Ends a run that failed: the next one may try, unless the change was committed before the failure. */
+/** Ends a run that failed: the next request may run, unless the change was committed and has its answer. */
 export async function releaseClaim({ sql, organization_id }: Scope, claim: Claim): Promise<void> {
   await sql`
     with failed as (
@@ -96,9 +106,17 @@ export async function releaseClaim({ sql, organization_id }: Scope, claim: Claim
       and token = ${claim.token} and answer is not null`
 }
 
+/** Ends a run and removes all that was kept for it. */
+export async function forget({ sql, organization_id }: Scope, claim: Claim): Promise<void> {
+  await sql`
+    delete from idempotency_keys
+    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+      and token = ${claim.token}`
+}
+
 const BATCH = 1000
 
-/** Removes what was kept for 24 hours. Returns how many. */
+/** Removes keys that are 24 hours old, unless one is running. Returns how many. */
 export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
   return inBatches(BATCH, async () => {
     const { count } = await sql`

@@ -1,44 +1,30 @@
-/** Idempotency-Key: a POST that is sent again gets the first answer. */
-import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
+/**
+ * Answers a POST that is sent again with its Idempotency-Key with the first answer, for 24 hours. A key belongs to a user,
+ * an organization and a path; another body under the same key is refused. Only 2xx answers are kept.
+ */
+import Elysia from 'elysia'
 import { newId } from '../../db/columns'
-import type { Connection } from '../../db/transact'
 import { ApiError, fieldError } from '../../errors'
-import { log, safeError } from '../../log'
-import { inTransaction, type Scope } from '../../scope'
-import { type Declaration, type Declarations, declarationOf } from '../declarations'
+import { type Declarations, declarationOf } from '../declarations'
 import { stateOf } from '../request'
 import { requirePath } from '../resources'
-import {
-  type Answer,
-  type Claim,
-  commitAnswer,
-  findKept,
-  type Kept,
-  keepAnswer,
-  keyDigest,
-  releaseClaim,
-  renewLease,
-  takeClaim,
-} from './idempotency-keys'
+import { findKept, type Kept, keyDigest, takeClaim } from './idempotency-keys'
 import { type Content, contentOf } from './request-digest'
-import type { Call, Handler, Handlers } from './route-handlers'
+import type { Call, Handlers } from './route-handlers'
+import { type Run, runFirst } from './run-first'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 
-/** How long a request waits for the first one: less than the listener's idle time-out. */
+/** How long a request waits for the first one: less than the 120 seconds after which the server closes it. */
 const WAIT_MS = 100_000
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
-const RENEW_MS = 3000
 
-/**
- * Runs a POST with a key once. Its answer is kept in the transaction of its change, so that not even a crash between the
- * two makes it run twice; a route that declares `afterwards` has its answer kept when its handler has returned.
- */
+/** Returns the plugin that runs the handler of a POST with a key, or answers for it. */
 export function idempotency(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'idempotency' }).onBeforeHandle(
     { as: 'global' },
-    // Each field is named: Elysia prepares for every request what a hook of all routes seems to use.
+    // Each field is named: Elysia prepares for every request whatever a global hook seems to use.
     async ({ request, route, params, query, body, set, status }) => {
       const { scope } = stateOf(request)
       if (request.method !== 'POST' || !scope || !request.headers.has('idempotency-key')) return
@@ -55,17 +41,14 @@ export function idempotency(handlers: Handlers, declarations: Declarations) {
   )
 }
 
-/** The key of a POST. @throws VALIDATION_ERROR at /headers/idempotency-key */
+/** Returns the key of a POST. @throws VALIDATION_ERROR at /headers/idempotency-key */
 export function requireKey(request: Request): string {
   const key = request.headers.get('idempotency-key') ?? ''
   if (KEY.test(key)) return key
   throw fieldError('VALIDATION_ERROR', '/headers/idempotency-key', 'must be 1 to 255 printable ASCII characters')
 }
 
-/** What a key's first request runs, and what a repeated one is compared by. */
-type Run = { claim: Claim; handler: Handler; declared: Declaration; content: Content }
-
-/** Many may wait: they ask now and then, and none holds a connection meanwhile. */
+/** Runs the request, or waits for the one that runs. Waiting requests ask now and then, and hold no connection. */
 async function answerOnce(call: Call, run: Run): Promise<unknown> {
   const { scope, request } = call
   const { claim, content } = run
@@ -91,50 +74,4 @@ async function replay(call: Call, kept: Kept, content: Content): Promise<unknown
 
 function requireSame(first: Uint8Array | null, now: Uint8Array | null): void {
   if (first && now && !Buffer.from(first).equals(now)) throw new ApiError('IDEMPOTENCY_KEY_REUSED')
-}
-
-async function runFirst(call: Call, run: Run): Promise<unknown> {
-  const { scope } = call
-  const { claim, content } = run
-  const warn = (error: unknown) => log.warn({ error: safeError(error) }, 'an idempotency key could not be kept')
-  const renewal = setInterval(() => renewLease(scope, claim).catch(warn), RENEW_MS)
-  try {
-    const value = await runHandler({ ...call, request: content.forHandler() }, run)
-    // The change is made: whatever happens to the key now, this is its answer.
-    await keep(scope, claim, content, value).catch(warn)
-    return value
-  } catch (error) {
-    await releaseClaim(scope, claim).catch(warn)
-    throw error
-  } finally {
-    clearInterval(renewal)
-  }
-}
-
-function runHandler(call: Call, { claim, handler, declared }: Run): unknown {
-  const { scope } = call
-  const commit = (toAnswer: (result: unknown) => Answer | undefined) => ({
-    ...scope,
-    before_commit: (connection: Connection, result: unknown) =>
-      commitAnswer({ ...scope, ...connection }, claim, toAnswer(result)),
-  })
-  if (declared.idempotency === 'afterwards') return handler({ ...call, scope: commit(() => undefined) })
-  if (declared.idempotency === 'by its command') {
-    return handler({ ...call, scope: commit((data) => ({ status: 201, text: JSON.stringify({ data }) })) })
-  }
-  return inTransaction(commit(toAnswer), async (scope) => handler({ ...call, scope }))
-}
-
-async function keep(scope: Scope, claim: Claim, content: Content, value: unknown): Promise<void> {
-  const answer = toAnswer(value)
-  if (answer) await keepAnswer(scope, claim, answer, await content.finish(scope, value))
-  else await releaseClaim(scope, claim)
-}
-
-/** What a handler returned, as it goes out; undefined when that is no success. */
-function toAnswer(value: unknown): Answer | undefined {
-  const { code: status, response } =
-    value instanceof ElysiaCustomStatusResponse ? value : { code: 200, response: value }
-  const is_success = typeof status === 'number' && status >= 200 && status < 300
-  return is_success ? { status, text: JSON.stringify(response) } : undefined
 }

@@ -1,0 +1,95 @@
+/** Runs a handler under an idempotency key that its request has taken, and keeps its answer as the route declares. */
+import { ElysiaCustomStatusResponse } from 'elysia'
+import type { Connection } from '../../db/transact'
+import { log, safeError } from '../../log'
+import { inTransaction, type Scope } from '../../scope'
+import type { Declaration } from '../declarations'
+import { type Answer, type Claim, commitAnswer, forget, keepAnswer, releaseClaim, renewLease } from './idempotency-keys'
+import type { Content } from './request-digest'
+import type { Call, Handler } from './route-handlers'
+
+/** What the first request with a key runs, and what a later one is compared by. */
+export type Run = { claim: Claim; handler: Handler; declared: Declaration; content: Content }
+
+/** The lease of a key ends after 10 seconds: it can be renewed twice before that. */
+const RENEW_MS = 3000
+
+/** Returns what the handler returns. @throws what it throws; then the next request with the key may run */
+export async function runFirst(call: Call, run: Run): Promise<unknown> {
+  const { scope } = call
+  const { claim, content } = run
+  const warn = (error: unknown) => log.warn({ error: safeError(error) }, 'an idempotency key could not be kept')
+  const renewal = setInterval(() => renewLease(scope, claim).catch(warn), RENEW_MS)
+  try {
+    const value = await runHandler({ ...call, request: content.forHandler() }, run)
+    // The change is committed: this is its answer, even if the key cannot be kept now.
+    await keep(scope, claim, content, value).catch(warn)
+    return value
+  } catch (error) {
+    await releaseClaim(scope, claim).catch(warn)
+    throw error
+  } finally {
+    clearInterval(renewal)
+  }
+}
+
+function runHandler(call: Call, run: Run): unknown {
+  const { claim, handler, declared } = run
+  if (declared.idempotency === 'by its command') return runCommand(call, run)
+  const is_afterwards = declared.idempotency === 'afterwards'
+  const scope: Scope = {
+    ...call.scope,
+    before_commit: (connection, value) =>
+      commitAnswer({ ...call.scope, ...connection }, claim, is_afterwards ? undefined : toAnswer(value)),
+  }
+  if (is_afterwards) return handler({ ...call, scope })
+  return inTransaction(scope, async (inner) => handler({ ...call, scope: inner }))
+}
+
+/**
+ * Runs a handler whose command makes the transaction: the answer is kept there, before it is known what the handler
+ * answers. Two transactions, none, or one whose result is not the object of the 201 would leave a key with a wrong answer
+ * or with none, which shows only after a crash. Such a handler therefore fails at its first request with a key: it
+ * is answered 500 and nothing is kept.
+ */
+async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown> {
+  const results: unknown[] = []
+  const before_commit = async (connection: Connection, result: unknown) => {
+    results.push(result)
+    if (results.length > 1) throw new Error('a second transaction, after the answer was kept in the first')
+    await commitAnswer({ ...call.scope, ...connection }, claim, { status: 201, text: JSON.stringify({ data: result }) })
+  }
+  let cause: unknown
+  try {
+    const value = await handler({ ...call, scope: { ...call.scope, before_commit } })
+    if (results.length === 1 && isCreated(value, results[0])) return value
+  } catch (error) {
+    if (results.length < 2) throw error
+    cause = error
+  }
+  await forget(call.scope, claim)
+  const found =
+    results.length === 1 ? 'its transaction has another result than its 201' : `${results.length} transactions`
+  throw new Error(`POST ${call.route} must keep its answer in one transaction: ${found}`, { cause })
+}
+
+/** True for a 201 about the object that the transaction returned. Later fields may differ: an email may be sent by then. */
+function isCreated(value: unknown, result: unknown): boolean {
+  if (!(value instanceof ElysiaCustomStatusResponse) || value.code !== 201) return false
+  const answered = (value.response as { data?: { id?: unknown } } | undefined)?.data?.id
+  return answered !== undefined && answered === (result as { id?: unknown } | undefined)?.id
+}
+
+async function keep(scope: Scope, claim: Claim, content: Content, value: unknown): Promise<void> {
+  const answer = toAnswer(value)
+  if (answer) await keepAnswer(scope, claim, answer, await content.finish(scope, value))
+  else await releaseClaim(scope, claim)
+}
+
+/** Returns what a handler's value looks like when it is sent; undefined when it is not a 2xx. */
+function toAnswer(value: unknown): Answer | undefined {
+  const { code: status, response } =
+    value instanceof ElysiaCustomStatusResponse ? value : { code: 200, response: value }
+  const is_success = typeof status === 'number' && status >= 200 && status < 300
+  return is_success ? { status, text: JSON.stringify(response) } : undefined
+}
