@@ -7,35 +7,35 @@ import { companies, contacts } from '../db/schema'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
-import { getCompany } from './queries'
+import { getCompany, lockCompany } from './queries'
 
 export async function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
   const { db, organization_id } = scope
   const id = newId()
-  await db.insert(companies).values({ ...stored(company), organization_id, id })
+  await db.insert(companies).values({ ...withStoredDomains(company), organization_id, id })
   return getCompany(scope, id)
 }
 
-/** Existing contacts and tickets keep their links. @throws COMPANY_NOT_FOUND */
+/** Changes a company; contacts and tickets keep their links. @throws COMPANY_NOT_FOUND */
 export async function updateCompany(scope: Scope, id: string, changes: CompanyChanges): Promise<CompanyWithDetails> {
   const { db, organization_id } = scope
   const updated = await db
     .update(companies)
-    .set({ ...stored(changes), updated_at: sql`now()` })
+    .set({ ...withStoredDomains(changes), updated_at: sql`now()` })
     .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
     .returning({ id: companies.id })
   if (!updated[0]) throw new ApiError('COMPANY_NOT_FOUND')
   return getCompany(scope, id)
 }
 
-/** Unlinks contacts and tickets, and publishes the change of the contacts only. @throws COMPANY_NOT_FOUND */
+/**
+ * Deletes a company. Its contacts and tickets stay, unlinked; an event tells of each contact, none of the tickets.
+ * @throws COMPANY_NOT_FOUND
+ */
 export function deleteCompany(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
-    const [company] = await scope.sql<{ id: string; name: string }[]>`
-      select id, name from companies where organization_id = ${organization_id} and id = ${id} for no key update`
-    if (!company) throw new ApiError('COMPANY_NOT_FOUND')
-    await takeFromTickets(scope, 'company', { id: company.id, name: company.name })
+    await takeFromTickets(scope, 'company', await lockCompany(scope, id))
     const unlinked = await db
       .update(contacts)
       .set({ company_id: null, updated_at: sql`now()` })
@@ -49,7 +49,7 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
   })
 }
 
-/** Domains as they are stored: in the order given, each once. */
-function stored<T extends { domains?: string[] }>(fields: T): T {
+/** The fields with domains as they are stored: in the order given, each once. */
+function withStoredDomains<T extends { domains?: string[] }>(fields: T): T {
   return fields.domains ? { ...fields, domains: [...new Set(fields.domains.map((text) => toDomain(text)!))] } : fields
 }

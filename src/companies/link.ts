@@ -1,21 +1,25 @@
+/** Links contacts to a company after they were created: a company may come, or get a domain, later than its people. */
 import { ownersOf } from '../address/domains'
 import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
-import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
+import { type CompanyRef, shareCompany } from './queries'
+
+/** Contacts in memory at a time. */
+const BATCH = 2000
+const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Links every contact without a company whose address belongs to this one, and gives it to those of their tickets that
- * have none. A contact that another company's longer domain matches is left to that one.
+ * Links every contact without a company whose address belongs to this one, and gives the company to those of their
+ * tickets that have none. A contact whose address belongs to another company by a longer domain is left to that one.
  * @throws COMPANY_NOT_FOUND
  */
 export function linkContacts(scope: Scope, company_id: string): Promise<{ linked: number }> {
   return inTransaction(scope, async (scope) => {
-    const company = await lockCompany(scope, company_id)
+    const company = await shareCompany(scope, company_id)
     const ownerOf = ownersOf(await companiesWithDomains(scope))
     let linked = 0
-    let after = FIRST
-    for (;;) {
+    for (let after = BEFORE_ALL_IDS; ; ) {
       const contacts = await unlinkedContacts(scope, after)
       const last = contacts.at(-1)
       if (!last) return { linked }
@@ -26,26 +30,13 @@ export function linkContacts(scope: Scope, company_id: string): Promise<{ linked
   })
 }
 
-const FIRST = '00000000-0000-0000-0000-000000000000'
-/** Contacts in memory at a time. */
-const BATCH = 2000
-
-type Company = { id: string; name: string }
-
-/** Kept from being deleted until the transaction ends. */
-async function lockCompany({ sql, organization_id }: Scope, id: string): Promise<Company> {
-  const [company] = await sql<Company[]>`
-    select id, name from companies where organization_id = ${organization_id} and id = ${id} for key share`
-  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
-  return company
-}
-
-/** Oldest first. */
+/** The companies that own addresses, oldest first. */
 function companiesWithDomains({ sql, organization_id }: Scope) {
   return sql<{ id: string; domains: string[] }[]>`
     select id, domains from companies where organization_id = ${organization_id} and domains <> '{}' order by id`
 }
 
+/** The next contacts without a company. */
 function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
   return sql<{ id: string; email: string }[]>`
     select id, email from contacts
@@ -53,15 +44,16 @@ function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
     order by id limit ${BATCH}`
 }
 
-async function link(scope: Scope, ids: string[], { id, name }: Company): Promise<number> {
+/** @returns how many of the contacts still had no company */
+async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<number> {
   if (ids.length === 0) return 0
   const { sql, organization_id } = scope
   const changed = await sql<{ id: string }[]>`
-    update contacts set company_id = ${id}, updated_at = now()
+    update contacts set company_id = ${company.id}, updated_at = now()
     where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
     returning id`
-  const linked = changed.map((contact) => contact.id)
-  await giveCompanyToTickets(scope, linked, { id, name })
+  const linked = changed.map(({ id }) => id)
+  await giveCompanyToTickets(scope, linked, company)
   await publishContacts(scope, linked)
   return linked.length
 }

@@ -1,11 +1,11 @@
-import type { Sql } from '../db/transact'
+import type { Fragment, Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import type { Company, CompanyWithDetails } from './model'
 
-/** Newest first. */
+/** The companies of the organization, newest first. */
 export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
@@ -51,6 +51,25 @@ export async function getCompany({ sql, organization_id }: Scope, id: string): P
     from companies c
     join organizations o on o.id = c.organization_id
     where c.organization_id = ${organization_id} and c.id = ${id}`
+  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+  return company
+}
+
+export type CompanyRef = { id: string; name: string }
+
+/** Locks a company against changes until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
+export function lockCompany(scope: Scope, id: string): Promise<CompanyRef> {
+  return readForLock(scope, id, scope.sql`for no key update`)
+}
+
+/** Keeps a company from being deleted until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
+export function shareCompany(scope: Scope, id: string): Promise<CompanyRef> {
+  return readForLock(scope, id, scope.sql`for key share`)
+}
+
+async function readForLock({ sql, organization_id }: Scope, id: string, lock: Fragment): Promise<CompanyRef> {
+  const [company] = await sql<CompanyRef[]>`
+    select id, name from companies where organization_id = ${organization_id} and id = ${id} ${lock}`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company
 }

@@ -7,22 +7,25 @@ import { recordActivity } from '../timeline/activity'
 import type { NewParticipant, Participant } from './model'
 import { findParticipant } from './queries'
 
+/** An email may name thousands of recipients: no more than these become participants at a time. */
+const MAX_CANDIDATES = 100
+
 /** Someone who may take part; `name` is empty or null when it is not known. */
 export type Candidate = { name: string | null; email: string }
 
+/** Public replies go to confirmed participants; the others are only listed. */
+export type Standing = 'confirmed' | 'listed'
+
 type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_email'>
 
-/** An email may name thousands of recipients; no more than these become participants at a time. */
-const MAX_CANDIDATES = 100
-
 /**
- * Adds a person for an agent, as confirmed. A person who takes part already becomes confirmed.
+ * Adds a participant in the name of an agent, which confirms it. An existing participant is only confirmed.
  * @throws TICKET_NOT_FOUND, VALIDATION_ERROR for the ticket's contact and for mailboxes of the organization
  */
 export async function createParticipant(scope: Scope, ticket_id: string, input: NewParticipant): Promise<Participant> {
   return inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    await addParticipants(scope, conversation, [{ name: input.name ?? null, email: input.email }], true)
+    await addParticipants(scope, conversation, [{ name: input.name ?? null, email: input.email }], 'confirmed')
     const participant = await findParticipant(scope, ticket_id, input.email)
     if (!participant) throw fieldError('VALIDATION_ERROR', '/email', "is the contact's or one of your own mailboxes")
     return participant
@@ -30,14 +33,14 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
 }
 
 /**
- * Adds participants to a ticket that the caller's transaction has locked, or made; its contact and mailboxes of the
- * organization are left out. Existing participants stay unchanged, except that they may become confirmed.
+ * Adds participants to a ticket that the caller's transaction has locked or created. The ticket's contact and mailboxes
+ * of the organization are left out. Existing participants stay unchanged, except that they may become confirmed.
  */
 export async function addParticipants(
   scope: Scope,
   ticket: TicketOfParticipants,
   candidates: Candidate[],
-  confirmed: boolean,
+  standing: Standing,
 ): Promise<void> {
   if (candidates.length === 0) return
   const rows = await rowsOf(scope, ticket, candidates)
@@ -47,7 +50,7 @@ export async function addParticipants(
   const changed = await sql<{ id: string; email: string }[]>`
     insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
     select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), coalesce(x.email, r.email), c.id,
-      ${confirmed}
+      ${standing === 'confirmed'}
     from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text, ascii text, unicode text)
     left join lateral (
       select email from participants
@@ -71,7 +74,7 @@ export async function addParticipants(
   )
 }
 
-/** @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
+/** Removes a participant from a ticket. @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
 export async function deleteParticipant(scope: Scope, ticket_id: string, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -87,7 +90,7 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
   })
 }
 
-/** Each address once, with what it takes to insert it. */
+/** The candidates who may become participants, each address once, with the values of their rows. */
 async function rowsOf(scope: Scope, { contact_email }: TicketOfParticipants, candidates: Candidate[]) {
   const given = candidates.slice(0, MAX_CANDIDATES)
   const own = await ownAddresses(

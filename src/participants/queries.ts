@@ -25,7 +25,7 @@ async function countParticipants({ sql, organization_id }: Scope, ticket_id: str
   return counts
 }
 
-/** The participant with an address, in whatever case and spelling. */
+/** The participant with an address, in any case and spelling. */
 export async function findParticipant(
   scope: Scope,
   ticket_id: string,

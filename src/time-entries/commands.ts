@@ -1,7 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm'
 import { permits, requirePerson } from '../auth/permissions'
 import { newId } from '../db/columns'
-import { time_entries } from '../db/schema'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { isUuid } from '../shapes/ids'
@@ -11,18 +9,23 @@ import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
 import { getRateSources, getTimeEntry } from './queries'
 import { resolveRate } from './rate'
 
-/** In the name of the caller; the rate is fixed now. @throws TICKET_NOT_FOUND */
+const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
+
+/** Logs time in the name of the caller. The rate is fixed now: later changes of rates do not change it. @throws TICKET_NOT_FOUND */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
-    const { db, organization_id } = scope
+    const { sql, organization_id } = scope
     const user_id = requirePerson(scope).id
     await requireTicket(scope, ticket_id)
     const sources = await getRateSources(scope, ticket_id, user_id)
     const { rate, currency } = resolveRate(entry.rate, sources!)
-    const { duration_minutes, description, billable = true, date = today() } = entry
+    const { duration_minutes, description = null, billable = true, date = today() } = entry
     const id = newId()
-    const given = { duration_minutes, description, billable, date, rate, currency }
-    await db.insert(time_entries).values({ ...given, organization_id, id, ticket_id, user_id })
+    await sql`
+      insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, description, billable, date,
+        rate, currency)
+      values (${organization_id}, ${id}, ${ticket_id}, ${user_id}, ${duration_minutes}, ${description}, ${billable}, ${date},
+        ${rate}, ${currency})`
     await recordActivity(scope, ticket_id, [
       { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
     ])
@@ -33,7 +36,8 @@ export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): P
 }
 
 /**
- * A changed rate is an explicit one: its currency is the company's, else the organization's. No change, no event.
+ * Changes an entry. A changed rate counts as given with the entry: its currency is the company's, else the
+ * organization's. No change, no event.
  * @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED
  */
 export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChanges): Promise<TimeEntry> {
@@ -46,14 +50,13 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
     }
     const fields = CHANGEABLE.filter((field) => after[field] !== before[field])
     if (fields.length === 0) return before
-    const { duration_minutes, description, billable, date, rate, currency } = after
-    await scope.db
-      .update(time_entries)
-      .set({ duration_minutes, description, billable, date, rate, currency, updated_at: sql`now()` })
-      .where(and(eq(time_entries.organization_id, scope.organization_id), eq(time_entries.id, id)))
-    const told = Object.fromEntries(fields.map((field) => [field, { from: before[field], to: after[field] }]))
+    const { sql, organization_id } = scope
+    await sql`
+      update time_entries set ${sql(after, ...CHANGEABLE)}, updated_at = now()
+      where organization_id = ${organization_id} and id = ${id}`
+    const changed = Object.fromEntries(fields.map((field) => [field, { from: before[field], to: after[field] }]))
     await recordActivity(scope, before.ticket.id, [
-      { type: 'time_changed', data: { time_entry_id: id, changes: told } },
+      { type: 'time_changed', data: { time_entry_id: id, changes: changed } },
     ])
     const data = await getTimeEntry(scope, id)
     await publish(scope, [{ type: 'time_entry.updated', data }])
@@ -64,10 +67,9 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
 /** @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
 export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
     const data = await lockTimeEntry(scope, id)
-    await scope.db
-      .delete(time_entries)
-      .where(and(eq(time_entries.organization_id, scope.organization_id), eq(time_entries.id, id)))
+    await sql`delete from time_entries where organization_id = ${organization_id} and id = ${id}`
     await recordActivity(scope, data.ticket.id, [
       { type: 'time_deleted', data: { time_entry_id: id, duration_minutes: data.duration_minutes } },
     ])
@@ -76,7 +78,7 @@ export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
 }
 
 /**
- * Members change their own entries, admins all of them.
+ * Refuses a caller who may not change an entry: members change their own entries, admins all of them.
  * @param id as it stands in the path
  * @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED
  */
@@ -85,8 +87,7 @@ export async function requireMayChange(scope: Scope, id: string): Promise<void> 
   mayChange(scope, await getTimeEntry(scope, id))
 }
 
-const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
-
+/** @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
 async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
   const { sql, organization_id } = scope
   await sql`select from time_entries where organization_id = ${organization_id} and id = ${id} for update`
@@ -99,7 +100,7 @@ function mayChange(scope: Scope, { user }: TimeEntry): void {
   if (!permits(scope, 'time_entries:write', user.id)) throw new ApiError('UNAUTHORIZED')
 }
 
-/** A visible ticket, kept from being deleted until the transaction ends. */
+/** Keeps a visible ticket from being deleted until the transaction ends. @throws TICKET_NOT_FOUND */
 async function requireTicket({ sql, organization_id }: Scope, id: string): Promise<void> {
   const found = await sql`
     select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
@@ -107,7 +108,7 @@ async function requireTicket({ sql, organization_id }: Scope, id: string): Promi
   if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
 }
 
-/** In UTC. */
+/** The day in UTC. */
 function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

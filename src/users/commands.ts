@@ -1,7 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
-import { rolesThatMay } from '../auth/permissions'
 import { findAccount } from '../auth/queries'
 import { newId } from '../db/columns'
 import { memberships, refresh_tokens, users } from '../db/schema'
@@ -9,13 +8,10 @@ import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
 import { afterCommit, inTransaction, type Scope } from '../scope'
 import type { NewUser, User, UserChanges } from './model'
-import { getUser } from './queries'
-
-/** The roles of which an organization always keeps one active member: without, nobody could add people any more. */
-const ADMINS = rolesThatMay('users:write')
+import { ADMINS, getUser, hasActiveAdmin, isMemberElsewhere, lockAdmins } from './queries'
 
 /**
- * A new member. An account that exists already gets a membership and keeps its name and password.
+ * Adds a member. An account that exists already gets a membership and keeps its name and password.
  * @throws EMAIL_ALREADY_EXISTS when the email is a member's; VALIDATION_ERROR at /password for a new account without one
  */
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
@@ -87,7 +83,7 @@ async function createAccount({ db }: Scope, { email, name, password_hash }: Acco
 
 type MembershipFields = Pick<NewUser, 'role' | 'hourly_rate' | 'currency' | 'active'>
 
-/** Someone who was removed comes back with a fresh membership. */
+/** Adds a membership, also for a member who was removed. @throws EMAIL_ALREADY_EXISTS */
 async function addMembership({ db, organization_id }: Scope, user_id: string, fields: MembershipFields): Promise<void> {
   const { role, hourly_rate = null, currency = null, active = true } = fields
   const values = { role: role ?? 'agent', hourly_rate, currency, active }
@@ -103,12 +99,10 @@ async function addMembership({ db, organization_id }: Scope, user_id: string, fi
   if (added.length === 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
 }
 
+/** @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS */
 async function updateAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
-  const { db, sql: query, organization_id } = scope
-  const elsewhere = await query`
-    select from memberships
-    where organization_id <> ${organization_id} and user_id = ${id} and removed_at is null limit 1`
-  if (elsewhere.length > 0) throw new ApiError('FORBIDDEN')
+  if (await isMemberElsewhere(scope, id)) throw new ApiError('FORBIDDEN')
+  const { db } = scope
   await db
     .update(users)
     .set({ ...account, updated_at: sql`now()` })
@@ -117,19 +111,10 @@ async function updateAccount(scope: Scope, id: string, account: Partial<Account>
   if (account.password_hash) await db.delete(refresh_tokens).where(eq(refresh_tokens.user_id, id))
 }
 
-/** Locked in one order, so that two admins who remove each other at once wait instead of both succeeding. */
-async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
-  await sql`
-    select from memberships
-    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and removed_at is null
-    order by user_id for update`
-}
-
-async function requireAdmin({ sql, organization_id }: Scope, path: string): Promise<void> {
-  const left = await sql`
-    select from memberships
-    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and active and removed_at is null limit 1`
-  if (left.length === 0) throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
+/** @param path of the field that takes the last admin away @throws VALIDATION_ERROR */
+async function requireAdmin(scope: Scope, path: string): Promise<void> {
+  if (await hasActiveAdmin(scope)) return
+  throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
 }
 
 function isActiveAdmin({ role, active }: Pick<User, 'role' | 'active'>): boolean {

@@ -1,3 +1,4 @@
+import { rolesThatMay } from '../auth/permissions'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -5,7 +6,10 @@ import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import type { User } from './model'
 
-/** The members of the organization by name. */
+/** The roles that may manage users. An organization always keeps one active member with such a role. */
+export const ADMINS = rolesThatMay('users:write')
+
+/** The members of the organization, by name. */
 export function listUsers(scope: Scope, query: Paging): Promise<Page<User>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
@@ -23,6 +27,33 @@ export async function getUser(scope: Scope, id: string): Promise<User> {
   return user
 }
 
+/**
+ * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so that
+ * two admins who remove each other at the same time wait for each other instead of both succeeding.
+ */
+export async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
+  await sql`
+    select from memberships
+    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and removed_at is null
+    order by user_id for update`
+}
+
+export async function hasActiveAdmin({ sql, organization_id }: Scope): Promise<boolean> {
+  const found = await sql`
+    select from memberships
+    where organization_id = ${organization_id} and role in ${sql(ADMINS)} and active and removed_at is null limit 1`
+  return found.length > 0
+}
+
+/** Tells whether an account is a member of another organization too. */
+export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id: string): Promise<boolean> {
+  const found = await sql`
+    select from memberships
+    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
+  return found.length > 0
+}
+
+/** The select list is the response: its columns are the fields of `User`. */
 function selectUsers({ sql, organization_id }: Scope, rest: Fragment) {
   return sql<User[]>`
     select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,

@@ -472,8 +472,8 @@ test('the confirmed participants get a copy, but neither the contact nor own mai
   const { agent, scope } = await createOrganization()
   const mailbox = await insertMailbox(scope)
   const ticket = await insertTicket(scope)
-  await joinTicket(scope, ticket.id, [{ name: 'Bob Boss', email: 'Bob@customer.example' }], true)
-  await joinTicket(scope, ticket.id, [{ name: null, email: 'forwarded@elsewhere.example' }], false)
+  await joinTicket(scope, ticket.id, [{ name: 'Bob Boss', email: 'Bob@customer.example' }], 'confirmed')
+  await joinTicket(scope, ticket.id, [{ name: null, email: 'forwarded@elsewhere.example' }], 'listed')
   await scope.sql`
     insert into participants (organization_id, id, ticket_id, email)
     values (${scope.organization_id}, ${newId()}, ${ticket.id}, ${ticket.contact.email.toUpperCase()}),
@@ -491,7 +491,7 @@ test('a given cc takes the place of the participants; an empty one too', async (
   const { agent, scope } = await createOrganization()
   await insertMailbox(scope)
   const ticket = await insertTicket(scope)
-  await joinTicket(scope, ticket.id, [{ name: null, email: 'bob@customer.example' }], true)
+  await joinTicket(scope, ticket.id, [{ name: null, email: 'bob@customer.example' }], 'confirmed')
   const cc = [' eve@customer.example', 'Eve@Customer.example', ticket.contact.email]
   const message = await createMessage(agent, ticket.id, { cc })
   expect(message.cc).toEqual(['eve@customer.example'])

@@ -67,7 +67,7 @@ test('participants are listed oldest first, with meta', async () => {
   const ticket = await insertTicket(scope)
   const add = async (email: string) => (await agent.post(`/tickets/${ticket.id}/participants`, { email })).body.data
   const [first, second] = [await add('one@customer.example'), await add('two@customer.example')]
-  await joinTicket(scope, (await insertTicket(scope)).id, [{ name: null, email: 'x@customer.example' }], true)
+  await joinTicket(scope, (await insertTicket(scope)).id, [{ name: null, email: 'x@customer.example' }], 'confirmed')
   const list = (query = '') => agent.get(`/tickets/${ticket.id}/participants${query}`)
   expect((await list()).body).toEqual({ data: [first, second], meta: { total: 2, page: 1, per_page: 20 } })
   expect((await list('?page=2&per_page=1')).body).toEqual({ data: [second], meta: { total: 2, page: 2, per_page: 1 } })
@@ -126,7 +126,7 @@ test('a participant of another ticket or organization is PARTICIPANT_NOT_FOUND',
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const other = await insertTicket(scope)
-  await joinTicket(scope, other.id, [{ name: null, email: 'bob@customer.example' }], true)
+  await joinTicket(scope, other.id, [{ name: null, email: 'bob@customer.example' }], 'confirmed')
   const [elsewhere] = (await agent.get(`/tickets/${other.id}/participants`)).body.data
   for (const id of [elsewhere.id, NOTHING, 'no-uuid']) {
     const answer = await agent.delete(`/tickets/${ticket.id}/participants/${id}`)
@@ -174,7 +174,7 @@ test('of those whom an email names, each takes part once; the contact and own ma
     { name: '', email: 'BOB@customer.example' },
     { name: '', email: 'eve@customer.example' },
   ]
-  await joinTicket(scope, ticket.id, candidates, true)
+  await joinTicket(scope, ticket.id, candidates, 'confirmed')
   expect(await listed(scope, ticket.id)).toEqual([
     { name: 'Bob', email: 'bob@customer.example', confirmed: true },
     { name: null, email: 'eve@customer.example', confirmed: true },
@@ -185,7 +185,7 @@ test('one email makes at most 100 participants', async () => {
   const { scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const crowd = Array.from({ length: 120 }, (_, index) => ({ name: null, email: `${index}@customer.example` }))
-  await joinTicket(scope, ticket.id, crowd, true)
+  await joinTicket(scope, ticket.id, crowd, 'confirmed')
   expect(await listed(scope, ticket.id)).toHaveLength(100)
 })
 
@@ -193,11 +193,11 @@ test('who only wrote in is not confirmed until an agent adds them, and stays con
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const eve = { name: null, email: 'eve@elsewhere.example' }
-  await joinTicket(scope, ticket.id, [eve], false)
-  await joinTicket(scope, ticket.id, [eve], false)
+  await joinTicket(scope, ticket.id, [eve], 'listed')
+  await joinTicket(scope, ticket.id, [eve], 'listed')
   expect(await listed(scope, ticket.id)).toEqual([{ ...eve, confirmed: false }])
   await agent.post(`/tickets/${ticket.id}/participants`, { email: eve.email, name: 'Eve' })
-  await joinTicket(scope, ticket.id, [eve], false)
+  await joinTicket(scope, ticket.id, [eve], 'listed')
   expect(await listed(scope, ticket.id)).toEqual([{ name: 'Eve', email: eve.email, confirmed: true }])
   expect(await activityOf(scope, ticket.id)).toHaveLength(2)
 })

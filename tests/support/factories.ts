@@ -2,7 +2,7 @@
 import { newId } from '../../src/db/columns'
 import { EVENTS } from '../../src/db/schema'
 import { lockConversation } from '../../src/messages/conversation'
-import { addParticipants, type Candidate } from '../../src/participants/commands'
+import { addParticipants, type Candidate, type Standing } from '../../src/participants/commands'
 import { inTransaction, type Scope } from '../../src/scope'
 import { rebuildSearch } from '../../src/search/ticket-document'
 import type { Client } from './api'
@@ -52,9 +52,9 @@ export async function insertMailbox({ sql, organization_id }: Scope, fields: Par
 export type MailboxFields = { address: string; active: boolean; is_default: boolean; smtp: boolean }
 
 /** Adds participants as an email does. */
-export function joinTicket(scope: Scope, ticket_id: string, people: Candidate[], confirmed: boolean): Promise<void> {
+export function joinTicket(scope: Scope, ticket_id: string, people: Candidate[], standing: Standing): Promise<void> {
   return inTransaction(scope, async (scope) => {
-    await addParticipants(scope, await lockConversation(scope, ticket_id), people, confirmed)
+    await addParticipants(scope, await lockConversation(scope, ticket_id), people, standing)
   })
 }
 

@@ -142,7 +142,7 @@ async function openTicket(
     createTicket(scope, input, draft),
     writeOutcome(scope, mail, decision, { ticket_id: ticket.id, message_id: draft.id }),
   ])
-  await addParticipants(scope, ticket, othersOf(mail), true)
+  await addParticipants(scope, ticket, othersOf(mail), 'confirmed')
 }
 
 /** Adds the message to a conversation that exists, and reopens its ticket. */
@@ -178,9 +178,9 @@ async function addPeople(
   const { sender } = mail
   const { contact_email } = conversation
   if (contact_email && sender && addressKey(contact_email) === addressKey(sender.email)) {
-    await addParticipants(scope, conversation, othersOf(mail), rule !== 'subject_code')
+    await addParticipants(scope, conversation, othersOf(mail), rule === 'subject_code' ? 'listed' : 'confirmed')
   } else if (sender && !is_known) {
-    await addParticipants(scope, conversation, [sender], false)
+    await addParticipants(scope, conversation, [sender], 'listed')
   }
 }
 
