@@ -14,7 +14,7 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 
 /** The mail rooms: of these, only the last two know tickets. */
 const MAIL = 'mail/smtp mail/mime mail/parse mail/inbound mail/outbound'
-/** What every section may know. */
+/** Rooms that every section may import. */
 const SHARED = 'config errors log scope secrets shapes db flow timeline search html address http auth'
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
@@ -76,7 +76,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['webhooks', `${SHARED} net metrics outbox`],
 ]
 
-/** What only some may import at run time: types are free. */
+/** Modules that only some files may import at run time: types are free. */
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],

@@ -453,7 +453,7 @@ function endlessUpload() {
   return { body, pulled: () => count }
 }
 
-// What is stored.
+// Stored bytes.
 
 async function countAttachments(organization_id: string): Promise<number> {
   const { sql } = connection()

@@ -6,7 +6,7 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** What an agent may not do: write webhooks, mailboxes, members and settings, test and retry, and see raw mail. */
+/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, and see raw mail. */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (path.startsWith('/inbound-messages')) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|users|organization)(\/|$)/.test(path)

@@ -8,9 +8,9 @@ export type Cpu = { server_ms: number; database_ms: number }
 const TICK_MS = 10
 
 /**
- * What both have used so far; 0 where there is no /proc.
+ * Processor time of both so far; 0 where there is no /proc.
  * @param database_dir every process that works in this folder, or below it, is the database's
- * @param with_children whether the server's own processes count, such as the parser of mail
+ * @param with_children counts the processes of the server too, such as the parser of mail
  */
 export function cpuOf(server_pid: number, database_dir: string, with_children = true): Cpu {
   if (!fs.existsSync('/proc/self/stat')) return { server_ms: 0, database_ms: 0 }
@@ -43,7 +43,7 @@ function timeOf(pid: string): number {
   return (user + system) * TICK_MS
 }
 
-/** What `/proc/<pid>/stat` has after the name, which may hold spaces and ends with the last bracket; none when it ended. */
+/** Fields of `/proc/<pid>/stat` after the name, which may hold spaces and ends with the last bracket; none when it ended. */
 function fieldsOf(pid: string): string[] {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')

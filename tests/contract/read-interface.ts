@@ -4,7 +4,7 @@ import path from 'node:path'
 
 const FILE = path.join(import.meta.dir, '../../../shared/spec/interface.md')
 
-/** What stands in backticks beside names: types, words of the envelope and values. */
+/** Words in backticks that are not names: types, words of the envelope and values. */
 const NO_NAMES = new Set(['data', 'bearer', 'csv', 'multipart', 'form'])
 
 /** The rows of the interface as `heading / what / name`, in its order; undefined when the text is not there. */

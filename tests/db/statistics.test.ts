@@ -26,7 +26,7 @@ test('tables that were filled get statistics, once, and foreign keys are checked
   expect(await analyzeNewTables(connection())).not.toContain('tickets')
 })
 
-/** How a foreign key to a ticket is looked up. */
+/** The plan of a lookup by a foreign key to a ticket. */
 async function indexOfCheck(organization_id: string): Promise<string | undefined> {
   const { sql } = connection()
   const rows = await sql.unsafe<{ 'QUERY PLAN': string }[]>(

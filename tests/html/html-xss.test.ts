@@ -27,7 +27,7 @@ const DOORS = {
     ),
 }
 
-/** What a message of each door may load. */
+/** URLs that a message of each door may load. */
 const LOADS = { 'the API': 'https images', email: 'nothing' } as const
 
 describe('hostile HTML', () => {
@@ -186,7 +186,7 @@ function mailOf(html: string): Buffer {
   return rawMail(fields, Buffer.from(html).toString('base64'))
 }
 
-/** What is left without elements and attributes of the allow-list, which are always written in the same way. */
+/** The rest of the HTML without elements and attributes of the allow-list, which are always written in the same way. */
 function withoutKnown(html: string): string {
   const links = ' href="(?:https?://|mailto:|tel:)[^"<>]*" rel="noopener noreferrer nofollow" target="_blank"'
   const images =

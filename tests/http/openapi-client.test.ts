@@ -10,7 +10,7 @@ import { api, createOrganization, type Organization, PASSWORD, startApi, stopApi
 mock.module('typescript', () => ({ default: ts, ...ts }))
 const { astToString, default: generate } = await import('openapi-typescript')
 
-/** What somebody writes who has the document and nothing else. Exports what the test calls. */
+/** A client written from the document alone. Exports the functions that the test calls. */
 const PROGRAM = `
 import createClient from 'openapi-fetch'
 import type { operations, paths } from './schema'
@@ -120,7 +120,7 @@ function writeClient(program: string): string {
   return dir
 }
 
-/** What the compiler has against it, in text. */
+/** Errors of the compiler, in text. */
 function faultsOf(dir: string): string {
   const compiler = path.join(import.meta.dir, '../../node_modules/typescript/bin/tsc')
   const { stdout, stderr } = spawnSync(process.execPath, [compiler, '--project', dir], { encoding: 'utf8' })

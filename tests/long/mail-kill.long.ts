@@ -90,7 +90,7 @@ async function check(service: Service, acknowledged: string[]) {
   expect(new Set(acknowledged).size).toBe(acknowledged.length)
   expect(acknowledged.length).toBeGreaterThanOrEqual(MESSAGES)
   expect(acknowledged.filter((id) => !ids.has(id))).toEqual([])
-  // What was under way at a kill may be there too: committed, and its answer never given.
+  // Messages under way at a kill may be there too: committed, but without an answer.
   expect(rows.length - acknowledged.length).toBeLessThanOrEqual(KILLS * SESSIONS)
   expect(rows.filter(({ outcome }) => outcome !== 'ticket')).toEqual([])
   for (const key of ['id', 'email_message_id', 'ticket_id'] as const) {

@@ -16,7 +16,7 @@ const WRITERS = 3
 /** So many attempts that a receiver which fails by chance is never given up. */
 const SCHEDULE = ['0', ...Array(19).fill('0.2')].join()
 
-/** What the service has said yes to. */
+/** Changes that the service acknowledged. */
 type Acknowledged = { tickets: Set<string>; replies: Set<string> }
 
 test(`${ROUNDS} times kill -9: every acknowledged event and email arrives, and is recorded as it was`, async () => {
@@ -94,7 +94,7 @@ test(`${ROUNDS} times kill -9: every acknowledged event and email arrives, and i
   }
 }, 600_000)
 
-/** How often each delivery was answered with a success, by its id. */
+/** The number of successful answers to each delivery, by its id. */
 function countSuccesses(receivers: Record<string, Receiver>): Map<string, number> {
   const successes = new Map<string, number>()
   for (const receiver of Object.values(receivers)) {

@@ -19,7 +19,7 @@ import { until } from '../support/service'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { type SmtpSink, startSmtpSink } from '../support/smtp'
 
-/** What `startApi` sets. */
+/** The key that `startApi` sets. */
 const SECRET = 'a secret key that only tests use'
 const RECORD = /^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/
 /** As short as may be: making it is what costs. */
@@ -303,7 +303,7 @@ function send(changes: Partial<Reply>) {
   return sendMail({ host: '127.0.0.1', port: sink.port, security: 'none' }, composeReply(reply), { allowed })
 }
 
-/** What mailauth makes of the signatures, with a DNS that has one record. */
+/** Verifies the signatures with mailauth, and a DNS that has one record. */
 async function verify(raw: Buffer, record: { name: string; value: string }) {
   const resolver = async (name: string) => {
     if (name !== record.name) throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })

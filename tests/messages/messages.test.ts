@@ -160,7 +160,7 @@ test('the words of a message find its ticket', async () => {
   expect(await wordsOf(scope, ticket.id)).toContain('quicksilver')
 })
 
-// What is refused.
+// Refusals.
 
 test.each([
   ['missing', undefined],

@@ -10,7 +10,7 @@ import { sendMail } from '../support/smtp'
 
 const ROUNDS = 5
 
-/** What the service has said yes to. */
+/** Changes that the service acknowledged. */
 type Acknowledged = { tickets: Map<string, string>; replies: Map<string, string>; mails: Set<string> }
 
 test(`${ROUNDS} times kill -9 on the embedded database: every acknowledged ticket, message and event is there once`, async () => {

@@ -52,7 +52,7 @@ export async function stopApi(): Promise<void> {
   await drop()
 }
 
-/** What handles requests: for tests that need a real listener (`Bun.serve({ fetch: api().fetch })`). */
+/** The app that handles requests: for tests that need a real listener (`Bun.serve({ fetch: api().fetch })`). */
 export function api(): { handle(request: Request): Promise<Response> } {
   return app
 }

@@ -17,7 +17,7 @@ type Node = {
 }
 
 type Measured = {
-  /** What was done, and how it was planned. */
+  /** The step, and its plan. */
   name: string
   /** Each access to a table: `Index Scan outbox`. */
   scans: string[]
@@ -91,7 +91,7 @@ const SETTINGS = {
   'auto_explain.log_level': 'notice',
 }
 
-/** What finding lanes in a backlog (at its head, then by walking the lanes) and leasing reads, with both kinds of plans. */
+/** Rows read to find lanes in a backlog (at its head, then by walking the lanes) and to lease, with both kinds of plans. */
 async function measureClaims(explaining: ReturnType<typeof openExplaining>): Promise<Measured[]> {
   const { sql, plansOf } = explaining
   const measured: Measured[] = []

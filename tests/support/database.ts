@@ -2,7 +2,7 @@
 import postgres from 'postgres'
 
 export type TestDatabase = {
-  /** What `connectDatabase` takes: a URL. */
+  /** The argument of `connectDatabase`: a URL. */
   target: string
   /** The same, for child processes (`DATABASE_URL`). */
   url: string

@@ -9,7 +9,7 @@ import { LOOPBACK_SETTING, type ReceivedRequest, type Receiver } from './receive
 import { until } from './service'
 
 export type DrainProcess = {
-  /** What it wrote to its log. */
+  /** The log that it wrote. */
   output(): string
   /** SIGKILL, and waits for the end. */
   kill(): Promise<void>

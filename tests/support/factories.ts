@@ -135,7 +135,7 @@ export async function writtenEvents({ sql, organization_id }: Scope) {
   return rows.map(({ body }) => JSON.parse(body))
 }
 
-/** What the timeline of a ticket says, oldest first. */
+/** The timeline of a ticket, oldest entry first. */
 export function activityOf({ sql, organization_id }: Scope, ticket_id: string) {
   return sql<{ type: string; data: Record<string, unknown> }[]>`
     select type, data from activities

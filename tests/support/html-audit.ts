@@ -40,7 +40,7 @@ export function auditMessages({ address, loads }: { address: string; loads: stri
   }
   return faults
 
-  /** What scrolls shows nothing outside of itself; all else has to lie within the place of the message. */
+  /** An element that scrolls shows nothing outside of itself; all others must lie within the place of the message. */
   function auditPlace(shown: Element, add: (what: string) => void) {
     const [first] = shown.children
     const is_boxed = first && shown.childNodes.length === 1 && getComputedStyle(first).overflow === 'auto'

@@ -12,13 +12,13 @@ export function whyNoViewer(): string | undefined {
   return existsSync(CHROMIUM) ? undefined : `${CHROMIUM} is missing`
 }
 
-/** How the messages come into the page: as part of what the server sends, or by a script. */
+/** The way of the messages into the page: as part of what the server sends, or by a script. */
 export type Way = 'served' | 'inserted'
 
 export type Loads = 'nothing' | 'https images'
 
 export type Viewer = AsyncDisposable & {
-  /** What is wrong with any of the messages on one page. @param loads what they may ask others for; default nothing */
+  /** Faults of the messages on one page. @param loads URLs that they may request; none by default */
   look(messages: string[], way: Way, loads?: Loads): Promise<Fault[]>
 }
 
@@ -79,7 +79,7 @@ async function lookAt(page: Page, address: string, loads: Loads): Promise<Fault[
   })
   try {
     await page.goto(address)
-    // What messages ask for was asked before this.
+    // Requests of the messages came before this one.
     await page.evaluate(waitForImage, '/last')
     return [...faults, ...(await page.evaluate(auditMessages, { address, loads }))]
   } catch (error) {

@@ -21,7 +21,7 @@ export function answerChecker(document: Document) {
   addFormats(ajv)
   const validators = new Map<string, ValidateFunction>()
   const templates = Object.keys(document.paths)
-    // What has fewer parameters is more exact: `/time-entries/summary` is no id.
+    // A path with fewer parameters is more exact: the `summary` of `/time-entries/summary` is not an id.
     .sort((a, b) => a.split('{').length - b.split('{').length)
     .map((template) => ({ template, pattern: new RegExp(`^${template.replace(/{\w+}/g, '[^/]+')}$`) }))
 
@@ -49,7 +49,7 @@ export function answerChecker(document: Document) {
   }
 }
 
-/** What is no route answers so, unless the caller has asked too much. */
+/** Paths without a route answer so, unless the caller exceeds the rate limit. */
 function isUnknownRoute({ status, text }: Checked): boolean {
   if (text === '') return status === 404
   const code = JSON.parse(text).error?.code

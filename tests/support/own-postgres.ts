@@ -23,7 +23,7 @@ export type OwnPostgres = {
 /** Starts a server below `dir`, with the product's schema. @param settings parameters of postgresql.conf */
 export async function startOwnPostgres(dir: string, settings: Record<string, string> = {}): Promise<OwnPostgres> {
   const port = await freePort()
-  // What is written survives the server without fsync, only not the machine.
+  // Without fsync, written data survives a crash of the server, but not of the machine.
   const common = { listen_addresses: '127.0.0.1', port: String(port), fsync: 'off', autovacuum: 'off' }
   const server = await startEmbedded(dir, { settings: { ...common, ...settings } })
   const url = `postgres://${server.connection.username}@127.0.0.1:${port}/deskwire`

@@ -24,7 +24,7 @@ export type ReceivedEvent = {
   data: Record<string, unknown>
 }
 
-/** What to answer: a status, `hang` (never), a response, or a function that decides for each request. */
+/** An answer: a status, `hang` (never), a response, or a function that decides for each request. */
 export type Answer =
   | number
   | 'hang'
@@ -63,7 +63,7 @@ export async function startReceiver(options: { answer?: Answer | Answer[]; names
   })
 
   const receiver = {
-    /** What it answers from now on. */
+    /** The answer from now on. */
     answer: options.answer ?? 200,
     /** Everything received, in order. */
     requests,
@@ -115,7 +115,7 @@ export async function startReceiver(options: { answer?: Answer | Answer[]; names
 }
 
 /**
- * Whether a request carries valid signatures of `secret`, both the interface's and the Standard Webhooks one.
+ * Tells if a request carries valid signatures of `secret`, in `x-service-signature` and in the Standard Webhooks header.
  * The first is computed here from the interface's text, the second is checked by that project's own library.
  */
 export function verifySignatures(request: ReceivedRequest, secret: string): boolean {

@@ -7,11 +7,11 @@ import { createWorld, goodBody, goodRaw, type World, type WorldId } from './worl
 /** A field of a request: the good value of `goodBody`, nothing, or this JSON. */
 type Field = 'good' | 'absent' | { json: string }
 
-/** What is generated; ids are filled in when it is sent, so that the same seed gives the same requests. */
+/** A generated request; ids are filled in when it is sent, so that the same seed gives the same requests. */
 export type GeneratedRequest = {
   endpoint: Endpoint
   caller: 'admin' | 'agent' | 'stranger'
-  /** Whose ids the path names. */
+  /** The owner of the ids in the path. */
   ids: 'own' | 'foreign' | string
   query: Record<string, string>
   fields: Record<string, Field>
@@ -70,7 +70,7 @@ export function createPlayground() {
 
 const REQUESTS_PER_WORLD = 250
 
-/** What an endpoint creates takes the place of the one that may be deleted by now. */
+/** A new row takes the place of the one that may be deleted by now. */
 const CREATED: Record<string, WorldId> = {
   'POST /tickets': 'ticket_id',
   'POST /tickets/{ticket_id}/messages': 'message_id',
@@ -86,7 +86,7 @@ const CREATED: Record<string, WorldId> = {
   'POST /inbound-messages': 'inbound_message_id',
 }
 
-/** What is reached over the network may only be this host: generated names are looked up nowhere. */
+/** Only this host is reached over the network: generated names are looked up nowhere. */
 const HOSTS: Record<string, string[]> = {
   host: ['127.0.0.1', '', ' ', 'x'.repeat(256)],
   url: ['https://127.0.0.1:1/a', 'http://127.0.0.1/', 'https://u:p@127.0.0.1/', 'https://', 'ftp://127.0.0.1/', ''],

@@ -14,7 +14,7 @@ export type Service = {
   url: string
   smtp_port: number
   process: ChildProcess
-  /** What it wrote to standard output and standard error. */
+  /** Its standard output and standard error. */
   output(): string
   /** A request as the admin. */
   call(method: string, path: string, body?: unknown): Promise<Answer>

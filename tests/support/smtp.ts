@@ -212,7 +212,7 @@ export type SmtpSink = Disposable & {
   port: number
   /** Everything accepted, in order. */
   messages: ReceivedMail[]
-  /** How many connections came. */
+  /** The number of connections so far. */
   connections: () => number
   /** Replaces the answers; without an argument all is accepted again. */
   answer: (answer?: SinkAnswer) => void

@@ -23,7 +23,7 @@ const scenarios: Record<string, (url: string) => Promise<unknown>> = {
 
   /** All file descriptors of the process are used up. */
   async descriptors(url) {
-    // What is loaded at the first use has to be loaded by now.
+    // Modules that are loaded at their first use must be loaded by now.
     const request = { url, headers: {}, body: '{}', allowed: LOOPBACK }
     const literal = { ...request, url: url.replace('localhost', '127.0.0.1') }
     await postWebhook(literal)

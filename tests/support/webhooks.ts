@@ -48,14 +48,14 @@ export async function deliveriesOf(client: Client, webhook_id: string) {
   return answer.body.data.reverse()
 }
 
-/** What became of them, in the same order. */
+/** The status of each delivery, in the same order. */
 export async function statusesOf(client: Client, webhook_id: string): Promise<string[]> {
   return (await deliveriesOf(client, webhook_id)).map(({ status }: { status: string }) => status)
 }
 
 type Queued = { id: string; due_in_s: number | null; attempts: number; claims: number }
 
-/** What is left to do for a webhook: seconds until it is due (null: not before somebody sets it free), and attempts. */
+/** Waiting deliveries of a webhook: seconds until each is due (null: not before somebody sets it free), and attempts. */
 export async function queueOf({ sql, organization_id }: Scope, webhook_id: string): Promise<Queued[]> {
   return sql<Queued[]>`
     select id, case when run_at < 'infinity' then extract(epoch from run_at - now())::float8 end as due_in_s,

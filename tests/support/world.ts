@@ -137,7 +137,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
   return body
 }
 
-/** What an endpoint takes besides JSON; undefined for the others. */
+/** The body of an endpoint that does not take JSON; undefined for the others. */
 export function goodRaw(endpoint: string): { body: FormData | string; type?: string } | undefined {
   if (endpoint === 'POST /attachments') return { body: formOf('bytes', 'bytes.bin') }
   if (endpoint === 'POST /inbound-messages') return { body: email('Hello'), type: 'message/rfc822' }

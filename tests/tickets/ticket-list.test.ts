@@ -42,7 +42,7 @@ async function fillShelf() {
       update tickets set updated_at = timestamptz '2026-04-01 00:00Z' + make_interval(mins => ${index})
       where organization_id = ${organization.id} and subject = ${subject}`
   }
-  // What must never be seen: a deleted ticket and another organization's.
+  // Tickets that a list must never show: a deleted one and another organization's.
   const deleted = await createTicket(agent, { subject: 'deleted', contact_id: carla.id, label_ids: [red.id] })
   await agent.delete(`/tickets/${deleted.id}`)
   await createTicket((await createOrganization()).agent, { subject: 'foreign' })

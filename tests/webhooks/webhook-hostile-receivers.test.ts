@@ -96,7 +96,7 @@ describe('a success is decided by the headers, and the body costs little, when i
     })
     const answer = await post(receiver.url)
     expect(answer).toMatchObject({ ok: true, response_code: 200 })
-    // How gzip begins, its second byte being no text.
+    // The first bytes of gzip; the second is not text.
     expect(answer.response_head).toStartWith('\u001f\ufffd')
   })
 

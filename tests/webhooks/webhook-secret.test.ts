@@ -45,7 +45,7 @@ async function startChanging() {
   }
 }
 
-/** Which secrets the standard's own library accepts, in the order of the signatures. */
+/** The secrets that the standard's own library accepts, in the order of the signatures. */
 function signers(request: ReceivedRequest): string[] {
   const signatures = request.headers.get('webhook-signature')?.split(' ') ?? []
   return signatures.map((signature) => {

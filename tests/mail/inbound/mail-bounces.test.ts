@@ -88,7 +88,7 @@ function report(outcomes: Outcome[], quoted = '', fields: Fields = {}, type = 't
   return rawMail(header, `${parts.map((part) => `--b\n${part}`).join('\n')}\n--b--`)
 }
 
-/** What a mail system says in plain words, without a report that a machine could read. */
+/** A bounce in plain words, without a report that a machine could read. */
 function plain(fields: Fields = {}, body = 'Sorry.'): Buffer {
   const header = { From: 'robot@mx.example', To: desk.address, Subject: 'No such user' }
   return rawMail({ ...header, Message_ID: `<${newId()}@mx.example>`, ...fields }, body)
@@ -345,7 +345,7 @@ test('a reply address that a report returns tells of nobody but those who failed
   expect((await readMessage(second)).email_status).toBe('sent')
 })
 
-/** What a stranger may know or guess; the first argument is the message to hit. */
+/** Facts that a stranger may know or guess; the first argument is the message to hit. */
 const FORGERIES: [string, (sent: Sent) => { to?: string; quoted?: string; fields?: Fields }][] = [
   ['nothing', () => ({})],
   ['the code of the ticket', ({ code }) => ({ fields: { Subject: `Undelivered: Re: Printer [${code}]` } })],

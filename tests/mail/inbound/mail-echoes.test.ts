@@ -96,7 +96,7 @@ test('mail of ours that comes back is dropped after its ticket is deleted, too',
   expect(await importMail(desk.admin, desk.mailbox_id, echoOf(sent))).toMatchObject({ outcome: 'own' })
 })
 
-/** What is in the Reply-To of mail that others wrote. */
+/** Values of the Reply-To in mail that others wrote. */
 const OTHERS: [string, (sent: Sent) => string | undefined | Promise<string>][] = [
   ['nothing', () => undefined],
   ['their own address', () => CONTACT],

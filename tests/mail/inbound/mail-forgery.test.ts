@@ -17,7 +17,7 @@ let elsewhere: Desk
 let known: Known
 let foreign: Known
 
-/** What an attacker may know of a conversation. */
+/** Facts that an attacker may know of a conversation. */
 type Known = { ticket_id: string; message_id: string; code: string; theirs: string; ours: string; tagged: string }
 
 beforeAll(async () => {

@@ -32,7 +32,7 @@ async function openTicket(from = CONTACT, fields: Fields = {}): Promise<string> 
   return (await importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }))).ticket_id
 }
 
-/** What a machine sends when it gets a mail; nothing when it is silent. */
+/** The answer of a machine to a mail; nothing when it is silent. */
 type Machine = (mail: ReceivedMail) => Promise<{ from?: string; raw: Uint8Array } | undefined>
 
 /** Sends what waits and lets mail flow until it rests. @returns how many mails of ours there were */
@@ -63,7 +63,7 @@ function responder(fields: Fields = {}, envelope_sender = CONTACT): Machine {
   }
 }
 
-/** What there is, besides what waits to be sent. */
+/** Counts everything except mail that waits to be sent. */
 async function countMail() {
   const [row] = await connection().sql<{ inbound: number; outbound: number; notes: number; waiting: number }[]>`
     select count(*) filter (where direction = 'inbound') as inbound,

@@ -30,7 +30,7 @@ async function arrive(fields: Fields) {
   return (await importMail(desk.admin, desk.mailbox_id, rawMail({ ...mail, ...fields }))).ticket_id
 }
 
-/** What is to leave: the ticket, and what the answer says besides its body. */
+/** A mail to send: the ticket, and the fields of the answer besides its body. */
 type Case = [string, () => Promise<{ ticket_id: string; message?: Record<string, unknown> }>]
 
 const inbound = (name: string, fields: () => Fields): Case => [

@@ -351,7 +351,7 @@ test('two organizations that write to each other keep one ticket each, and autom
   expect((await desk.agent.get(`/tickets?contact_id=${contact.id}`)).body.meta.total).toBe(2)
 })
 
-/** What the first run sends is there for the second to file. */
+/** The first run sends mail, the second one files it. */
 async function sendAndFile(): Promise<void> {
   await drain()
   await drain()

@@ -197,7 +197,7 @@ test('every message is valid on the wire, and two readers find in it what was me
   expect(problems.slice(0, 20)).toEqual([])
 }, 120_000)
 
-/** What a reader has to find. Bodies are compared by their lines. */
+/** The values that a reader has to find. Bodies are compared by their lines. */
 function expectedOf(texts: Texts, index: number) {
   const { text, html, references = [] } = replyOf(texts, index)
   const filename = cleanName(texts.filename).replaceAll('*', '_') || 'attachment'
@@ -299,7 +299,7 @@ async function sendAll(replies: Reply[]): Promise<Buffer[]> {
 
 const ONCE = ['date', 'message-id', 'mime-version', 'from', 'to', 'subject', 'content-type', 'reply-to', 'references']
 
-/** What is wrong with the bytes. */
+/** Faults of the bytes. */
 function faultsOfWire(raw: Buffer): string[] {
   const text = raw.toString('latin1')
   const lines = text.split('\r\n')

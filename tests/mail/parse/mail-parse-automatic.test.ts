@@ -59,7 +59,7 @@ test('an accepted invitation is automatic, wherever it says so', async () => {
   expect((await parseMail(mail(FROM, type, '', ...parts(['', 'yes'], invitation)))).auto_reply).toBe(true)
 })
 
-/** How mail systems tell of a failure: sender, subject, text. Bob's address is to be found in each. */
+/** Failures as mail systems report them: sender, subject, text. Bob's address is in each. */
 const REPORTS: Record<string, [from: string, subject: string, ...text: string[]]> = {
   qmail: [
     'MAILER-DAEMON@mx.x.org',

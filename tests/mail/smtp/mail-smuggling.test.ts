@@ -120,7 +120,7 @@ const MAIL_FROM = 'MAIL FROM:<eve@evil.example>'
 const RCPT_TO = `RCPT TO:<${MAILBOX}>`
 const MESSAGE = 'Subject: Abuse\r\n\r\nHello\r\n.'
 
-/** What a client sends without waiting for answers, and the codes that it gets. None of it is a message. */
+/** Commands sent without waiting for answers, and the codes of the answers. None of it is a message. */
 const ABUSE: [string, string[], string[]][] = [
   ['DATA before anything', ['DATA', MESSAGE], ['503', '500']],
   ['DATA before MAIL', ['EHLO x.example', 'DATA', MESSAGE], ['250', '503', '500']],
@@ -172,7 +172,7 @@ test.each(ABUSE)('%s is refused, and mail goes on', async (_, lines, codes) => {
   expect(await countRows()).toEqual({ ledger: before.ledger + 1, tickets: before.tickets + 1 })
 })
 
-/** What went over the wire. */
+/** The bytes that went over the wire. */
 type Wire = { port: number; sessions: Session[]; close(): void }
 type Session = { commands: string[]; messages: Buffer[] }
 

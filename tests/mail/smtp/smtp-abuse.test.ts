@@ -20,7 +20,7 @@ afterAll(closeListeners)
 
 const LOOPBACK = ipaddr.parseCIDR('127.0.0.0/8')
 
-/** What comes until the server closes the connection. */
+/** Everything that the server sends until it closes the connection. */
 async function readToEnd(dialog: SmtpDialog): Promise<string[]> {
   const replies: string[] = []
   for (;;) {

@@ -37,7 +37,7 @@ async function run(program: string, ...options: string[]) {
   return { code, output: output + errors }
 }
 
-/** What is left to a relay: it adds lines to the header, and the rest is as it was. */
+/** Compares a mail with what a relay may do to it: add lines to the header, and leave the rest as it was. */
 function expectOriginal(server: Server) {
   expect(server.stored).toHaveLength(1)
   const [{ envelope, raw }] = server.stored as [Server['stored'][number]]

@@ -15,7 +15,7 @@ const SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex')
 const [LOCAL, PROXY] = [0x20, 0x21]
 const [UNSPEC, TCP4, UDP4, TCP6, UNIX] = [0x00, 0x11, 0x12, 0x21, 0x31]
 
-/** What AWS adds: the id of the endpoint (type 0xEA), and padding (type 4). */
+/** Fields that AWS adds: the id of the endpoint (type 0xEA), and padding (type 4). */
 const TLVS = Buffer.concat([
   Buffer.from([0xea, 0, 23, 1]),
   Buffer.from('vpce-08d2bf15fac5001c9'),
