@@ -109,7 +109,7 @@ const PURE = new Set([
   ...['errors', 'search/fold', 'secrets', 'address/domains', 'mail/parse/reply-text', 'html/body', 'html/text'],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
   ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],
-  ...['flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
+  ...['flow/at-once', 'flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
 ])
 
 describe('rooms:', () => {

@@ -22,9 +22,8 @@ type Options = {
  */
 export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): ReadableStream<Uint8Array> {
   const { end = async () => {}, stall_ms = STALL_MS } = options
-  const encoder = new TextEncoder()
+  const chunks = chunksOf(pieces)
   let stalled: Timer | undefined
-  let rest = new Uint8Array()
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     stalled = setTimeout(() => {
       controller.error(new Error('The stream has ended: nobody read on'))
@@ -38,17 +37,12 @@ export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): 
       async pull(controller) {
         clearTimeout(stalled)
         try {
-          while (rest.length === 0) {
-            const { value, done } = await pieces.next()
-            if (done) {
-              await end()
-              return controller.close()
-            }
-            rest = encoder.encode(value)
-            noteMade(rest.length)
+          const { value, done } = await chunks.next()
+          if (done) {
+            await end()
+            return controller.close()
           }
-          controller.enqueue(rest.subarray(0, CHUNK_BYTES))
-          rest = rest.subarray(CHUNK_BYTES)
+          controller.enqueue(value)
           watch(controller)
         } catch (error) {
           await end()
@@ -62,6 +56,18 @@ export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): 
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Encodes texts, each when it is needed, in chunks that are not too large for a slow reader. */
+async function* chunksOf(pieces: AsyncIterator<string>): AsyncGenerator<Uint8Array, undefined> {
+  const encoder = new TextEncoder()
+  for (;;) {
+    const { value, done } = await pieces.next()
+    if (done) return
+    const bytes = encoder.encode(value)
+    noteMade(bytes.length)
+    for (let start = 0; start < bytes.length; start += CHUNK_BYTES) yield bytes.subarray(start, start + CHUNK_BYTES)
+  }
 }
 
 let made_bytes = 0
