@@ -57,7 +57,7 @@ const ROOMS: [room: string, imports: string][] = [
     'mail/inbound',
     `${SHARED} mail/parse mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
   ],
-  ['mail/outbound', `${SHARED} net attachments mailboxes messages outbox`],
+  ['mail/outbound', `${SHARED} net attachments messages outbox`],
 
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],

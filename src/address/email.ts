@@ -5,7 +5,7 @@
  * - `isEmailAddress` (here) is strict: what the API accepts must be a mailbox that the internet can reach.
  * - `looksLikeAddress` (mail/mime/addresses.ts) is wide: a mail that has arrived has a sender, even if its address breaks
  *   a rule, such as a local part that begins with a dot.
- * - `isAddress` (mail/outbound/compose.ts) asks whether an address is safe to send to: it must not be read as two
+ * - `isAddress` (mail/outbound/header-values.ts) asks whether an address is safe to send to: it must not be read as two
  *   addresses or as a name in an envelope or a header. It lets the addresses through that mail came from.
  */
 import { domainToUnicode } from 'node:url'

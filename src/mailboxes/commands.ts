@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { and, eq, sql } from 'drizzle-orm'
 import { domainsOf, toDomain } from '../address/domains'
-import { config } from '../config'
 import { newId } from '../db/columns'
 import { mailboxes } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
-import { type SendOptions, testMailbox as tryConnection } from '../mail/outbound/transport'
+import { sendOptions } from '../mail/outbound/settings'
+import { testMailbox as tryConnection } from '../mail/outbound/transport'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
 import { newDkimKey, readDkimKey } from './dkim'
@@ -75,15 +74,7 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
 export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest> {
   const smtp = await getMailboxSmtp(scope, id)
   if (!smtp) return { ok: false, error: 'The mailbox has no SMTP settings: it only receives', response_time_ms: 0 }
-  return tryConnection(smtp, smtpOptions())
-}
-
-let mail_ca: string | undefined
-
-/** Options of every connection to a mailbox's server. */
-export function smtpOptions(): SendOptions {
-  if (config.MAIL_CA_FILE) mail_ca ??= readFileSync(config.MAIL_CA_FILE, 'utf8')
-  return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: mail_ca, hostname: config.SMTP_HOSTNAME }
+  return tryConnection(smtp, sendOptions())
 }
 
 type SmtpInput = NonNullable<NewMailbox['smtp']>

@@ -1,6 +1,6 @@
 import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
-import type { MailboxSmtp } from '../mail/outbound/transport'
+import type { MailboxSmtp } from '../mail/outbound/settings'
 import type { Scope } from '../scope'
 import { decrypt } from '../secrets'
 import { type Page, page } from '../shapes/page'

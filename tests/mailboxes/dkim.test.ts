@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js'
 import { dkimVerify } from 'mailauth/lib/dkim/verify'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
-import { composeReply, type Reply } from '../../src/mail/outbound/compose'
+import { type CustomerReply, composeReply } from '../../src/mail/outbound/compose'
 import { closeTransports, sendMail } from '../../src/mail/outbound/transport'
 import { dkimRecord } from '../../src/mailboxes/dkim'
 import { decrypt, useSecrets } from '../../src/secrets'
@@ -264,7 +264,7 @@ describe('a signature', () => {
     await until('the file is gone', () => readdirSync(folder).length === 0)
 
     sink.answer(({ stage }) => (stage === 'rcpt' ? '550 5.1.1 No' : undefined))
-    expect((await send({ attachments: [large()] })).accepted).toEqual([])
+    expect((await send({ attachments: [large()] })).rejected).toMatchObject([{ address: 'ann@customer.test' }])
     await until('the file of a refused message is gone', () => readdirSync(folder).length === 0)
   })
 
@@ -274,7 +274,7 @@ describe('a signature', () => {
       throw new Error('storage gone')
     }
     const sending = send({ attachments: [{ filename: 'a', content_type: 'image/png', content }] })
-    await expect(sending).rejects.toMatchObject({ permanent: false, blame: 'own' })
+    await expect(sending).rejects.toMatchObject({ is_permanent: false, blame: 'own' })
     await until('the file is gone', () => readdirSync(folder).length === 0)
     expect(sink.messages).toHaveLength(0)
   })
@@ -287,8 +287,8 @@ function large() {
   return { filename: 'large.bin', content_type: 'image/png', content }
 }
 
-function send(changes: Partial<Reply>) {
-  const reply: Reply = {
+function send(changes: Partial<CustomerReply>) {
+  const reply: CustomerReply = {
     from: { name: 'Support', address: 'a@acme.test' },
     to: [{ address: 'ann@customer.test' }],
     subject: 'Printer',

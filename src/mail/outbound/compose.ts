@@ -1,38 +1,43 @@
-/**
- * Mail out, first half: a message as nodemailer takes it, from a plain description. Header injection is impossible by
- * construction: addresses are checked and handed over as `{name, address}` beside an explicit envelope, ids and media
- * types are checked, and control characters are gone from every text that becomes part of a header.
- */
+/** Composes a message as nodemailer takes it, from a plain description. The envelope is explicit: nobody else gets it. */
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
-import { encodeWord } from 'nodemailer/lib/mime-funcs'
-
-export type MailAddress = { name?: string | null; address: string }
+import {
+  encodedText,
+  fileName,
+  headerAddress,
+  headerAddresses,
+  isAddress,
+  isMessageId,
+  type MailAddress,
+  needsUtf8,
+  replySubject,
+} from './header-values'
 
 export type MailAttachment = {
   filename: string
   content_type: string
-  /** Called when the bytes are needed, and not at all when no connection comes about. */
+  /** Called when the bytes are needed, and never when no connection comes about. */
   content: () => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>
-  /** Bytes. With the sizes of all attachments known, a message too large for the server is refused before it is sent. */
+  /** In bytes. With all sizes known, a message that is too large for the server is refused before it is sent. */
   size?: number
-  /** What the HTML calls `cid:<content_id>`. */
+  /** The HTML calls it `cid:<content_id>`. */
   content_id?: string
-  /** Shown in the text (needs `content_id`), not listed below it. */
-  inline?: boolean
+  /** Shown in the text (needs `content_id`) instead of listed below it. */
+  is_inline?: boolean
 }
 
-/** Who signs (RFC 6376): the domain, and its RSA key as PEM. */
+/** The domain that signs (RFC 6376), and its RSA key as PEM. */
 export type DkimSigner = { domain: string; selector: string; private_key: string }
 
-export type Reply = {
+/** An answer of the team to a customer. */
+export type CustomerReply = {
   from: MailAddress
-  /** Where reports about the message go; `from` when nothing is said. */
+  /** Reports about the message go here; default `from`. */
   envelope_from?: string
   to: MailAddress[]
   cc?: MailAddress[]
-  /** Those of To and Cc who get it this time; all of them when nothing is said. */
+  /** Those of To and Cc who get it this time; default all. */
   recipients?: string[]
   reply_to?: MailAddress
   subject: string
@@ -50,40 +55,35 @@ export type Reply = {
   dkim?: DkimSigner | null
 }
 
-export type OutgoingMail = {
+export type ComposedMail = {
   message: SendMailOptions
-  /** The envelope's recipients. Nobody else gets the message. */
+  /** The recipients of the envelope. */
   recipients: string[]
-  /** Recipients whose address cannot be one. They are left out and do not stop the others. */
+  /** Recipients without a valid address. They are left out and do not stop the others. */
   invalid: string[]
-  /** Whether only a server with SMTPUTF8 (RFC 6531) may get it: an address of its envelope is not ASCII. */
+  /** True when an address of the envelope is not ASCII: only a server with SMTPUTF8 (RFC 6531) may get it. */
   needs_utf8: boolean
 }
 
-/** The sender's address cannot be one, so that the message can never go out. */
+/** Says that the sender's address is not valid, so that the message can never go out. */
 export class ComposeError extends Error {}
 
-/** Relays refuse header fields of 4,096 bytes; this stays far below and fits some twenty ids (email.md, part 3). */
+/** Relays refuse header fields of 4,096 bytes; this stays far below and has room for some twenty ids. */
 const REFERENCES_MAX_LENGTH = 1500
-/** Longer ones cannot be folded into lines of 998 bytes (RFC 5322 section 2.1.1). */
-const ID_MAX_LENGTH = 900
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(; ?charset="?[\w.:-]+"?)?$/
-/** Containers need a structure that a file does not have. */
+/** Types of containers, whose content needs a structure that a file does not have. */
 const CONTAINER_TYPE = /^(multipart|message)\//i
-/** A longer word cannot be folded into lines of 78 characters, which RFC 5322 asks for. */
-const WORD_MAX_LENGTH = 60
-/** With the encoding around it; RFC 2047 allows 75. */
-const ENCODED_WORD_LENGTH = 52
-/** A signature needs the hash of all that follows it: of what is larger, the rest waits in a file. */
+/** Bytes of a message that is signed in memory. A signature needs the hash of all of it, so the rest waits in a file. */
 const SIGNED_IN_MEMORY = 1024 * 1024
-/** Base64 in lines of 76 characters with their line ends. */
+/** Of base64 in lines of 76 characters with their line ends. */
 const BASE64_GROWTH = (4 / 3) * (78 / 76)
 
 /**
- * Builds the reply of an agent (decisions, section 7, "Outbound").
+ * Composes a reply: text and HTML, attachments, To and Cc (never Bcc), References over the conversation, and a subject
+ * with one `Re: ` and the ticket's code.
  * @throws ComposeError when `from` is no address
  */
-export function composeReply(reply: Reply): OutgoingMail {
+export function composeReply(reply: CustomerReply): ComposedMail {
   const { from, dkim } = reply
   if (!isAddress(from.address)) throw new ComposeError('the sender is no valid email address')
   const people = [...reply.to, ...(reply.cc ?? [])]
@@ -91,7 +91,7 @@ export function composeReply(reply: Reply): OutgoingMail {
   const recipients = wanted.filter(isAddress)
   const envelope_from = reply.envelope_from ?? from.address
   const needs_utf8 = [envelope_from, from.address, ...recipients].some(needsUtf8)
-  const shown = (addresses: MailAddress[]) => headerAddresses(addresses, needs_utf8)
+  const shown = (addresses: MailAddress[]) => headerAddresses(addresses, needs_utf8 ? 'utf-8' : 'ascii')
   const subject = replySubject(reply.subject, reply.code)
   const references = referencesOf(reply)
   const message: SendMailOptions = {
@@ -107,7 +107,7 @@ export function composeReply(reply: Reply): OutgoingMail {
     html: withLineEnds(reply.html),
     attachments: (reply.attachments ?? []).map(attachmentOf),
     headers: {
-      Subject: { prepared: true, foldLines: true, value: headerText(subject) },
+      Subject: { prepared: true, foldLines: true, value: encodedText(subject) },
     },
     envelope: {
       from: { name: '', address: envelope_from },
@@ -121,36 +121,8 @@ export function composeReply(reply: Reply): OutgoingMail {
   return { message, recipients, invalid: wanted.filter((one) => !isAddress(one)), needs_utf8 }
 }
 
-/**
- * The subject of a reply: exactly one `Re: ` and one `[CODE]`. Any `Re:` among the leading prefixes goes, whatever its
- * case or count; other prefixes (`Fwd:`, `AW:`, `[External]`) stay.
- */
-export function replySubject(subject: string, code: string): string {
-  const tag = `[${code}]`
-  let rest = oneLine(subject)
-    .split(new RegExp(tag.replace(/\W/g, '\\$&'), 'i'))
-    .join(' ')
-  let kept = ''
-  for (;;) {
-    const [prefix] = /^\s*(\[[^\]]*\]|\p{L}{1,20}\s?(\[\d+\]|\(\d+\))?\s?[:：])/u.exec(rest) ?? []
-    if (prefix === undefined) break
-    rest = rest.slice(prefix.length)
-    if (!/^\s*re\b/i.test(prefix)) kept += prefix
-  }
-  return `Re: ${oneLine(`${kept}${rest} ${tag}`)}`
-}
-
-/**
- * True for text that can stand as an address in an envelope and a header without being read as anything else.
- * `address/email.ts` says how this differs from what the API accepts.
- */
-function isAddress(text: string): boolean {
-  if (text.length > 254) return false
-  return /^[^\s\p{C}<>()[\]\\,;:"@]+@[^\s\p{C}<>()[\]\\,;:"@.]+(\.[^\s\p{C}<>()[\]\\,;:"@.]+)*$/u.test(text)
-}
-
-/** The first id and the newest that fit: the beginning names the conversation, the end what is being answered. */
-function referencesOf({ references = [], in_reply_to }: Reply): string[] {
+/** Keeps the first id, which names the conversation, and the newest ids that fit, which name what is answered. */
+function referencesOf({ references = [], in_reply_to }: CustomerReply): string[] {
   const [first, ...others] = new Set([...references, in_reply_to].filter(isMessageId))
   if (first === undefined) return []
   const kept: string[] = []
@@ -163,46 +135,9 @@ function referencesOf({ references = [], in_reply_to }: Reply): string[] {
   return [first, ...kept]
 }
 
-/** Whether it can stand in a header, and lead back here from one. Without angle brackets. */
-export function isMessageId(id: string | null | undefined): id is string {
-  return typeof id === 'string' && id.length <= ID_MAX_LENGTH && /^[!-;=?-~]+$/.test(id)
-}
-
-/** Whether the local part is not ASCII. A domain goes as punycode. */
-export function needsUtf8(address: string): boolean {
-  return !/^[\0-\x7f]*$/.test(address.slice(0, address.lastIndexOf('@')))
-}
-
-function headerAddress({ name, address }: MailAddress) {
-  return { name: label(name ?? ''), address }
-}
-
-/** An address that is not ASCII has no place in a header that is (RFC 6532): who gets that one does not see it. */
-function headerAddresses(addresses: MailAddress[], utf8: boolean) {
-  return addresses.filter(({ address }) => isAddress(address) && (utf8 || !needsUtf8(address))).map(headerAddress)
-}
-
-/** A name, of a person or a file. Readers decode what looks encoded in places where it is not, so nothing may. */
-function label(name: string): string {
-  return oneLine(name).replaceAll('=?', '= ?')
-}
-
-/** A lone CR becomes a line end on its way out, after the signature over the text was made. */
+/** Ends lines with CRLF. A lone CR would become a line end on the way out, after the text was signed. */
 function withLineEnds(text: string): string {
   return text.replace(/\r\n?|\n/g, '\r\n')
-}
-
-/** The library sends `*` without quotes, and Python's parser ends on that. Windows has no such names either. */
-function fileName(name: string): string {
-  return label(name).replaceAll('*', '_') || 'attachment'
-}
-
-/** A text as it stands in a header: encoded (RFC 2047) when it is not ASCII, cannot be folded or looks encoded. */
-function headerText(text: string): string {
-  const is_plain = /^[ -~]*$/.test(text) && !text.includes('=?')
-  if (is_plain && text.split(' ').every((word) => word.length <= WORD_MAX_LENGTH)) return text
-  const ascii = text.replace(/[^ -~]+/g, '').length
-  return encodeWord(text, ascii * 2 > text.length ? 'Q' : 'B', ENCODED_WORD_LENGTH)
 }
 
 function signatureOf({ domain, selector, private_key }: DkimSigner) {
@@ -210,16 +145,18 @@ function signatureOf({ domain, selector, private_key }: DkimSigner) {
   return { domainName: domain, keySelector: selector, privateKey: private_key, ...spool }
 }
 
-function attachmentOf({ filename, content_type, content, content_id, inline }: MailAttachment) {
+function attachmentOf({ filename, content_type, content, content_id, is_inline }: MailAttachment) {
   const usable = MEDIA_TYPE.test(content_type) && !CONTAINER_TYPE.test(content_type)
   const cid = content_id && isMessageId(content_id) ? content_id : undefined
   return {
     filename: fileName(filename),
     contentType: usable ? content_type : 'application/octet-stream',
-    // Else a stream of text is sent as text: line ends of the file would change.
+    // Without this a stream of text is sent as text, which changes the line ends of the file.
     contentTransferEncoding: 'base64' as const,
     content: Readable.from(openLater(content)),
-    ...(inline && cid ? { cid, contentDisposition: 'inline' as const } : { contentDisposition: 'attachment' as const }),
+    ...(is_inline && cid
+      ? { cid, contentDisposition: 'inline' as const }
+      : { contentDisposition: 'attachment' as const }),
   }
 }
 
@@ -227,15 +164,10 @@ async function* openLater(open: MailAttachment['content']) {
   yield* await open()
 }
 
-/** Bytes of the encoded message, a little too many rather than too few; undefined with an attachment of unknown size. */
-function estimateSize({ text, html, attachments = [] }: Reply): number | undefined {
+/** Estimates the bytes of the encoded message, a little too high; undefined with an attachment of unknown size. */
+function estimateSize({ text, html, attachments = [] }: CustomerReply): number | undefined {
   const files = attachments.reduce((sum, { size }) => sum + (size ?? Number.NaN), 0)
   if (Number.isNaN(files)) return undefined
   const texts = Buffer.byteLength(text) + Buffer.byteLength(html)
   return Math.ceil((files + texts) * BASE64_GROWTH + 4096 + 1024 * attachments.length)
-}
-
-/** Without control characters and lone surrogates, which have no place in a header, and with single spaces. */
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}\p{Cs}]+/gu, ' ').trim()
 }

@@ -1,4 +1,4 @@
-/** An email that is to be sent: what is known of it, and the message that becomes of it. */
+/** Reads an email that is to be sent, and describes the message for it. */
 import { storage } from '../../attachments/storage'
 import { renderBody } from '../../html/body'
 import { placeImages } from '../../html/view'
@@ -6,10 +6,10 @@ import { bounceAddress, replyAddress } from '../../messages/anchors'
 import type { OutboxJob } from '../../outbox/job'
 import type { Scope } from '../../scope'
 import { decrypt } from '../../secrets'
-import type { DkimSigner, MailAttachment, Reply } from './compose'
-import type { MailboxSmtp } from './transport'
+import type { CustomerReply, DkimSigner, MailAttachment } from './compose'
+import type { MailboxSmtp } from './settings'
 
-/** The columns of the mailbox are null once it is gone. */
+/** A message with its ticket and the mailbox that sends it, whose columns are null once it is deleted. */
 export type Email = {
   ticket_id: string
   code: string
@@ -28,8 +28,16 @@ export type Email = {
   dkim: DkimSigner | null
 }
 
-export type Recipient = { position: number; kind: 'to' | 'cc'; name: string | null; email: string; waits: boolean }
+/** `is_queued` until an attempt has sent to the recipient or failed for good. */
+export type MailRecipient = {
+  position: number
+  kind: 'to' | 'cc'
+  name: string | null
+  email: string
+  is_queued: boolean
+}
 
+/** Reads the email of a job; undefined when the message or its ticket is gone, or was not to be sent. */
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
@@ -50,27 +58,30 @@ export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob)
   return email
 }
 
-/** In the order of the message's header. */
-export async function readRecipients({ sql, organization_id }: Scope, id: string): Promise<Recipient[]> {
-  return sql<Recipient[]>`
-    select position, kind, name, email, status = 'queued' as waits from message_recipients
+/** Reads the recipients of a message in the order of its header. */
+export async function readRecipients({ sql, organization_id }: Scope, id: string): Promise<MailRecipient[]> {
+  return sql<MailRecipient[]>`
+    select position, kind, name, email, status = 'queued' as is_queued from message_recipients
     where organization_id = ${organization_id} and message_id = ${id}
     order by position`
 }
 
-/** @param address of the mailbox */
+/**
+ * Describes the message for an email. @param id of the message
+ * @param address of the mailbox
+ */
 export async function replyOf(
   scope: Scope,
   id: string,
   email: Email,
   address: string,
-  recipients: Recipient[],
-): Promise<Reply> {
+  recipients: MailRecipient[],
+): Promise<CustomerReply> {
   const [conversation, files] = await Promise.all([
     readConversation(scope, email.ticket_id, id),
     readAttachments(scope, id),
   ])
-  const to = (kind: Recipient['kind']) =>
+  const ofKind = (kind: MailRecipient['kind']) =>
     recipients.filter((one) => one.kind === kind).map(({ name, email }) => ({ name, address: email }))
   const shown = new Set<string>()
   const placeInline = (attachment_id: string) => {
@@ -82,8 +93,8 @@ export async function replyOf(
   return {
     from: { name: email.mailbox_name ?? email.organization_name, address },
     envelope_from: email.verp ? bounceAddress(address, id) : undefined,
-    to: to('to'),
-    cc: to('cc'),
+    to: ofKind('to'),
+    cc: ofKind('cc'),
     reply_to: email.plus_addressing ? { address: replyAddress(address, email.ticket_id) } : undefined,
     subject: email.subject,
     code: email.code,
@@ -92,23 +103,25 @@ export async function replyOf(
     references: conversation,
     text: renderBody(email.body).text,
     html,
-    attachments: files.map((file) => attachmentOf(file, shown.has(file.id))),
+    attachments: files.map((file) => ({
+      ...attachmentOf(file),
+      ...(shown.has(file.id) && { is_inline: true, content_id: contentIdOf(file.id) }),
+    })),
     dkim: email.dkim && { ...email.dkim, private_key: decrypt(email.dkim.private_key) },
   }
 }
 
-type File = { id: string; filename: string; content_type: string; size: number; storage_key: string }
+type StoredFile = { id: string; filename: string; content_type: string; size: number; storage_key: string }
 
-function attachmentOf({ id, filename, content_type, size, storage_key }: File, inline: boolean): MailAttachment {
-  const content = () => storage().open(storage_key)
-  return { filename, content_type, size, content, inline, content_id: inline ? contentIdOf(id) : undefined }
+function attachmentOf({ filename, content_type, size, storage_key }: StoredFile): MailAttachment {
+  return { filename, content_type, size, content: () => storage().open(storage_key) }
 }
 
 function contentIdOf(attachment_id: string): string {
   return `${attachment_id}@deskwire`
 }
 
-/** Message-IDs of the conversation before this message, oldest first. */
+/** Reads the Message-IDs of the conversation before this message, oldest first. */
 async function readConversation({ sql, organization_id }: Scope, ticket_id: string, id: string): Promise<string[]> {
   const rows = await sql<{ email_message_id: string }[]>`
     select email_message_id from messages
@@ -118,8 +131,8 @@ async function readConversation({ sql, organization_id }: Scope, ticket_id: stri
   return rows.map(({ email_message_id }) => email_message_id)
 }
 
-async function readAttachments({ sql, organization_id }: Scope, id: string): Promise<File[]> {
-  return sql<File[]>`
+async function readAttachments({ sql, organization_id }: Scope, id: string): Promise<StoredFile[]> {
+  return sql<StoredFile[]>`
     select id, filename, content_type, size, storage_key from attachments
     where organization_id = ${organization_id} and message_id = ${id} order by id`
 }

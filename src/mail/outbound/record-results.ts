@@ -1,16 +1,21 @@
-/** Records the outcome of an email: its recipients, the message, the timeline, and the id that a relay gave it. */
+/** Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave it. */
 import type { Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 
-/** The outcome of an attempt for a recipient who still waits. */
-export type Result = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
+/** The outcome of an attempt for one recipient. */
+export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
 
-/** Records the outcome of each recipient and of the message, which is sent when a server took it for anybody. */
+/**
+ * Writes the results of recipients that were queued, and the status of the message: it is sent when one recipient's server
+ * took it.
+ * @param id of the message
+ * @param server_message_id the Message-ID that the server put in place of ours
+ */
 export async function recordResults(
   scope: Scope,
   id: string,
   ticket_id: string,
-  results: Result[],
+  results: RecipientResult[],
   server_message_id?: string,
 ): Promise<void> {
   const { sql, organization_id } = scope
@@ -41,7 +46,7 @@ export async function recordResults(
   if (server_message_id) await addServerAnchor(scope, id, ticket_id, server_message_id)
 }
 
-/** Some relays put a Message-ID of their own in place of ours; answers refer to that one. */
+/** Makes the id that a relay put in place of ours lead to the ticket, because answers refer to it. */
 async function addServerAnchor(scope: Scope, id: string, ticket_id: string, server_message_id: string): Promise<void> {
   const { sql, organization_id } = scope
   await sql`

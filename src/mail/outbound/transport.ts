@@ -1,6 +1,6 @@
 /**
- * Mail out, second half: a message to a mailbox's own SMTP server. Connections go only to addresses that
- * `resolveDestination` allowed, certificates are verified, and connections are kept for a moment and used again.
+ * Hands a composed message to a mailbox's own SMTP server. Connections go only to addresses that `resolveDestination`
+ * allowed, certificates are verified, and connections are kept for 30 seconds and used again.
  */
 import { createHash } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
@@ -9,59 +9,31 @@ import { LRUCache } from 'lru-cache'
 import { createTransport } from 'nodemailer'
 import MimeNode from 'nodemailer/lib/mime-node'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
-import type { Network } from '../../config'
 import { resolveDestination } from '../../net/destination'
-import { isMessageId, type OutgoingMail } from './compose'
-import { type Refusal, refusal, refusalsOf, sendError } from './send-error'
+import type { ComposedMail } from './compose'
+import { isMessageId } from './header-values'
+import { type DeliveryRefusal, refusal, refusalsOf, sendError } from './send-error'
+import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
 
-export type MailboxSmtp = {
-  host: string
-  port: number
-  /** `none` never encrypts, `starttls` insists on it, `tls` starts with it. */
-  security: 'none' | 'starttls' | 'tls'
-  username?: string | null
-  password?: string | null
-}
-
-export type SendOptions = {
-  /** Networks that may be reached although not public. */
-  allowed: Network[]
-  /** PEM of an authority trusted besides those of the system. */
-  ca?: string
-  /** The name this host greets with. */
-  hostname?: string
-  timeouts?: Partial<SmtpTimeouts>
-}
-
-export type SmtpTimeouts = {
-  /** Lookup, connection and, with `tls`, the handshake. */
-  connect_ms: number
-  greeting_ms: number
-  /** Silence of the server, also while it decides on the message. */
-  silence_ms: number
-}
-
-/** Each recipient of the message is in one of the two lists, spelled as it was given. */
+/** The server has the message for every recipient whom it did not refuse. */
 export type SendResult = {
-  accepted: string[]
-  rejected: Refusal[]
-  /** The server's last answer. */
-  response: string
+  /** Addresses are spelled as they were given. */
+  rejected: DeliveryRefusal[]
   /** The Message-ID that the server put in place of ours (SES, Microsoft 365), without angle brackets. */
   server_message_id?: string
 }
 
 /**
- * A reply to the end of DATA may take minutes (RFC 5321 section 4.5.3.2), and giving up on it sends the message twice.
- * Not the ten that the RFC grants: an attempt that long counts as lost (`outbox/worker.ts`).
+ * A reply to the end of DATA may take minutes (RFC 5321 section 4.5.3.2), and giving up on it sends the message twice. The
+ * ten minutes of the RFC would be too long: the outbox gives up an attempt of ten minutes as lost.
  */
 const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 300_000 }
-/** Below the time after which servers hang up. */
+/** Shorter than the time after which servers hang up. */
 const IDLE_MS = 30_000
 /** Providers refuse more from one account. */
 const CONNECTIONS_PER_MAILBOX = 4
 
-/** Mailboxes with connections kept. Changed settings are another entry, and the old one goes in time. */
+/** Mailboxes whose connections are kept. Changed settings make a new entry; the old entry is the first to go. */
 const TRANSPORTS_MAX = 500
 
 type Transport = ReturnType<typeof openTransport>
@@ -72,35 +44,28 @@ const transports = new LRUCache<string, Transport>({
 })
 
 /**
- * Sends one message. A refused recipient does not stop the others: it is in `rejected`, as are all of them when the
- * server takes none.
+ * Sends one message. A refused recipient does not stop the others: it is listed in `rejected`, and all recipients are
+ * when the server takes none.
  * @throws SendError when the message could not be handed over at all
  */
-export async function sendMail(smtp: MailboxSmtp, mail: OutgoingMail, options: SendOptions): Promise<SendResult> {
+export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: SendOptions): Promise<SendResult> {
   const invalid = mail.invalid.map((address) => refusal(address, 553, '553 5.1.3 Not an email address'))
-  if (mail.recipients.length === 0) return { accepted: [], rejected: invalid, response: '' }
+  if (mail.recipients.length === 0) return { rejected: invalid }
   try {
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
     const info = await transportFor(smtp, options).sendMail(mail.message)
-    const { response, serverMessageId } = info
-    const rejected = refusedOf(info, mail, smtp)
-    return {
-      // The server has the message for every recipient that it did not refuse: these must not get a second one.
-      accepted: mail.recipients.filter((one) => !rejected.some(({ address }) => address === one)),
-      rejected: [...invalid, ...rejected],
-      response,
-      server_message_id: messageIdOf(serverMessageId),
-    }
+    const rejected = [...invalid, ...refusedOf(info, mail, smtp)]
+    return { rejected, server_message_id: messageIdOf(info.serverMessageId) }
   } catch (error) {
     const rejected = error instanceof Error ? refusedOf(error, mail, smtp) : []
     if (rejected.length < mail.recipients.length) throw sendError(error, smtp)
-    return { accepted: [], rejected: [...invalid, ...rejected], response: rejected.at(-1)?.response ?? '' }
+    return { rejected: [...invalid, ...rejected] }
   }
 }
 
 /**
  * Connects to a mailbox's server and, with a user name, signs in, also where the server does not ask for it. Sends
- * nothing and never rejects.
+ * no message and never rejects.
  */
 export async function testMailbox(
   smtp: MailboxSmtp,
@@ -116,8 +81,8 @@ export async function testMailbox(
   return { ok: error === null, error, response_time_ms: Math.round(performance.now() - started) }
 }
 
-/** The recipients that the server refused. @param outcome what the library answers, or its error */
-function refusedOf(outcome: object, { recipients }: OutgoingMail, smtp: MailboxSmtp): Refusal[] {
+/** Lists the recipients that the server refused. @param outcome what the library answers, or its error */
+function refusedOf(outcome: object, { recipients }: ComposedMail, smtp: MailboxSmtp): DeliveryRefusal[] {
   const refusals = new Map(refusalsOf(outcome, smtp).map((one) => [one.address, one]))
   if (refusals.size === 0) return []
   return recipients.flatMap((address) => {
@@ -126,20 +91,20 @@ function refusedOf(outcome: object, { recipients }: OutgoingMail, smtp: MailboxS
   })
 }
 
-/** An address as the library writes it into RCPT: a local part in quotes that needs them, the domain as Punycode. */
+/** Writes an address as the library does in RCPT: a local part in quotes when it needs them, the domain as Punycode. */
 function envelopeAddress(address: string): string {
   const { to } = new MimeNode(false).setEnvelope({ to: [{ name: '', address }] }).getEnvelope()
   return to[0] ?? address
 }
 
-/** The id in a reply, when it is one: a reply may hold any text. */
+/** Gives the id that a server reports, if it can stand in a header. */
 function messageIdOf(text = ''): string | undefined {
   const id = text.replace(/^<|>$/g, '')
   return isMessageId(id) ? id : undefined
 }
 
-/** Closes idle connections, and the others after their message. For the end of the process. */
-export function closeTransports() {
+/** Closes idle connections at once, and the others after their message. For the end of the process. */
+export function closeTransports(): void {
   transports.clear()
 }
 
@@ -161,12 +126,12 @@ function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAut
     pool: true,
     auth: smtp.username ? { user: smtp.username, pass: smtp.password ?? '' } : undefined,
     maxConnections: CONNECTIONS_PER_MAILBOX,
-    // Each kept connection may turn out to be closed when it is used again; nothing was sent then.
+    // A kept connection may turn out to be closed when it is used again, before anything was sent.
     maxRequeues: CONNECTIONS_PER_MAILBOX,
     idleTimeout: IDLE_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
-    // The library still knows the server by its name, for the certificate.
+    // The library still knows the name of the server, by which it checks the certificate.
     getSocket(_options: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void) {
       openSocket(smtp, allowed, connect_ms).then(
         (connection) => callback(null, { connection }),
@@ -185,7 +150,7 @@ function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca
     secure: security === 'tls',
     requireTLS: security === 'starttls',
     ignoreTLS: security === 'none',
-    // `ca` replaces the authorities that are trusted without it.
+    // `ca` replaces the authorities of the system, so these are added.
     tls: ca ? { ca: [...getCACertificates('default'), ca] } : {},
     connectionTimeout: connect_ms,
     greetingTimeout: greeting_ms,
@@ -193,7 +158,10 @@ function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca
   }
 }
 
-/** Asks on a separate connection: the library sends international addresses to any server. @throws like connecting */
+/**
+ * Tells if the server announces SMTPUTF8, on another connection: the library gives international addresses to any server.
+ * @throws what connecting throws
+ */
 async function announcesUtf8(smtp: MailboxSmtp, options: SendOptions): Promise<boolean> {
   const { connect_ms } = { ...TIMEOUTS, ...options.timeouts }
   const socket = await openSocket(smtp, options.allowed, connect_ms)
@@ -206,8 +174,12 @@ async function announcesUtf8(smtp: MailboxSmtp, options: SendOptions): Promise<b
   return /^250[ -]SMTPUTF8\b/im.test(connection.lastServerResponse || '')
 }
 
-/** Resolves the host once and dials what was found, in order. */
-async function openSocket({ host, port }: MailboxSmtp, allowed: Network[], timeout_ms: number): Promise<Socket> {
+/** Resolves the host once and dials the addresses in order. */
+async function openSocket(
+  { host, port }: MailboxSmtp,
+  allowed: SendOptions['allowed'],
+  timeout_ms: number,
+): Promise<Socket> {
   const deadline = performance.now() + timeout_ms
   let last: unknown
   for (const address of await resolveDestination(host, { allowed, timeout_ms })) {
@@ -234,7 +206,7 @@ function dial(host: string, port: number, timeout_ms: number): Promise<Socket> {
   return promise.finally(() => clearTimeout(timer))
 }
 
-function refusedByAll({ recipients }: OutgoingMail, invalid: Refusal[]): SendResult {
+function refusedByAll({ recipients }: ComposedMail, invalid: DeliveryRefusal[]): SendResult {
   const response = '550 5.6.7 The server does not take international addresses (SMTPUTF8)'
-  return { accepted: [], rejected: [...invalid, ...recipients.map((one) => refusal(one, 550, response))], response }
+  return { rejected: [...invalid, ...recipients.map((one) => refusal(one, 550, response))] }
 }

@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { simpleParser } from 'mailparser'
-import { ComposeError, type Reply, replySubject } from '../../../src/mail/outbound/compose'
+import { ComposeError, type CustomerReply } from '../../../src/mail/outbound/compose'
+import { replySubject } from '../../../src/mail/outbound/header-values'
 import { closeTransports } from '../../../src/mail/outbound/transport'
 import { bytes, compose, FROM, send, TO } from '../../support/replies'
 import { startSmtpSink } from '../../support/smtp'
@@ -10,7 +11,7 @@ import { startSmtpSink } from '../../support/smtp'
 afterEach(closeTransports)
 
 /** The message as the server got it: bytes, header fields in order, and what a parser makes of it. */
-async function arrived(changes: Partial<Reply>) {
+async function arrived(changes: Partial<CustomerReply>) {
   using sink = await startSmtpSink()
   const result = await send(sink, changes)
   const [mail] = await sink.waitFor(1)
@@ -134,8 +135,8 @@ describe('a composed message', () => {
     const { parsed, raw } = await arrived({
       html: '<img src="cid:logo@acme.test">',
       attachments: [
-        { ...image, filename: 'logo.png', inline: true },
-        { ...image, filename: 'listed.png', inline: false },
+        { ...image, filename: 'logo.png', is_inline: true },
+        { ...image, filename: 'listed.png', is_inline: false },
         { filename: 'log.txt', content_type: 'text/plain; charset=utf-8', content: () => bytes('ä') },
         { filename: 'mail.eml', content_type: 'message/rfc822', content: () => bytes('Subject: x\n\ny') },
       ],

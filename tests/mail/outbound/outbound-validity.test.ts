@@ -7,7 +7,8 @@ import { domainToASCII } from 'node:url'
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { simpleParser } from 'mailparser'
-import { composeReply, type Reply, replySubject } from '../../../src/mail/outbound/compose'
+import { type CustomerReply, composeReply } from '../../../src/mail/outbound/compose'
+import { replySubject } from '../../../src/mail/outbound/header-values'
 import { closeTransports, sendMail } from '../../../src/mail/outbound/transport'
 import { startSmtpSink } from '../../support/smtp'
 
@@ -156,7 +157,7 @@ const PNG = Buffer.from('89504e470d0a1a0a0d0d0a00ff', 'hex')
 const TEXT_FILE = 'one\ntwo\r\nthree\rfour \n.\n..\nFrom x\nä'
 const TEXT = 'Hello,\n.\n..\nFrom here\n-- \nä'
 
-function replyOf({ subject, name, filename }: Texts, index: number): Reply {
+function replyOf({ subject, name, filename }: Texts, index: number): CustomerReply {
   const bytes = (content: string | Buffer) => async () => [Buffer.from(content)] as unknown as AsyncIterable<Uint8Array>
   return {
     from: { name, address: 'support@acme.test' },
@@ -173,7 +174,7 @@ function replyOf({ subject, name, filename }: Texts, index: number): Reply {
     text: index % 3 === 0 ? TEXT : `${subject}\n${'word '.repeat(index % 300)}\n${'x'.repeat(index * 4)}`,
     html: `<p>${index % 2 === 0 ? 'Hi' : 'ä'.repeat(index)}</p><img src="cid:image@acme.test">`,
     attachments: [
-      { filename, content_type: 'image/png', content: bytes(PNG), content_id: 'image@acme.test', inline: true },
+      { filename, content_type: 'image/png', content: bytes(PNG), content_id: 'image@acme.test', is_inline: true },
       { filename, content_type: 'text/plain; charset=utf-8', content: bytes(TEXT_FILE) },
     ],
   }
@@ -287,7 +288,7 @@ function differencesOf(reader: string, seen: Read, expected: Read): string[] {
 }
 
 /** Sends over a real connection and gives what arrived, in order. */
-async function sendAll(replies: Reply[]): Promise<Buffer[]> {
+async function sendAll(replies: CustomerReply[]): Promise<Buffer[]> {
   using sink = await startSmtpSink()
   const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' } as const
   const allowed = [ipaddr.parseCIDR('127.0.0.0/8')]

@@ -1,0 +1,41 @@
+/** Settings of connections to the SMTP servers of mailboxes: those of one mailbox, and those of every connection. */
+import { readFileSync } from 'node:fs'
+import { config, type Network } from '../../config'
+
+/** The server of a mailbox, with the password in plain text. */
+export type MailboxSmtp = {
+  host: string
+  port: number
+  /** `none` never encrypts, `starttls` insists on it, `tls` starts with it. */
+  security: 'none' | 'starttls' | 'tls'
+  username?: string | null
+  password?: string | null
+}
+
+/** Settings that hold for every mailbox. */
+export type SendOptions = {
+  /** Networks that may be reached although not public. */
+  allowed: Network[]
+  /** PEM of an authority that is trusted besides those of the system. */
+  ca?: string
+  /** The name this host greets with. */
+  hostname?: string
+  timeouts?: Partial<SmtpTimeouts>
+}
+
+export type SmtpTimeouts = {
+  /** For lookup, connection and, with `tls`, the handshake. */
+  connect_ms: number
+  /** For the server's first line. */
+  greeting_ms: number
+  /** For every answer of the server, also while it decides on the message. */
+  silence_ms: number
+}
+
+let mail_ca: string | undefined
+
+/** Reads the settings of this service that hold for every connection. */
+export function sendOptions(): SendOptions {
+  if (config.MAIL_CA_FILE) mail_ca ??= readFileSync(config.MAIL_CA_FILE, 'utf8')
+  return { allowed: config.MAIL_ALLOWED_NETWORKS, ca: mail_ca, hostname: config.SMTP_HOSTNAME }
+}
