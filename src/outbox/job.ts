@@ -63,7 +63,10 @@ export type OutboxAttempt = (job: OutboxJob, connection: Connection) => Promise<
  * How a kind is worked on. `giveUp` ends a job that was leased again and again without an outcome, because it seems to
  * kill its workers. Without `giveUp` such a job is parked.
  */
-export type OutboxHandler = OutboxAttempt | { attempt: OutboxAttempt; giveUp(job: OutboxJob): Outcome }
+export type OutboxHandler = OutboxAttempt | { attempt: OutboxAttempt; giveUp: OutboxGiveUp }
+
+/** Ends a job outside any transaction, like an attempt. */
+export type OutboxGiveUp = (job: OutboxJob, connection: Connection) => Outcome | Promise<Outcome>
 
 /** The part of an outcome whose rows are written many at a time. */
 export function inBatch<Row>(

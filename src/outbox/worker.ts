@@ -8,7 +8,7 @@ import { countStale } from '../metrics/outbox-attempts'
 import { claim, LEASE_S, release, releaseToken, renew } from './claim'
 import { DueLanes } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
-import type { OutboxAttempt, OutboxHandler, OutboxJob, OutboxKind, Outcome } from './job'
+import type { OutboxAttempt, OutboxGiveUp, OutboxHandler, OutboxJob, OutboxKind, Outcome } from './job'
 import { KINDS } from './kinds'
 import { Settler } from './settle'
 
@@ -42,7 +42,7 @@ export class Worker {
   /** Does the work of a job. */
   readonly #attempt: OutboxAttempt
   /** Ends a job that seems to kill its workers. */
-  readonly #giveUp: (job: OutboxJob) => Outcome
+  readonly #giveUp: OutboxGiveUp
   /** Decides how many slots each lane may use. */
   readonly #lanes: FairLanes
   /** Knows which lanes have due work, and whose turn it is. */
@@ -192,7 +192,7 @@ export class Worker {
     try {
       if (job.claims - job.attempts <= LOST_MOST) return await this.#attempt(job, this.#connection)
       log.error({ ...names, claims: job.claims }, 'an outbox job seems to kill its workers')
-      return { healthy: false, ...this.#giveUp(job) }
+      return { healthy: false, ...(await this.#giveUp(job, this.#connection)) }
     } catch (error) {
       if (isAway(error)) return { type: 'retry', delay_s: AWAY_DELAY_S, counts: false }
       log.error({ ...names, error: safeError(error) }, 'an outbox job failed by a fault of our own')

@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
 import type { Connection } from '../../db/transact'
-import type { OutboxHandler, OutboxJob, Outcome, Settlement } from '../../outbox/job'
+import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
 import { ParserBusy } from '../parse/lanes'
@@ -34,26 +34,25 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
     return { ...KINDS.inbound.afterFault(job), healthy: true }
   }
   if (await overtakesParent(scope, mail)) return NOT_YET
-  // The transaction that ends the lease files the message: of two workers one does, and one commit does all of it.
-  const file = await fileMail(scope, mail)
-  return { type: 'done', settle: (transaction) => file({ ...scope, ...transaction }) }
+  return fileInSettlement(scope, mail)
 }
 
 /**
  * A message that ends its worker again and again is filed without being parsed, with its original attached: it got a
  * 250, and must not stop others.
  */
-export const inboundHandler: OutboxHandler = {
-  attempt: fileInbound,
-  giveUp: (job) => ({ type: 'done', settle: (settlement) => fileUnread(job, settlement) }),
+export const inboundHandler: OutboxHandler = { attempt: fileInbound, giveUp: fileUnread }
+
+async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outcome> {
+  const scope = scopeOf(job, connection)
+  const pending = await readPending(scope, job.id)
+  return pending ? fileInSettlement(scope, inboundMail(pending.entry, pending.raw, null)) : { type: 'done' }
 }
 
-async function fileUnread(job: OutboxJob, settlement: Settlement): Promise<void> {
-  const scope = scopeOf(job, settlement)
-  const pending = await readPending(scope, job.id)
-  if (!pending) return
-  const file = await fileMail(scope, inboundMail(pending.entry, pending.raw, null))
-  await file(scope)
+/** The transaction that ends the lease files the message: of two workers one does, and one commit does all of it. */
+async function fileInSettlement(scope: Scope, mail: InboundMail): Promise<Outcome> {
+  const file = await fileMail(scope, mail)
+  return { type: 'done', settle: (transaction) => file({ ...scope, ...transaction }) }
 }
 
 function scopeOf({ organization_id }: OutboxJob, connection: Connection): Scope {

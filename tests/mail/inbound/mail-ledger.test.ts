@@ -416,6 +416,34 @@ test('a transaction that fails leaves nothing, also no uploads, and the mail is 
   expect((await ledgerOf(desk))[0].outcome).toBe('ticket')
 })
 
+test('mail that ends its workers again and again is filed unread; where that fails it leaves nothing, also no uploads', async () => {
+  const mailbox = await createMailbox(desk.admin)
+  const { sql } = connection()
+  const before = await storedCounts()
+  const raw = newMail()
+  await send(mailbox.address, raw)
+  await sql`update outbox set claims = 26 where kind = 'inbound'`
+  await sql`alter table inbound_fingerprints add constraint refuse check (fingerprint = '') not valid`
+  try {
+    await drain()
+  } finally {
+    await sql`alter table inbound_fingerprints drop constraint refuse`
+  }
+  expect(await storedCounts()).toEqual({
+    ...before,
+    ledger: before!.ledger + 1,
+    outbox: before!.outbox + 1,
+    removals: before!.removals + 1,
+  })
+  await sql`update outbox set claims = 26, attempts = 0 where kind = 'inbound'`
+  await makeDue()
+  await drain()
+  const [row] = await ledgerOf(desk)
+  expect(row).toMatchObject({ outcome: 'unparsed', subject: 'Printer' })
+  const { messages } = (await desk.agent.get(`/tickets/${row.ticket_id}`)).body.data
+  expect(messages[0].attachments).toMatchObject([{ filename: 'message.eml', size: raw.length }])
+})
+
 test('an import that fails leaves nothing but bytes that are to be removed', async () => {
   const mailbox = await createMailbox(desk.admin)
   const { sql } = connection()
