@@ -172,7 +172,11 @@ describe('direction:', () => {
 describe('only some files know', () => {
   test.each([
     ['what a role may do', /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/, ['auth/permissions']],
-    ['kinds of callers', /\b(actor|caller)\.type\s*[!=]==?/, ['auth/permissions', 'http/rerun/idempotency']],
+    [
+      'kinds of callers',
+      /\b(actor|caller)\.type\s*[!=]==?/,
+      ['auth/permissions', 'http/authenticate', 'http/rerun/idempotency'],
+    ],
     ['the environment', /process\.env\b|Bun\.env\b|import\.meta\.env\b/, ['config', 'launch.mjs']],
     [
       'Bun',

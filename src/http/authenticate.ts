@@ -17,13 +17,13 @@ export function admission(declarations: Declarations) {
   return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
     const { permission, link } = declarationOf(declarations, request.method, route)
     if (isInOrganization(permission)) stateOf(request).scope = await admit(request, permission, link)
-    else if (permission === 'account') callerOf(request)
+    else if (permission === 'account') userOf(request)
   })
 }
 
 /** A plugin for a section: gives handlers `user`, the caller. Its routes declare `permission: 'account'`. */
 export const signedIn = new Elysia({ name: 'signed-in' }).derive({ as: 'scoped' }, ({ request }) => ({
-  user: callerOf(request),
+  user: userOf(request),
 }))
 
 /** A plugin for a section: gives handlers `scope`. Its routes declare a permission, `member` or `admin`. */
@@ -59,6 +59,13 @@ function callerOf(request: Request): Caller {
   return caller
 }
 
+/** The caller of a route about the caller's own account, which only people have. */
+function userOf(request: Request): Extract<Caller, { type: 'user' }> {
+  const caller = callerOf(request)
+  if (caller.type !== 'user') throw new ApiError('FORBIDDEN')
+  return caller
+}
+
 /** The organization that the header names, else the caller's first one. */
 function organizationOf(request: Request, caller: Caller): string {
   const header = request.headers.get('x-organization-id')?.trim()
@@ -67,8 +74,12 @@ function organizationOf(request: Request, caller: Caller): string {
   throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
 }
 
-/** Who acts in an organization: each kind of caller in its way. @throws FORBIDDEN when the caller does not belong to it */
+/** Makes the actor of a caller: each kind of caller has a case. @throws FORBIDDEN for one who is not in the organization */
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
-  const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
-  return { type: 'user', id: caller.id, name, email, role }
+  switch (caller.type) {
+    case 'user': {
+      const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
+      return { type: 'user', id: caller.id, name, email, role }
+    }
+  }
 }
