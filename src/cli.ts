@@ -105,7 +105,8 @@ async function main(args: string[]): Promise<void> {
   const { command, options } = readCommandLine(args, COMMANDS)
   if (command.needs === 'nothing') return print(command.run(options))
   const { needs, pool_size = 2 } = command
-  const database = await openDatabase({ shared: true, create: needs === 'new database', pool_size })
+  const no_database = needs === 'new database' ? 'create' : 'refuse'
+  const database = await openDatabase({ other_service: 'join', no_database, pool_size })
   try {
     print(await command.run(options, connection()))
   } finally {

@@ -1,4 +1,4 @@
-/** One line for each event: JSON, or readable text on a terminal. Never hand it secrets, bodies or addresses. */
+/** The log: one line for each event, as JSON or as text for people. Never give it secrets, bodies or addresses. */
 import pino, { type LoggerOptions } from 'pino'
 import pretty from 'pino-pretty'
 import { config } from './config'
@@ -10,7 +10,7 @@ const options: LoggerOptions = {
   formatters: { level: (level) => ({ level }) },
 }
 
-/** Standard output of an operator's command has its result and nothing else. */
+/** Commands of the operator log to standard error, because their standard output is the result. */
 const [output, fd] = process.argv[1]?.endsWith('/cli.ts') ? [process.stderr, 2] : [process.stdout, 1]
 
 export const log =
@@ -19,8 +19,8 @@ export const log =
     : pino(options, pino.destination(fd))
 
 /**
- * What may be logged of an error: its name, code and stack. Drizzle's messages hold the parameters of the statement
- * and driver errors hold values (`detail`), so neither is passed on whole.
+ * Picks from an error what may be logged: name, code and stack, and the message when there is no code. Errors of the
+ * database have a code: Drizzle's messages hold the parameters of the statement, the driver's hold values of rows.
  */
 export function safeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error }

@@ -45,7 +45,11 @@ async function start(): Promise<void> {
   const stopping = new AbortController()
   // First, because it fails when a route declares too little.
   const app = createApp(async () => !stopping.signal.aborted && (await isDatabaseReady()))
-  const database = await openDatabase({ shared: false, create: true, pool_size: config.DATABASE_POOL })
+  const database = await openDatabase({
+    other_service: 'refuse',
+    no_database: 'create',
+    pool_size: config.DATABASE_POOL,
+  })
   const admin = await createFirstOrganization(connection())
   // No other service uses the embedded database, so whoever held a lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())

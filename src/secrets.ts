@@ -1,4 +1,7 @@
-/** Keys derived from SECRET_KEY, one for each purpose; the previous SECRET_KEY still verifies and decrypts. */
+/**
+ * Signs and encrypts with keys that are derived from SECRET_KEY, one for each purpose. Keys of the previous SECRET_KEY
+ * still verify and decrypt.
+ */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export type Purpose = 'access-token' | 'encryption' | 'message-id' | 'reply-tag' | 'bounce-tag' | 'attachment-url'
@@ -6,13 +9,13 @@ export type Purpose = 'access-token' | 'encryption' | 'message-id' | 'reply-tag'
 let roots: string[] = []
 const keys = new Map<string, Buffer>()
 
-/** Sets the secrets, newest first. To be called once, before anything is signed. */
+/** Sets the secrets that keys are derived from. Call it once, before anything is signed. */
 export function useSecrets(current: string, previous?: string): void {
   roots = previous ? [current, previous] : [current]
   keys.clear()
 }
 
-/** The keys of a purpose, newest first: the first signs, all verify. 32 bytes each. */
+/** The keys of a purpose (HKDF with SHA-256, 32 bytes), newest first: the first one signs, all of them verify. */
 export function keysOf(purpose: Purpose): Buffer[] {
   if (roots.length === 0) throw new Error('The secret key is not set')
   return roots.map((root) => {

@@ -1,4 +1,4 @@
-/** The database that the settings name, started if it is ours, migrated and connected: for the service and the CLI. */
+/** Opens the database that the settings name, for the service and the CLI: starts the embedded one, and migrates. */
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -12,38 +12,45 @@ import { SETTINGS } from '../settings/table'
 import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
-  /** What runs the data: for people. */
   kind: 'embedded' | 'external'
   close(): Promise<void>
 }
 
+type DatabaseUse = {
+  /** A service that runs the embedded database already is a reason to fail, or its database is used. */
+  other_service: 'refuse' | 'join'
+  /** An embedded database that does not exist is a reason to fail, or is made. */
+  no_database: 'refuse' | 'create'
+  /** Most connections to the database. */
+  pool_size: number
+}
+
 /**
- * Starts the embedded PostgreSQL when there is no DATABASE_URL, migrates, connects and sets the secret key.
- * @param shared joins the embedded database of a running service instead of refusing
- * @param create makes the embedded database when there is none instead of refusing
+ * Connects the pool to a migrated database and sets the secret key. Without DATABASE_URL it starts the embedded one.
  * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
-export async function openDatabase(options: {
-  shared: boolean
-  create: boolean
-  pool_size: number
-}): Promise<OpenDatabase> {
-  if (config.DATABASE_URL) {
-    useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
-    await checkReachable(config.DATABASE_URL)
-    await migrateDatabase(config.DATABASE_URL)
-    connectDatabase(config.DATABASE_URL, options.pool_size)
-    return { kind: 'external', close: closeDatabase }
-  }
+export async function openDatabase(use: DatabaseUse): Promise<OpenDatabase> {
+  return config.DATABASE_URL ? openExternal(config.DATABASE_URL, use.pool_size) : openEmbedded(use)
+}
+
+async function openExternal(url: string, pool_size: number): Promise<OpenDatabase> {
+  useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
+  await checkReachable(url)
+  await migrateDatabase(url)
+  connectDatabase(url, pool_size)
+  return { kind: 'external', close: closeDatabase }
+}
+
+async function openEmbedded({ other_service, no_database, pool_size }: DatabaseUse): Promise<OpenDatabase> {
   if (!existsSync(path.join(config.DATA_DIR, 'postgres'))) {
-    if (!options.create) throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
+    if (no_database === 'refuse') throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
     checkFolder(config.DATA_DIR)
   }
-  const embedded = await startEmbedded(config.DATA_DIR, { shared: options.shared })
+  const embedded = await startEmbedded(config.DATA_DIR, { other_service })
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
     await migrateDatabase(embedded.connection)
-    connectDatabase(embedded.connection, options.pool_size)
+    connectDatabase(embedded.connection, pool_size)
   } catch (error) {
     await embedded.stop()
     throw error
@@ -57,7 +64,7 @@ export async function openDatabase(options: {
   }
 }
 
-/** Told by where it should be and what is wrong, never by the user and the password in the URL. */
+/** @throws ConfigError with host and database of the URL and the reason, never with its user and password */
 async function checkReachable(url: string): Promise<void> {
   try {
     await tryConnection(url)
@@ -74,7 +81,7 @@ export async function isDatabaseReady(): Promise<boolean> {
   return true
 }
 
-/** Kept beside the embedded database: whoever has one has the other. */
+/** The secret key of the embedded database. It is a file beside the data, so that a copy of DATA_DIR has both. */
 function generatedSecret(): string {
   const file = path.join(config.DATA_DIR, SETTINGS.SECRET_KEY.generated_file)
   if (!existsSync(file)) {

@@ -3,11 +3,19 @@ import { constants } from 'node:fs'
 import { access, mkdir, statfs } from 'node:fs/promises'
 import { config } from '../config'
 import type { Connection } from '../db/transact'
-import { outboxStats } from '../outbox/operate'
+import { type OutboxStats, outboxStats } from '../outbox/operate'
 
-/** Figures and checks; `warnings` are sentences about what needs attention. */
+type DataDir = { path: string; writable: boolean; free_mib: number }
+
+/** Reads figures of the database, the outbox and the disk. `warnings` are sentences about what needs attention. */
 export async function diagnose(connection: Connection): Promise<Record<string, unknown>> {
-  const { sql } = connection
+  const figures = await readFigures(connection)
+  const outbox = await outboxStats(connection)
+  const data_dir = await checkDataDir()
+  return { ...figures, outbox, data_dir, warnings: warningsOf(figures, outbox, data_dir) }
+}
+
+async function readFigures({ sql }: Connection) {
   const [server] = await sql<{ version: string; size: string; oldest_snapshot_s: number | null }[]>`
     select current_setting('server_version') as version, pg_size_pretty(pg_database_size(current_database())) as size, (
       select round(extract(epoch from now() - min(xact_start)))::float8 from pg_stat_activity
@@ -20,24 +28,24 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
       (select count(*) from mailboxes where active) as active_mailboxes,
       (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,
       (select count(*) from inbound_messages where outcome = 'pending') as pending_mail`
-  const outbox = await outboxStats(connection)
-  const data_dir = await checkDataDir()
-  const late = outbox.filter(({ oldest_due_s }) => (oldest_due_s ?? 0) > 60)
-  const warnings = [
-    ...late.map(
-      ({ kind, oldest_due_s }) => `Work of kind ${kind} has been due for ${oldest_due_s} s: is the service running?`,
-    ),
-    ...(counts!.failed_webhooks
-      ? [`${counts!.failed_webhooks} webhooks have failed and hold what is meant for them`]
-      : []),
-    ...(data_dir.writable ? [] : [`DATA_DIR ${config.DATA_DIR} cannot be written`]),
-    ...(data_dir.free_mib < 1024 ? [`Only ${data_dir.free_mib} MiB are free under DATA_DIR`] : []),
-    ...((server!.oldest_snapshot_s ?? 0) > 600 ? ['A transaction has been open for more than 10 minutes'] : []),
-  ]
-  return { postgresql: server, tables, counts, outbox, data_dir, warnings }
+  return { postgresql: server!, tables: tables!, counts: counts! }
 }
 
-async function checkDataDir(): Promise<{ path: string; writable: boolean; free_mib: number }> {
+type Figures = Awaited<ReturnType<typeof readFigures>>
+
+function warningsOf({ postgresql, counts }: Figures, outbox: OutboxStats[], data_dir: DataDir): string[] {
+  const warnings = outbox
+    .filter(({ oldest_due_s }) => (oldest_due_s ?? 0) > 60)
+    .map(({ kind, oldest_due_s }) => `Work of kind ${kind} has been due for ${oldest_due_s} s: is the service running?`)
+  const { failed_webhooks } = counts
+  if (failed_webhooks) warnings.push(`${failed_webhooks} webhooks have failed and hold what is meant for them`)
+  if (!data_dir.writable) warnings.push(`DATA_DIR ${data_dir.path} cannot be written`)
+  if (data_dir.free_mib < 1024) warnings.push(`Only ${data_dir.free_mib} MiB are free under DATA_DIR`)
+  if ((postgresql.oldest_snapshot_s ?? 0) > 600) warnings.push('A transaction has been open for more than 10 minutes')
+  return warnings
+}
+
+async function checkDataDir(): Promise<DataDir> {
   const path = config.DATA_DIR
   try {
     await mkdir(path, { recursive: true })

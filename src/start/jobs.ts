@@ -37,7 +37,7 @@ const JOBS: Job[] = [
   { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
 ]
 
-/** Starts the clean-up. `stop` begins nothing more and resolves once what runs has ended. */
+/** Starts all jobs at their times. `stop` starts no job any more, and resolves once the running ones have ended. */
 export function startJobs(connection: Connection): { stop(): Promise<void> } {
   const running = new Set<Promise<void>>()
   const crons = JOBS.map(({ name, pattern, run }) => {

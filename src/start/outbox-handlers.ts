@@ -7,7 +7,7 @@ import { deliverWebhook } from '../webhooks/deliver'
 
 export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler }
 
-/** Ends what they keep open, once nothing is in work any more. */
+/** Closes what the handlers keep open: the parser's processes and the SMTP connections. Call it when no job runs. */
 export async function closeHandlers(): Promise<void> {
   await closeParser()
   closeTransports()

@@ -66,7 +66,7 @@ async function checkHost(host: string): Promise<void> {
     server.listen(0, host)
     await once(server, 'listening')
   } catch {
-    throw new ConfigError(`HOST ${host} is no name or address of this machine`)
+    throw new ConfigError(`HOST ${host} is not a name or address of this machine`)
   } finally {
     server.close()
   }

@@ -147,7 +147,7 @@ test('a second service on the same folder is refused, a command may join', async
     message: `the database in ${data_dir}/postgres is in use by another process (${service.process.pid})`,
   })
 
-  const command = await startEmbedded(data_dir, { ...options, shared: true })
+  const command = await startEmbedded(data_dir, { ...options, other_service: 'join' })
   expect(command.connection).toMatchObject(service.connection)
   const server = postmaster(service.connection)
   await command.stop()
@@ -158,7 +158,7 @@ test('a second service on the same folder is refused, a command may join', async
 
 test('services that start at the same time make one database', async () => {
   const data_dir = freshDir()
-  const services = await Promise.all([1, 2, 3].map(() => startProcess(data_dir, { ...options, shared: true })))
+  const services = await Promise.all([1, 2, 3].map(() => startProcess(data_dir, { ...options, other_service: 'join' })))
   expect(new Set(services.map(({ answer }) => answer.connection.path)).size).toBe(1)
   const owner = lockHolder(path.join(data_dir, 'postgres/service.lock'))
   const [first, ...joined] = services.sort((a) => (a.process.pid === owner ? -1 : 1))

@@ -135,7 +135,7 @@ async function write(service: Service, contact_id: string, { tickets, replies }:
 
 /** The running service's database. */
 async function openDatabase(data_dir: string) {
-  const { connection } = await startEmbedded(data_dir, { shared: true })
+  const { connection } = await startEmbedded(data_dir, { other_service: 'join' })
   const sql = postgres({
     ...connection,
     max: 2,

@@ -41,8 +41,8 @@ describe('the start is refused by the name of the setting', () => {
     fs.writeFileSync(path.join(dir, 'damaged.pem'), one.cert.replace(/\n\w{20}/, '\n'))
     const wrong: [Partial<Config>, string][] = [
       [{ ADMIN_EMAIL: 'bad' }, 'ADMIN_EMAIL must be an email address'],
-      [{ HOST: 'nope.invalid' }, 'HOST nope.invalid is no name or address of this machine'],
-      [{ HOST: '192.0.2.1' }, 'HOST 192.0.2.1 is no name or address of this machine'],
+      [{ HOST: 'nope.invalid' }, 'HOST nope.invalid is not a name or address of this machine'],
+      [{ HOST: '192.0.2.1' }, 'HOST 192.0.2.1 is not a name or address of this machine'],
       [{ DATA_DIR: file }, `DATA_DIR ${file} cannot be used: EEXIST`],
       [{ DATA_DIR: `${file}/data` }, `DATA_DIR ${file}/data cannot be used: ENOTDIR`],
       [{ WEBHOOK_CA_FILE: '/nope' }, 'WEBHOOK_CA_FILE names /nope, which cannot be read'],
@@ -89,7 +89,9 @@ describe('the start is refused by the name of the setting', () => {
     ] as const
     for (const [DATABASE_URL, message] of urls) {
       using _ = withSettings({ DATABASE_URL, SECRET_KEY: 'a secret key that only tests use' })
-      const error = await openDatabase({ shared: true, create: true, pool_size: 1 }).catch((error) => error)
+      const error = await openDatabase({ other_service: 'join', no_database: 'create', pool_size: 1 }).catch(
+        (error) => error,
+      )
       expect(error).toBeInstanceOf(ConfigError)
       expect(error.message).toStartWith(message)
       expect(error.message).not.toContain('a-password')

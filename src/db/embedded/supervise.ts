@@ -25,8 +25,8 @@ import { answers, type Connection, SERVER_WAIT_MS, type Server, startServer } fr
 type EmbeddedOptions = {
   /** Parameters of postgresql.conf, which override our own. */
   settings?: Settings
-  /** Joins the server that another process runs on this DATA_DIR instead of refusing; for short commands. */
-  shared?: boolean
+  /** A server that another process runs on this DATA_DIR is a reason to fail (by default), or is used (by commands). */
+  other_service?: 'refuse' | 'join'
 }
 
 type EmbeddedPostgres = {
@@ -69,7 +69,7 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
     const home = prepareHome(path.resolve(data_dir), Number(settings.port))
     settings.unix_socket_directories = home.socket_dir
     const connection = { path: `${home.socket_dir}/.s.PGSQL.${settings.port}`, database: 'deskwire', username: OWNER }
-    const owner_lock = await becomeOwner(home, options.shared ? connection : undefined)
+    const owner_lock = await becomeOwner(home, options.other_service === 'join' ? connection : undefined)
     if (owner_lock === undefined) return { connection, stop: async () => {} }
     try {
       const programs = preparePrograms(home, await nativeFolder())
