@@ -8,14 +8,17 @@ import { hashPassword, verifyPassword } from './password'
 import { type Account, findAccount, getMe, listMemberships } from './queries'
 import { type Claims, hashToken, newRefreshToken } from './tokens'
 
+/** After this many failures for one email and address, each attempt in the same 15 minutes is refused. */
 const FAILURES = 10
 const FAILURE_WINDOW_S = 15 * 60
 let failures: ReturnType<typeof createLimiter> | undefined
 
 /**
  * Signs an account in.
- * @param address of the client: failures count for one email and address together
- * @throws INVALID_CREDENTIALS, alike for unknown emails, wrong passwords and accounts without a membership; RATE_LIMITED
+ * @param address the client's address: failures are counted for one email and address together
+ * @param headers of the answer: get `retry-after` with RATE_LIMITED
+ * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
+ *   RATE_LIMITED
  */
 export async function signIn(
   connection: Connection,
@@ -38,8 +41,8 @@ export async function signIn(
 }
 
 /**
- * Claims of a new access token, in exchange for a refresh token.
- * @throws TOKEN_EXPIRED; INVALID_TOKEN when it is unknown, ended, or its account has no membership left
+ * Returns the claims of a new access token, in exchange for a refresh token.
+ * @throws TOKEN_EXPIRED; INVALID_TOKEN when the token is unknown or ended, or its account has no membership left
  */
 export async function refresh(connection: Connection, refresh_token: string): Promise<Claims> {
   const [row] = await connection.sql<{ id: string; email: string; expired: boolean }[]>`
@@ -77,7 +80,7 @@ export async function updateMe(connection: Connection, user_id: string, changes:
   return getMe(connection, user_id)
 }
 
-/** Refresh tokens that have expired, for the daily clean-up. Keeps them a day longer, to answer TOKEN_EXPIRED. */
+/** Deletes refresh tokens a day after they expired: until then they are answered with TOKEN_EXPIRED. */
 export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
   await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
 }
@@ -88,7 +91,7 @@ async function requirePassword({ sql }: Connection, user_id: string, password: s
   throw fieldError('VALIDATION_ERROR', '/current_password', password === undefined ? 'is required' : 'is not right')
 }
 
-/** The claims of an account in its first organization, undefined when no membership is left. */
+/** Returns the claims of an account in its first organization; undefined when it has no membership left. */
 async function claimsOf(connection: Connection, account: { id: string; email: string }): Promise<Claims | undefined> {
   const [first] = await listMemberships(connection, account.id)
   return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }

@@ -1,18 +1,18 @@
-/** Role and membership of a caller, from the database, remembered for a few seconds. */
+/** Looks up a caller's role in an organization, and remembers it for a few seconds. */
 import { LRUCache } from 'lru-cache'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 
 type Membership = { name: string; email: string; role: 'admin' | 'agent' }
 
-/** A change made by another process is seen after at most this long; 60 seconds are promised. */
+/** A change that another process makes counts after 10 seconds at most; the API promises 60. */
 const REMEMBER_MS = 10_000
 
 const known = new LRUCache<string, Membership>({ max: 10_000, ttl: REMEMBER_MS })
 
 /**
- * The active membership of a user in an organization.
- * @throws FORBIDDEN when there is none, whether or not the organization exists
+ * Returns the active membership of a user in an organization.
+ * @throws FORBIDDEN for an organization that the user does not belong to, as for one that does not exist
  */
 export async function getMembership(
   { sql }: Connection,

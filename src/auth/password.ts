@@ -1,7 +1,7 @@
-/** Passwords (argon2id). */
+/** Hashes and checks passwords with argon2id: 19 MiB of memory and 2 passes, the least that OWASP advises. */
 import { randomBytes } from 'node:crypto'
 
-/** The hash to store. */
+/** Returns the hash that is stored of a password. */
 export function hashPassword(password: string): Promise<string> {
   return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 })
 }
@@ -18,7 +18,7 @@ export async function verifyPassword(password: string, hash: string | undefined)
   return matches && hash !== undefined
 }
 
-/** A password that nobody chose: 120 random bits as 20 characters of base64url. */
+/** Makes a password of 20 random characters: 120 bits in base64url. */
 export function generatedPassword(): string {
   return randomBytes(15).toString('base64url')
 }

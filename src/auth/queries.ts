@@ -4,14 +4,14 @@ import type { Me } from './model'
 
 export type Account = { id: string; email: string; name: string; password_hash: string }
 
-/** The account of an email, without regard to case. */
+/** Finds the account of an email, in upper or lower case. */
 export async function findAccount({ sql }: Connection, email: string): Promise<Account | undefined> {
   const [account] = await sql<Account[]>`
     select id, email, name, password_hash from users where lower(email) = lower(${email.trim()})`
   return account
 }
 
-/** Where and as what an account may act: its active memberships, oldest first. */
+/** Lists the active memberships of an account, oldest first. */
 export async function listMemberships({ sql }: Connection, user_id: string): Promise<Me['organizations']> {
   return sql<Me['organizations']>`
     select o.id, o.name, m.role
@@ -20,7 +20,7 @@ export async function listMemberships({ sql }: Connection, user_id: string): Pro
     order by m.created_at, o.id`
 }
 
-/** The caller. @throws INVALID_TOKEN when the account is gone */
+/** Returns the caller's account with its memberships. @throws INVALID_TOKEN when the account was deleted */
 export async function getMe(connection: Connection, user_id: string): Promise<Me> {
   const [me] = await connection.sql<Omit<Me, 'organizations'>[]>`
     select id, email, name from users where id = ${user_id}`

@@ -1,5 +1,4 @@
 /** Answers that handlers return: one object in its envelope, or one too large to be held in memory at once. */
-
 import { hasSteps, type InSteps, jsonInSteps } from '../flow/steps'
 import { streamOf } from '../flow/stream'
 import { log, safeError } from '../log'
@@ -10,9 +9,12 @@ export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
   return { data: await value }
 }
 
-/** Nothing is read before the answer goes out: for a HEAD, a 304 or a comparison of tags it never is. */
+/**
+ * An answer that is written while its lists are read. Nothing is read before it is sent, and nothing at all for a HEAD,
+ * a 304 or a comparison of tags.
+ */
 export class LargeAnswer extends Response {
-  /** @param versions what its tags are made of, that of the whole first; none where the answer has no tag */
+  /** @param versions what the tags are made of, that of the whole answer first; empty when the answer has no tag */
   constructor(
     private readonly value: unknown,
     readonly versions: unknown[],
@@ -20,7 +22,7 @@ export class LargeAnswer extends Response {
     super(null)
   }
 
-  /** What goes out. The request's log line waits for its end. */
+  /** Returns the response with its stream. The log line of the request waits for the end of the stream. */
   toResponse(request: Request): Response {
     const headers = { 'content-type': 'application/json' }
     if (request.method === 'HEAD') return headOf(headers)
@@ -40,22 +42,22 @@ export class LargeAnswer extends Response {
   }
 }
 
-/** What HEAD gets of an answer that is made while it is read: all of it would have to be read to tell its length. */
+/** Answers HEAD for a stream: without a length, because all of the answer would have to be read to know it. */
 export function headOf(headers: Record<string, string>): Response {
   return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } })
 }
 
-/** Elysia tells HEAD the length of whatever was made for it, which is 0 where nothing was. */
+/** Removes the `content-length: 0` that Elysia gives to a HEAD whose answer is a stream. */
 export function withoutFalseLength(response: Response): Response {
   if (response.headers.has('transfer-encoding')) response.headers.delete('content-length')
   return response
 }
 
 /**
- * What a handler returns for a value that may have lists in steps; without any it is the value itself.
+ * Returns a `LargeAnswer` for a value with lists that are read in steps, and the value itself when it has none.
  * @param versions as in `LargeAnswer`
  */
 export function inSteps<T>(value: InSteps<T>, versions: unknown[] = []): T {
-  // Elysia takes a response for any value; only its type for handlers does not, where the other is a promise.
+  // Elysia sends a Response from any handler, but the type of a handler with a `response` model does not allow one.
   return (hasSteps(value) ? new LargeAnswer(value, versions) : value) as T
 }

@@ -2,7 +2,7 @@
 import { ApiError } from '../errors'
 import { notFoundCodeOf } from './resources'
 
-/** Codes of the driver, of the system and of PostgreSQL: no connection, a full disk, too many clients, deadlocks. */
+/** Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock. */
 const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
 
 const FOREIGN_KEY_VIOLATION = '23503'

@@ -1,9 +1,9 @@
 /**
  * Leads every request through the steps that `app.ts` lists, in that order.
  *
- * Elysia validates body and query before it calls hooks and handlers, so path, If-Match and key are checked in two places:
- * in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request has one of the two
- * headers. Without them, the 404 comes from the handler's own query.
+ * Elysia validates body and query before it calls hooks and handlers. Path, If-Match and key are therefore checked in two
+ * places: in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request has one
+ * of the two headers. Without these headers the handler's own query answers 404.
  */
 import { randomUUID } from 'node:crypto'
 import Elysia from 'elysia'
@@ -94,12 +94,12 @@ function beginState(request: Request, peer = '127.0.0.1'): RequestState {
   })
 }
 
-/** Keeps a caller's own id when it can stand in a log line and in a header; else makes one. */
+/** Takes the client's id when it can stand in a log line and in a header, else makes one. */
 function requestId(given: string | null): string {
   return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
-/** Finds the user of the token. A fault of the token is remembered: routes without a sign-in never ask for it. */
+/** Finds the user of the token. A fault of the token is remembered, because routes without a sign-in never ask for it. */
 async function identify(request: Request, state: RequestState): Promise<void> {
   const header = request.headers.get('authorization')
   const token = header?.match(/^Bearer +([^\s,]+)$/i)?.[1]

@@ -1,6 +1,6 @@
 /**
- * Turns what TypeBox finds wrong in a body, a query or parameters into one 422. `details.errors` lists all faults of the
- * request; the code is that of the first wrong field, in the order in which the model declares its fields.
+ * Turns what TypeBox finds wrong in a body, a query or parameters into one 422. `details.errors` lists all faults. The
+ * code is that of the first wrong field, in the order in which the model declares its fields.
  */
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { ValidationError } from 'elysia'

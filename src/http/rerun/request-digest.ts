@@ -1,4 +1,7 @@
-/** Whether two requests say the same: a digest of their content, also of what is too large to be held in memory. */
+/**
+ * Digests the content of a request, to compare it with another one under the same idempotency key. An upload or an email
+ * is digested while it is read, because it may be too large for memory.
+ */
 import { createHash, type Hash } from 'node:crypto'
 import { cleanFileName, mediaType } from '../../attachments/file-name'
 import { readUpload } from '../../attachments/upload'
@@ -7,23 +10,27 @@ import type { Scope } from '../../scope'
 import type { Declaration } from '../declarations'
 import type { Call } from './route-handlers'
 
+/** The content of a request: exactly one of `forHandler` and `read` is called, because a body can be read only once. */
 export type Content = {
   /** Null until a body that is not JSON has been read. */
   digest: Buffer | null
-  /** What the handler is to read; to be asked once, instead of `read`. */
+  /** Returns the request for the handler, whose reading is digested. */
   forHandler(): Request
-  /** The digest once the handler has answered `value`. */
+  /** Returns the digest after the handler has returned `value`. */
   finish(scope: Scope, value: unknown): Promise<Buffer>
-  /** Reads the body instead of the handler. */
+  /** Reads and digests the body of a request whose handler does not run. */
   read(): Promise<Buffer>
 }
 
-/** @param body what the route declares of its body: JSON has been read already, the rest has not */
+/**
+ * Returns the content of a request.
+ * @param body what the route declares of its body: JSON has been read already, the others have not
+ */
 export function contentOf(call: Call, body: Declaration['body']): Content {
   if (body === 'form') return uploadOf(call.request)
   if (body === 'bytes') return bytesOf(call.request)
   const { search } = new URL(call.request.url)
-  // A body that its route does not read says nothing.
+  // A symbol stands for a body that could not be read (`request-body.ts`); its route does not need one.
   const said = typeof call.body === 'symbol' ? null : call.body
   const digest = startOf(search)
     .update(JSON.stringify(said ?? null))
@@ -31,7 +38,7 @@ export function contentOf(call: Call, body: Declaration['body']): Content {
   return { digest, forHandler: () => call.request, finish: async () => digest, read: async () => digest }
 }
 
-/** By name, type and bytes of the file: each attempt has another boundary. */
+/** Compares name, type and bytes of the file: the boundary between the parts is another one in each attempt. */
 function uploadOf(request: Request): Content {
   return {
     digest: null,
@@ -70,7 +77,7 @@ function bytesOf(request: Request): Content {
       for await (const chunk of body ?? []) {
         hash.update(chunk)
         size += chunk.length
-        // No such email was taken the first time.
+        // A larger email was refused the first time, so it cannot be the same.
         if (size > config.SMTP_MAX_BYTES) break
       }
       return hash.digest()

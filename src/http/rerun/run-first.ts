@@ -47,10 +47,10 @@ function runHandler(call: Call, run: Run): unknown {
 }
 
 /**
- * Runs a handler whose command makes the transaction: the answer is kept there, before it is known what the handler
- * answers. Two transactions, none, or one whose result is not the object of the 201 would leave a key with a wrong answer
- * or with none, which shows only after a crash. Such a handler therefore fails at its first request with a key: it
- * is answered 500 and nothing is kept.
+ * Runs a handler whose command makes the transaction. The answer is kept in that transaction, before the handler returns
+ * it. A handler with two transactions, with none, or with one whose result is not the object of its 201 would leave a
+ * wrong answer or none behind, and only a crash would show it. Such a handler fails here at its first request with a key:
+ * it is answered 500, the log says why, and nothing is kept.
  */
 async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown> {
   const results: unknown[] = []
@@ -73,7 +73,7 @@ async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown>
   throw new Error(`POST ${call.route} must keep its answer in one transaction: ${found}`, { cause })
 }
 
-/** True for a 201 about the object that the transaction returned. Later fields may differ: an email may be sent by then. */
+/** True for a 201 about the object that the transaction returned. Its fields may differ: an email may be sent by then. */
 function isCreated(value: unknown, result: unknown): boolean {
   if (!(value instanceof ElysiaCustomStatusResponse) || value.code !== 201) return false
   const answered = (value.response as { data?: { id?: unknown } } | undefined)?.data?.id
