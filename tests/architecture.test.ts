@@ -80,7 +80,7 @@ const ROOMS: [room: string, imports: string][] = [
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
-  ['what HTTP needs', /^http\//, /^(app|main|start\/jobs|http\/.*|metrics\/listener|.*\/routes|auth\/commands)$/],
+  ['what HTTP needs', /^http\//, /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/commands)$/],
   ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [
@@ -183,7 +183,7 @@ describe('only some files know', () => {
       /\bBun\.\w|from 'bun[':]/,
       [
         ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded/supervise', 'db/embedded/home'],
-        ...['db/embedded/server', 'db/embedded/file-lock', 'db/migrate', 'metrics/listener', 'main', 'flow/stream'],
+        ...['db/embedded/server', 'db/embedded/file-lock', 'db/migrate', 'metrics/prometheus', 'main', 'flow/stream'],
       ],
     ],
   ])('%s', (_, pattern, allowed) => {

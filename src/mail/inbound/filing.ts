@@ -20,8 +20,8 @@ import { endsOf, UnparsableMail } from '../parse/parse'
 import { type Decision, decide } from './decide'
 import { draftOf, MAX_ANCESTORS, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import { type InboundMail, inboundMail, type LedgerEntry } from './message'
-import { discardParts, storeParts } from './parts'
 import { recordBounce } from './record-bounce'
+import { discardParts, storeParts } from './stored-parts'
 
 type Draft = MessageDraft & { id: string }
 

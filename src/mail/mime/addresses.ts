@@ -6,7 +6,7 @@
  * mail-parse-headers.test.ts. letterparser 0.1 misreads the From of 27 of the 368 messages of the test corpus.
  */
 import addressparser from 'nodemailer/lib/addressparser'
-import { decodeWords, dropWords, protectWords } from './words'
+import { decodeWords, dropWords, protectWords } from './encoded-words'
 
 /** `name` is '' when there is none; `address` is never empty. */
 export type Address = { name: string; address: string }

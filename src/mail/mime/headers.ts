@@ -9,7 +9,7 @@
 import libmime from 'libmime'
 import { type Address, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
-import { decodeWords } from './words'
+import { decodeWords } from './encoded-words'
 
 /** One field as it came: its name in lower case, its value unfolded, each byte one character (latin1). */
 export type HeaderField = { key: string; value: string }

@@ -1,9 +1,9 @@
 /** Names the file that a part of a message becomes. */
 import libmime from 'libmime'
-import { safeFileName } from './file-name'
+import { decodeWords } from './encoded-words'
 import { headerText, oneLine, splitHeader } from './headers'
 import type { Part } from './parts'
-import { decodeWords } from './words'
+import { safeFileName } from './safe-file-name'
 
 /** Bytes of an attached message in which its subject is looked for. */
 const MAX_HEADER_BYTES = 65_536

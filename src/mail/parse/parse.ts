@@ -4,14 +4,14 @@ import { detectCharset } from '../mime/charset'
 import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../mime/headers'
 import { findParts, type Part, splitParts } from '../mime/parts'
 import { isAutomatic } from './automatic'
+import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { type Bounce, readBounce } from './bounce'
-import { type ParsedAttachment, readAttachments, readBody } from './content'
 import { replyText } from './reply-text'
 
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
 export { UnparsableMail } from '../mime/parts'
+export type { ParsedAttachment } from './bodies'
 export type { Bounce } from './bounce'
-export type { ParsedAttachment } from './content'
 
 export type ParsedMail = MailHeaders & {
   /** The plain text, or text made from the HTML; '' when there is neither. At most 1,000,000 characters. */
