@@ -20,7 +20,8 @@ import { getMessage } from './queries'
 type TicketOfMessage = { id: string; code: string; subject: string }
 
 /**
- * A note or a public reply of the caller. When it goes out by email, waits a while for the outcome of the first attempt.
+ * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the first
+ * attempt, up to EMAIL_INLINE_WAIT_MS.
  * @throws TICKET_NOT_FOUND, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
@@ -35,8 +36,30 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
   return getMessage(scope, ticket_id, message.id).catch(() => message)
 }
 
-/** A message that is to be written; its id is known before, so that other statements can name it. */
-export type KnownDraft = MessageDraft & { id: string }
+/**
+ * Removes a message and its attachments. If its email has not gone out yet, it is not sent any more.
+ * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND
+ */
+export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    const ticket = await lockConversation(scope, ticket_id)
+    const message = await getMessage(scope, ticket_id, id)
+    const attached = sql`
+      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
+    await removeSoon(sql, attached)
+    await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
+    await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
+    await rebuildSearch(scope, ticket_id)
+    await recordActivity(scope, ticket_id, [
+      { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
+    ])
+    await publish(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
+  })
+}
+
+/** A message that is to be written. It has its id already, so that other statements can name it. */
+export type DraftWithId = MessageDraft & { id: string }
 
 /**
  * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
@@ -60,38 +83,11 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
   return id
 }
 
-/** The row, with its place in the timeline and the ticket's time of change. */
-async function writeMessage(scope: Scope, ticket_id: string, message: KnownDraft): Promise<void> {
-  const { sql, organization_id } = scope
-  await sql`
-    with message as (${insertMessage(scope, ticket_id, message)}),
-      timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
-    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
-}
-
-/** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
-export async function completeMessage(scope: Scope, ticket_id: string, draft: KnownDraft): Promise<void> {
-  await together([
-    claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
-    draft.email && enqueueEmail(scope, draft.id, draft.email),
-    addAnchors(scope, ticket_id, draft),
-  ])
-}
-
-/** The timeline entry of a new message. */
-export function messageEntry({ id, is_internal, direction }: KnownDraft): ActivityEntry {
-  return is_internal
-    ? { type: 'note', data: { message_id: id } }
-    : { type: 'message', data: { message_id: id, direction } }
-}
-
-/** The event that tells of a new message. */
-export function createdEvent(message: Message, ticket: TicketOfMessage): NewEvent {
-  return { type: 'message.created', data: eventData(message, ticket) }
-}
-
-/** The statement that writes the row. @param once `from` a table with one row, or none when nothing is to be added */
-export function insertMessage(scope: Scope, ticket_id: string, draft: KnownDraft, once = scope.sql``) {
+/**
+ * The statement that writes the row, for commands that write more in the same statement.
+ * @param source `from` a table with one row, or with none when nothing is to be added
+ */
+export function insertMessage(scope: Scope, ticket_id: string, draft: DraftWithId, source = scope.sql``) {
   const { sql, organization_id } = scope
   const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
   const { auto_reply = false, cc = [], email_message_id = null, email } = draft
@@ -100,29 +96,28 @@ export function insertMessage(scope: Scope, ticket_id: string, draft: KnownDraft
       sender_name, sender_email, auto_reply, cc, email_message_id, email_status)
     select ${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
       ${sender_name}, ${sender_email}, ${auto_reply}, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'}
-    ${once}`
+    ${source}`
 }
 
-/**
- * Removes a message and its attachments. An email of it that has not gone out yet does not go out any more.
- * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND
- */
-export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
-  await inTransaction(scope, async (scope) => {
-    const { sql, organization_id } = scope
-    const ticket = await lockConversation(scope, ticket_id)
-    const message = await getMessage(scope, ticket_id, id)
-    const attached = sql`
-      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
-    await removeSoon(sql, attached)
-    await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
-    await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
-    await rebuildSearch(scope, ticket_id)
-    await recordActivity(scope, ticket_id, [
-      { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
-    ])
-    await publish(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
-  })
+/** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
+export async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWithId): Promise<void> {
+  await together([
+    claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
+    draft.email && enqueueEmail(scope, draft.id, draft.email),
+    addAnchors(scope, ticket_id, draft),
+  ])
+}
+
+/** The timeline entry of a new message. */
+export function messageEntry({ id, is_internal, direction }: DraftWithId): ActivityEntry {
+  return is_internal
+    ? { type: 'note', data: { message_id: id } }
+    : { type: 'message', data: { message_id: id, direction } }
+}
+
+/** The event of a new message. */
+export function createdEvent(message: Message, ticket: TicketOfMessage): NewEvent {
+  return { type: 'message.created', data: eventData(message, ticket) }
 }
 
 async function draftReply(scope: Scope, conversation: Conversation, input: NewMessage): Promise<MessageDraft> {
@@ -160,6 +155,15 @@ function whyImpossible({ contact_email }: Conversation): string {
   return contact_email === null ? 'The ticket has no contact' : 'There is no active mailbox that can send'
 }
 
+/** Writes the row, its entry in the timeline and the ticket's time of change. */
+async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithId): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
+    with message as (${insertMessage(scope, ticket_id, message)}),
+      timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
+    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
+}
+
 async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: OutgoingEmail): Promise<void> {
   const { sql, organization_id } = scope
   await sql`
@@ -171,13 +175,13 @@ async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }
 }
 
 /**
- * The Message-ID leads to the ticket from now on, and so do those that the message refers to. Each may be known already,
- * as one that another message has referred to.
+ * Makes the Message-ID, and those that the message refers to, lead to the ticket. Each may be stored already, because
+ * another message has referred to it.
  */
 async function addAnchors(
   { sql, organization_id }: Scope,
   ticket_id: string,
-  { id, email_message_id = null, references = [] }: KnownDraft,
+  { id, email_message_id = null, references = [] }: DraftWithId,
 ): Promise<void> {
   const ids = new Set(email_message_id === null ? references : [email_message_id, ...references])
   if (ids.size === 0) return

@@ -1,43 +1,46 @@
 import { newId } from '../db/columns'
 import { unknownIds } from '../errors'
 import { isBlank, renderBody } from '../html/body'
-import { completeMessage, createdEvent, insertMessage, type KnownDraft, messageEntry } from '../messages/commands'
+import { completeMessage, createdEvent, type DraftWithId, insertMessage, messageEntry } from '../messages/commands'
 import type { MessageDraft } from '../messages/draft'
 import { getMessage } from '../messages/queries'
 import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { newDocument, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
 import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
+import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
 import { takeNumber } from './code'
-import { findForChanges, findForNew, type KnownForNew, type TicketUpdate } from './lookup'
 import type { NewTicket, Ticket } from './model'
 import { lockTicket } from './queries'
+import { findReferences, type NewTicketReferences, resolveUpdate, type TicketUpdate } from './references'
 import { fields, present, type TicketRow, withNames } from './row'
 
+type TicketInput = NewTicket & {
+  /** When the caller has to know it before the ticket is written. */
+  id?: string
+  /** The mailbox that received the conversation. */
+  mailbox_id?: string | null
+}
+
 /**
- * @param input.id of the ticket, when the caller has to know it before
- * @param input.mailbox_id the mailbox that received the conversation
- * @param first the first message when it came by email; else the description becomes it
+ * Creates a ticket with its first message.
+ * @param first the first message, when it came by email; without it the description becomes the first message
  * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
-export async function createTicket(
-  scope: Scope,
-  input: NewTicket & { id?: string; mailbox_id?: string | null },
-  first?: MessageDraft,
-): Promise<Ticket> {
-  const known = await findForNew(scope, input)
+export async function createTicket(scope: Scope, input: TicketInput, first?: MessageDraft): Promise<Ticket> {
+  const references = await findReferences(scope, input)
   const number = await takeNumber(scope)
   // Made before the transaction begins, so that the time of creation is not after that of the last change.
   const { id = newId() } = input
-  const draft = first ?? draftOf(input.description, known.contact)
+  const draft = first ?? draftOf(input.description, references.contact)
   const message = draft && { ...draft, id: draft.id ?? newId() }
-  const has_subscribers = known.subscribers.length > 0
+  const has_subscribers = references.subscribers.length > 0
   const write = async (scope: Scope) => {
     const [ticket] = await together([
-      insertTicket(scope, id, number, input, known, message),
+      insertTicket(scope, { ...input, id, number }, references, message),
       message && completeMessage(scope, id, message),
     ])
-    if (has_subscribers) await publishNew(scope, ticket, message, known.subscribers)
+    if (has_subscribers) await publishNew(scope, ticket, message, references.subscribers)
     return ticket
   }
   // Without an email and without events all is one statement: a description is written with its ticket.
@@ -45,14 +48,14 @@ export async function createTicket(
 }
 
 /**
- * The one way in which a ticket changes: PATCH, assign, unassign, labels and reopening by email. All of it or nothing;
- * no change, no event.
+ * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied or
+ * nothing; no change, no event.
  * @throws TICKET_NOT_FOUND, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return inTransaction(scope, async (scope) => {
     const before = await lockTicket(scope, id)
-    const wanted = { ...before, ...(await findForChanges(scope, before, update)) }
+    const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return before
     const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted) }
@@ -63,7 +66,11 @@ export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Pr
   })
 }
 
-/** Hides the ticket with all that hangs on it, but for the time that was logged. @throws TICKET_NOT_FOUND */
+/**
+ * Hides the ticket with its messages and attachments. The time logged on it stays in time entries. A job removes the rows
+ * later (`purge.ts`).
+ * @throws TICKET_NOT_FOUND
+ */
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -77,8 +84,8 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   })
 }
 
-/** The description as a message of the contact; no email is sent for it. */
-function draftOf(description: string | undefined, contact: KnownForNew['contact']): MessageDraft | undefined {
+/** The description as a message of the contact, for which no email is sent; undefined without one. */
+function draftOf(description: string | undefined, contact: NewTicketReferences['contact']): MessageDraft | undefined {
   if (!description || isBlank(description)) return undefined
   return {
     body: description,
@@ -93,7 +100,7 @@ function draftOf(description: string | undefined, contact: KnownForNew['contact'
 async function publishNew(
   scope: Scope,
   ticket: Ticket,
-  message: KnownDraft | undefined,
+  message: DraftWithId | undefined,
   subscribers: Subscriber[],
 ): Promise<void> {
   const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
@@ -103,16 +110,14 @@ async function publishNew(
 }
 
 /**
- * Ticket, labels, first message, search document and timeline in one statement. The contact's row is locked, so that a
- * company that it gets meanwhile reaches this ticket too.
+ * Writes ticket, labels, first message, search document and timeline in one statement. It locks the contact's row, so that
+ * a company that the contact gets at the same time reaches this ticket too.
  */
 async function insertTicket(
   scope: Scope,
-  id: string,
-  number: number,
-  { subject, priority = 'normal', mailbox_id = null }: Parameters<typeof createTicket>[1],
-  { contact, assignee_id, labels, prefix, organization_number }: KnownForNew,
-  message: KnownDraft | undefined,
+  { id, number, subject, priority = 'normal', mailbox_id = null }: TicketInput & { id: string; number: number },
+  { contact, assignee_id, labels, prefix, organization_number }: NewTicketReferences,
+  message: DraftWithId | undefined,
 ): Promise<Ticket> {
   const { sql, organization_id } = scope
   const code = `${prefix}-${number}`
@@ -144,67 +149,23 @@ async function insertTicket(
   return { ...present(row), labels }
 }
 
-/** @returns the time of the change: that of the clock, because `now()` is from before the wait for the lock */
+/** @returns the time of the change. It is the clock's, because `now()` is from before the wait for the lock */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket): Promise<string> {
   const { sql, organization_id } = scope
   const { id, subject, status, priority, assignee } = after
+  const { added, removed } = labelChanges(before, after)
   const [row] = await sql<{ updated_at: string }[]>`
     with removed as (
       delete from ticket_labels
       where organization_id = ${organization_id} and ticket_id = ${id}
-        and label_id = any(${idsOf(without(before.labels, after.labels))}::uuid[])
+        and label_id = any(${removed.map((label) => label.id)}::uuid[])
     ), added as (
       insert into ticket_labels (organization_id, ticket_id, label_id)
-      select ${organization_id}, ${id}, unnest(${idsOf(without(after.labels, before.labels))}::uuid[])
+      select ${organization_id}, ${id}, unnest(${added.map((label) => label.id)}::uuid[])
     )
     update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
       assignee_id = ${assignee?.id ?? null}, updated_at = clock_timestamp()
     where organization_id = ${organization_id} and id = ${id}
     returning updated_at`
   return row!.updated_at
-}
-
-const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels'] as const
-type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
-
-/** What differs, with the names and values of the response (decisions.md section 8). */
-function changesOf(before: Ticket, after: Ticket): Changes {
-  const changed = CHANGEABLE.filter((field) => identityOf(before[field]) !== identityOf(after[field]))
-  return Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }]))
-}
-
-/** Assignee and labels are told apart by id: their names may change meanwhile. */
-function identityOf(value: Ticket[(typeof CHANGEABLE)[number]]): string | null {
-  if (Array.isArray(value)) return idsOf(value).sort().join()
-  return typeof value === 'object' ? (value?.id ?? null) : value
-}
-
-function activityOf(before: Ticket, after: Ticket, { labels: _, ...changes }: Changes): ActivityEntry[] {
-  const added = without(after.labels, before.labels)
-  const removed = without(before.labels, after.labels)
-  const entries = Object.entries(changes).map(
-    ([field, change]): ActivityEntry => ({ type: 'changed', data: { field, ...change } }),
-  )
-  if (added.length > 0) entries.push({ type: 'labels_added', data: { labels: added } })
-  if (removed.length > 0) entries.push({ type: 'labels_removed', data: { labels: removed } })
-  return entries
-}
-
-function eventsOf(before: Ticket, after: Ticket, changes: Changes): NewEvent[] {
-  const events: NewEvent[] = [{ type: 'ticket.updated', data: { ...after, changes } }]
-  if (changes.assignee && after.assignee) events.push({ type: 'ticket.assigned', data: after })
-  if (changes.status) {
-    events.push({ type: 'ticket.status_changed', data: { ...after, previous_status: before.status } })
-  }
-  return events
-}
-
-type Label = Ticket['labels'][number]
-
-function without(labels: Label[], others: Label[]): Label[] {
-  return labels.filter(({ id }) => !others.some((other) => other.id === id))
-}
-
-function idsOf(labels: Label[]): string[] {
-  return labels.map(({ id }) => id)
 }

@@ -1,4 +1,4 @@
-/** Looks up what a request names on a ticket: unknown ids are refused here, all of them at once. */
+/** Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once. */
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
 import type { Scope } from '../scope'
 import { asIds } from '../shapes/ids'
@@ -8,8 +8,10 @@ import { isAllowed, TRANSITIONS } from './status'
 
 type Label = Ticket['labels'][number]
 
-export type KnownForNew = {
+/** What a new ticket needs to know of its organization, and the rows that its fields name. */
+export type NewTicketReferences = {
   organization_number: number
+  /** Of the ticket's code. */
   prefix: string
   contact: { id: string; name: string; email: string }
   assignee_id: string | null
@@ -18,13 +20,14 @@ export type KnownForNew = {
   subscribers: Subscriber[]
 }
 
-/** All that a new ticket is made of, in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
-export async function findForNew(
+/** Reads them in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
+export async function findReferences(
   scope: Scope,
   { contact_id, assignee_id, label_ids }: NewTicket,
-): Promise<KnownForNew> {
+): Promise<NewTicketReferences> {
+  type Found = Omit<NewTicketReferences, 'contact'> & { contact: NewTicketReferences['contact'] | null }
   const { sql, organization_id } = scope
-  const [found] = await sql<(Omit<KnownForNew, 'contact'> & { contact: KnownForNew['contact'] | null })[]>`
+  const [found] = await sql<Found[]>`
     select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
       case when c.id is not null then json_build_object('id', c.id, 'name', c.name, 'email', c.email) end as contact,
       m.user_id as assignee_id, ${labelsIn(scope, label_ids)} as labels,
@@ -51,7 +54,7 @@ export type TicketUpdate = TicketChanges & { add_label_ids?: string[]; remove_la
  * The fields of the ticket that an update sets, as the response shows them.
  * @throws INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
-export async function findForChanges(
+export async function resolveUpdate(
   scope: Scope,
   before: Ticket,
   { assignee_id, label_ids, add_label_ids, remove_label_ids, ...plain }: TicketUpdate,
@@ -85,7 +88,7 @@ async function findNamed(scope: Scope, assignee_id: string | null | undefined, l
   return found!
 }
 
-/** In the order of the response. */
+/** SQL for the labels with these ids, in the order of the response. */
 function labelsIn({ sql, organization_id }: Scope, ids: string[] = []) {
   return sql`(
     select coalesce(json_agg(json_build_object('id', id, 'name', name, 'color', color) order by lower(name), id), '[]')
@@ -97,26 +100,27 @@ function asId(id: string | null | undefined): string | null {
   return asIds(id ? [id] : [])[0] ?? null
 }
 
-type Refusal = { code: ErrorCode; fault: Fault; more: Record<string, unknown> }
+/** A field that cannot be taken; `more` goes into the details of the error. */
+type RefusedField = { code: ErrorCode; fault: Fault; more: Record<string, unknown> }
 
-/** @throws the code and details of the first refusal, with the faults of all */
-function refuse(checks: (Refusal | false)[]): void {
-  const refusals = checks.filter((check) => check !== false)
-  if (!refusals[0]) return
-  const { code, more } = refusals[0]
-  throw new ApiError(code, { ...more, errors: refusals.map(({ fault }) => fault) }, 422)
+/** @throws the code and details of the first refused field, with the faults of all */
+function refuse(checks: (RefusedField | false)[]): void {
+  const refused = checks.filter((check) => check !== false)
+  if (!refused[0]) return
+  const { code, more } = refused[0]
+  throw new ApiError(code, { ...more, errors: refused.map(({ fault }) => fault) }, 422)
 }
 
-function unknown(code: ErrorCode, path: string, ids: string[]): Refusal {
+function unknown(code: ErrorCode, path: string, ids: string[]): RefusedField {
   return { code, fault: { path, message: ERRORS[code][1] }, more: { ids } }
 }
 
-function unknownLabels(named: string[] = [], labels: Label[]): Refusal | false {
+function unknownLabels(named: string[] = [], labels: Label[]): RefusedField | false {
   const ids = [...new Set(named)].filter((id) => !labels.some((label) => label.id === id.toLowerCase()))
   return ids.length > 0 && unknown('LABEL_NOT_FOUND', '/label_ids', ids)
 }
 
-function forbidden(from: Ticket['status'], to: Ticket['status']): Refusal {
+function forbidden(from: Ticket['status'], to: Ticket['status']): RefusedField {
   const allowed = TRANSITIONS[from]
   const message = `A ${from} ticket can become ${allowed.join(' or ')} only`
   return { code: 'INVALID_STATUS', fault: { path: '/status', message }, more: { from, to, allowed } }
