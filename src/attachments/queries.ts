@@ -1,9 +1,10 @@
+/** Reads attachments. The row of an attachment says where its bytes are. */
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { Attachment } from './model'
 import { attachmentUrl } from './signed-url'
 
-/** An attachment as it is stored, with where its bytes are. */
+/** `digest` is the SHA-256 of the bytes, `storage_key` their name in the store. */
 type StoredAttachment = Omit<Attachment, 'url'> & { digest: string; storage_key: string }
 
 /** @throws ATTACHMENT_NOT_FOUND */
@@ -24,7 +25,7 @@ export async function getStoredAttachment({ sql, organization_id }: Scope, id: s
   return attachment
 }
 
-/** An attachment as the API shows it. */
+/** Adds the address of the bytes, which works for an hour without a token. */
 export function withUrl(organization_id: string, attachment: Omit<Attachment, 'url'>): Attachment {
   return { ...attachment, url: attachmentUrl(organization_id, attachment.id) }
 }

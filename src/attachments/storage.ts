@@ -1,6 +1,6 @@
 /**
- * Bytes in and out: files under DATA_DIR, or objects of an S3 bucket (ATTACHMENT_STORE). Keys are `attachments/<id>`
- * and `inbound/<id>` (originals of inbound email). Nothing is ever overwritten, and nothing is held in memory whole.
+ * Stores bytes as files under DATA_DIR, or as objects of an S3 bucket (ATTACHMENT_STORE). Keys are `attachments/<id>`
+ * and `inbound/<id>` (originals of inbound email). Nothing is overwritten, and no file is held in memory whole.
  */
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
@@ -10,33 +10,33 @@ import { config } from '../config'
 
 export type Bytes = Uint8Array | AsyncIterable<Uint8Array>
 
-/** What was stored: its size in bytes and its SHA-256 in lower case hex. */
+/** Size in bytes, and SHA-256 in lower case hex. */
 type Stored = { size: number; digest: string }
 
 /** Positions of the first and the last byte. */
 export type ByteRange = { start: number; end: number }
 
 export type Store = {
-  /** Durable when it resolves; when it rejects nothing is left behind. */
+  /** Writes bytes: durable when it resolves, with nothing left behind when it rejects. */
   put(key: string, bytes: Bytes): Promise<Stored>
-  /** Rejects when there is nothing under the key. */
+  /** Reads bytes, or a range of them. Rejects when there is nothing under the key. */
   open(key: string, range?: ByteRange): Promise<ReadableStream<Uint8Array>>
-  /** Nothing under the key is no error. */
+  /** Removes bytes. It is not an error when there are none. */
   remove(key: string): Promise<void>
 }
 
-/** Large enough for S3's least size of a part, small enough for many uploads at once. */
+/** The smallest part that S3 takes: each upload holds one in memory. */
 const PART_BYTES = 5 * 1024 * 1024
 
 let current: Store | undefined
 
-/** The store that the settings name. */
+/** The store that ATTACHMENT_STORE names. */
 export function storage(): Store {
   current ??= config.ATTACHMENT_STORE === 'file' ? fileStore(path.join(config.DATA_DIR, 'attachments')) : bucketStore()
   return current
 }
 
-/** Files under `root`. A file appears under its name only when it is whole and on disk. */
+/** Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. */
 export function fileStore(root: string): Store {
   return {
     async put(key, bytes) {
@@ -71,7 +71,7 @@ export function fileStore(root: string): Store {
   }
 }
 
-/** Objects of a bucket. @param client its bucket is set */
+/** Keeps bytes in objects of a bucket. @param client its bucket is set */
 export function s3Store(client: S3Client, prefix: string): Store {
   const nameOf = (key: string) => (prefix ? `${prefix}/${key}` : key)
   return {
@@ -87,7 +87,7 @@ export function s3Store(client: S3Client, prefix: string): Store {
         await writer.end()
         return counter.result()
       } catch (error) {
-        // There is no way to abandon an upload in parts: it is completed, so that it can be removed.
+        // The client cannot abandon an upload in parts: it is completed, so that it can be removed.
         await Promise.resolve(writer.end()).catch(() => {})
         await client.delete(nameOf(key)).catch(() => {})
         throw error
@@ -137,7 +137,7 @@ async function writeFile(name: string, bytes: Bytes): Promise<Stored> {
   }
 }
 
-/** A write may take less than it was given when the disk is nearly full. */
+/** Writes until all is written: when the disk is nearly full, one call may take less than it was given. */
 async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   for (let position = 0; position < chunk.length; ) {
     const { bytesWritten } = await handle.write(chunk, position, chunk.length - position)
@@ -145,13 +145,14 @@ async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-/** Flushes that have not begun yet, and the last of each folder. */
+/** Flushes that have not begun yet, by folder. */
 const waiting = new Map<string, Promise<void>>()
+/** The latest flush of each folder, begun or not. */
 const last = new Map<string, Promise<void>>()
 
 /**
- * Makes the new name durable; without it a power cut may lose the file although its bytes were flushed. Whoever comes
- * while a flush of the folder runs shares the next one with others.
+ * Makes new names in a folder durable: without it a power cut may lose a file although its bytes were flushed. Calls that
+ * come while a flush of the folder runs share the next one.
  */
 function flushFolder(folder: string): Promise<void> {
   const shared = waiting.get(folder)

@@ -9,13 +9,13 @@ import { ApiError, fieldError } from '../errors'
 /** A file as the client named it; `bytes` must be read to its end or to its error. */
 type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }
 
-/** What an upload may have besides the file: boundaries, headers and other parts. */
+/** Bytes that an upload may have besides the file: boundaries, headers and other parts. */
 const OVERHEAD_BYTES = 1024 * 1024
 
 /**
- * Hands the upload's file to `store` while it is still being read, and returns what that returns. Other parts are
+ * Hands the file of an upload to `store` while it is still arriving, and returns what `store` returns. Other parts are
  * skipped. When the upload breaks off or grows too large, reading `bytes` fails and nothing more is read.
- * @throws BAD_REQUEST (no multipart, malformed or incomplete), VALIDATION_ERROR (no file), PAYLOAD_TOO_LARGE
+ * @throws BAD_REQUEST (not multipart, malformed or incomplete), VALIDATION_ERROR (no file), PAYLOAD_TOO_LARGE
  */
 export async function readUpload<T>(request: Request, store: (file: UploadedFile) => Promise<T>): Promise<T> {
   const limit_bytes = config.ATTACHMENT_MAX_BYTES
@@ -54,13 +54,13 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
   return result
 }
 
-/** The part ends only when the whole upload has arrived: one that breaks off may look like a shorter file until then. */
+/** Ends only when the whole upload has arrived: until then, an upload that breaks off may look like a shorter file. */
 async function* untilWhole(bytes: AsyncIterable<Uint8Array>, whole: Promise<void>): AsyncGenerator<Uint8Array> {
   yield* bytes
   await whole
 }
 
-/** Browsers write a quote and a line break of a name like this (HTML standard, multipart/form-data). */
+/** Reads `%22` and `%0A` as browsers mean them: a quote and a line break (HTML standard, multipart/form-data). */
 function unescapeName(name: string): string {
   return name.replaceAll('%22', '"').replace(/%0[ad]/gi, ' ')
 }

@@ -1,4 +1,4 @@
-/** Imports an original, or tries what would become of it. */
+/** Imports originals of email, or only tries what they would become. */
 import { keep, promiseRemoval } from '../attachments/removals'
 import { storage } from '../attachments/storage'
 import { config } from '../config'

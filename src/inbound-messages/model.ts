@@ -1,3 +1,4 @@
+/** The mail ledger as the API shows it, and the queries that it takes. */
 import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
 import { Instant, orNull, Uuid } from '../shapes/answers'
@@ -6,17 +7,17 @@ import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../sha
 
 const OUTCOMES =
   '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: marked the message that it is about; ' +
-  '`unmatched_bounce`: is about none; `duplicate`: was there already; `own`: sent by this service; ' +
+  '`unmatched_bounce`: about no message of ours; `duplicate`: filed before; `own`: sent by this service; ' +
   '`unparsed`: became a ticket with the original attached'
 
 export const InboundMessage = Type.Object({
-  id: orNull(Uuid, { description: 'Null: a dry run, of which nothing is stored' }),
+  id: orNull(Uuid, { description: 'Null: a dry run, which stores nothing' }),
   mailbox: orNull(
     Type.Object({
       id: orNull(Uuid, { description: 'Null once the mailbox is deleted' }),
-      address: Type.String({ description: 'The mailbox as it was called then' }),
+      address: Type.String({ description: 'Address of the mailbox at that time' }),
     }),
-    { description: 'Which one received it' },
+    { description: 'The mailbox that received it' },
   ),
   email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
   from: orNull(
@@ -36,7 +37,9 @@ export const InboundMessage = Type.Object({
   tls: orNull(Type.Boolean({ description: 'Whether it came over TLS' })),
   received_at: Instant,
   outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
-  rule: orNull(oneOf(THREADING_RULES), { description: 'What led to the ticket; `new`: nothing did, so one was made' }),
+  rule: orNull(oneOf(THREADING_RULES), {
+    description: 'What led to the ticket; `new`: nothing did, so a ticket was made',
+  }),
   ticket_id: orNull(Uuid, { description: 'The ticket that it became or joined' }),
   message_id: orNull(Uuid, { description: 'The message that it became; of a bounce the one that it is about' }),
 })
@@ -54,6 +57,6 @@ export const InboundOptions = query({
     not_found: 'MAILBOX_NOT_FOUND',
     description: 'Required: the mailbox that is to have received it',
   }),
-  dry_run: queryFlag({ description: 'Only tell what would become of it' }),
+  dry_run: queryFlag({ description: 'Only say what it would become, and store nothing' }),
 })
 export type InboundOptions = typeof InboundOptions.static

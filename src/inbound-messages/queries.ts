@@ -1,3 +1,4 @@
+/** Reads the mail ledger, and originals of email. */
 import { storage } from '../attachments/storage'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
@@ -5,7 +6,7 @@ import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { InboundFilter, InboundMessage } from './model'
 
-/** The mail ledger, newest first. */
+/** Lists the mail ledger, newest first. */
 export function listInboundMessages(scope: Scope, filter: InboundFilter): Promise<Page<InboundMessage>> {
   const { sql, organization_id } = scope
   const condition = sql`
@@ -26,7 +27,7 @@ export async function getInboundMessage(scope: Scope, id: string): Promise<Inbou
   return row
 }
 
-/** The original bytes. @throws INBOUND_MESSAGE_NOT_FOUND, also once the retention has removed them */
+/** Opens an original. @throws INBOUND_MESSAGE_NOT_FOUND, also once the retention has removed it */
 export async function openOriginal({ sql, organization_id }: Scope, id: string): Promise<ReadableStream<Uint8Array>> {
   const [row] = await sql<{ storage_key: string | null }[]>`
     select storage_key from inbound_messages where organization_id = ${organization_id} and id = ${id}`
