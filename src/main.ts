@@ -9,7 +9,6 @@ import { startMetrics } from './metrics/prometheus'
 import { createFirstOrganization } from './organizations/first'
 import { type Drain, startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
-import { announceOutcome } from './outbox/outcome'
 import { isDatabaseReady, type OpenDatabase, openDatabase } from './start/database'
 import { exitWith } from './start/exit'
 import { startJobs } from './start/jobs'
@@ -53,9 +52,7 @@ async function start(): Promise<void> {
   const admin = await createFirstOrganization(connection())
   // No other service uses the embedded database, so whoever held a lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
-  const drain = startDrain(connection(), HANDLERS, {
-    on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
-  })
+  const drain = startDrain(connection(), HANDLERS)
   const jobs = startJobs(connection())
   const smtp =
     config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined

@@ -5,7 +5,7 @@ import { newId } from '../db/columns'
 import { fieldError } from '../errors'
 import { renderBody } from '../html/body'
 import { enqueueWork } from '../outbox/enqueue'
-import { waitForOutcome } from '../outbox/outcome'
+import { waitForFirstAttempt } from '../outbox/first-attempt'
 import { inTransaction, type Scope, together } from '../scope'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
@@ -31,7 +31,7 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
     return getMessage(scope, ticket_id, id)
   })
   if (message.email_status !== 'queued') return message
-  await waitForOutcome(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
+  await waitForFirstAttempt(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
   // The message is stored whatever happens now: an error here would make the client write it twice.
   return getMessage(scope, ticket_id, message.id).catch(() => message)
 }

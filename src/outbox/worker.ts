@@ -8,6 +8,7 @@ import { countStale } from '../metrics/outbox-attempts'
 import { claim, LEASE_S, release, releaseToken, renew } from './claim'
 import { DueLanes } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
+import { announceAttempt } from './first-attempt'
 import type { OutboxAttempt, OutboxGiveUp, OutboxHandler, OutboxJob, OutboxKind, Outcome } from './job'
 import { KINDS } from './kinds'
 import { Settler } from './settle'
@@ -182,7 +183,11 @@ export class Worker {
     const is_written = await this.#settler.settle(job, outcome)
     this.#running.delete(job)
     if (!outcome.batch) this.#free(slot, outcome)
-    if (is_written) return this.#options.on_settled?.(this.#kind, job.id)
+    if (is_written) {
+      announceAttempt(job.id)
+      this.#options.on_settled?.(this.#kind, job.id)
+      return
+    }
     countStale(this.#kind)
     log.warn({ kind: this.#kind, outbox_id: job.id }, 'an outbox outcome came too late and was dropped')
   }

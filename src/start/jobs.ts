@@ -13,9 +13,9 @@ import { foldTicketCounts } from '../tickets/counts'
 import { purgeDeletedTickets } from '../tickets/purge'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upkeep'
 
-type Job = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
+type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
-const JOBS: Job[] = [
+const JOBS: CronJob[] = [
   { name: 'analyze new tables', pattern: '*/2 * * * * *', run: analyzeNewTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },

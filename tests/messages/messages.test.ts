@@ -6,7 +6,7 @@ import { addMessage } from '../../src/messages/commands'
 import { lockConversation } from '../../src/messages/conversation'
 import type { MessageDraft } from '../../src/messages/draft'
 import { getMessage } from '../../src/messages/queries'
-import { announceOutcome } from '../../src/outbox/outcome'
+import { announceAttempt } from '../../src/outbox/first-attempt'
 import { inTransaction, type Scope } from '../../src/scope'
 import { type Client, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import {
@@ -505,7 +505,7 @@ test('the answer to a create has the outcome of the first attempt', async () => 
   const message = await whileWaiting(agent, scope, ticket.id, async (id) => {
     // The outbox row stays as it is, so that only the announcement can end the waiting.
     await scope.sql`update messages set email_status = 'sent' where id = ${id}`
-    announceOutcome(id)
+    announceAttempt(id)
   })
   expect(message).toMatchObject({ email_sent: true, email_status: 'sent' })
 })

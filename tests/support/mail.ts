@@ -6,7 +6,6 @@ import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
 import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../src/mail/smtp/options'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
-import { announceOutcome } from '../../src/outbox/outcome'
 import { HANDLERS } from '../../src/start/outbox-handlers'
 import type { Client, Organization } from './api'
 import { type SmtpDialog, sendInSession, startSession } from './smtp'
@@ -35,9 +34,7 @@ export function drain(): Promise<void> {
 
 /** A drain that runs beside the test, as in the service; answers of `POST /messages` wait for it. */
 export function keepDraining(): AsyncDisposable {
-  const running = startDrain(connection(), HANDLERS, {
-    on_settled: (kind, id) => kind === 'email' && announceOutcome(id),
-  })
+  const running = startDrain(connection(), HANDLERS)
   return { [Symbol.asyncDispose]: () => running.stop(5000) }
 }
 

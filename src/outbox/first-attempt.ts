@@ -8,13 +8,13 @@ const POLL_MS = 250
 /** Requests that wait in this process, by the id of the outbox row. */
 const waiters = new Map<string, () => void>()
 
-/** Ends the wait for a row; to be called once an attempt is settled. @param id of the outbox row and the message */
-export function announceOutcome(id: string): void {
+/** Ends the wait for a row of the outbox; workers call it for every attempt that was settled. */
+export function announceAttempt(id: string): void {
   waiters.get(id)?.()
 }
 
 /** Resolves when the first attempt of an outbox row is settled, and after `timeout_ms` in any case. Never rejects. */
-export async function waitForOutcome(scope: Scope, id: string, timeout_ms: number): Promise<void> {
+export async function waitForFirstAttempt(scope: Scope, id: string, timeout_ms: number): Promise<void> {
   const deadline = performance.now() + timeout_ms
   const announced = new Promise<true>((resolve) => waiters.set(id, () => resolve(true)))
   try {
