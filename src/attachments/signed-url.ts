@@ -1,15 +1,15 @@
-/** Signed addresses of attachments: they give the bytes for an hour without a token. */
+/** Signs and checks addresses of attachments, which give the bytes for an hour without a token. */
 import { config } from '../config'
 import { sign, verify } from '../secrets'
 import { isUuid } from '../shapes/ids'
 
 const LIFETIME_S = 3600
-/** The expiry is rounded down to this, so that an address stays the same for some minutes. */
+/** The expiry is rounded down to five minutes, so that an address stays the same for that long. */
 const ROUND_S = 300
-/** Bytes of the signature that are kept: 128 bits. */
+/** Bytes of the signature that are kept; 128 bits are enough. */
 const SIGNATURE_BYTES = 16
 
-/** The absolute address of an attachment's bytes, with a signature. */
+/** Makes the absolute address of an attachment's bytes, with a signature. */
 export function attachmentUrl(organization_id: string, id: string, now_ms = Date.now()): string {
   const expires = Math.floor((now_ms / 1000 + LIFETIME_S) / ROUND_S) * ROUND_S
   const signature = sign('attachment-url', signedText(organization_id, id, expires)).subarray(0, SIGNATURE_BYTES)
@@ -17,12 +17,12 @@ export function attachmentUrl(organization_id: string, id: string, now_ms = Date
   return `${unsignedUrl(id)}?${query}`
 }
 
-/** The address without a signature: what stored HTML holds, signed anew whenever it is read. */
+/** Makes the address without a signature. Stored HTML holds it, and reading the message signs it anew. */
 export function unsignedUrl(id: string): string {
   return `${config.BASE_URL}/api/v1/attachments/${id}/content`
 }
 
-/** The organization that a signed address vouches for; undefined when its signature is missing, wrong or stale. */
+/** Reads the organization from a signed address; undefined when its signature is missing, wrong or too old. */
 export function organizationOfUrl(address: string, now_ms = Date.now()): string | undefined {
   const { pathname, searchParams } = new URL(address)
   const id = pathname.split('/').at(-2) ?? ''

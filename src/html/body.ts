@@ -1,4 +1,4 @@
-/** Message bodies: plain text or HTML in, safe HTML and plain text out. Pure. */
+/** Renders message bodies: plain text or HTML in, safe HTML and plain text out. Pure. */
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
 import { safeHtmlToText } from './text'
@@ -9,10 +9,10 @@ import { safeHtmlToText } from './text'
  */
 type RenderedBody = { body_html: string; text: string }
 
-/** Deeper elements lose their tags, not their text: parsers recurse or turn quadratic on tens of thousands of levels. */
+/** Deeper elements lose their tags but keep their text: parsers recurse or turn quadratic at tens of thousands of levels. */
 const MAX_DEPTH = 200
 const MAX_LINK_LENGTH = 2048
-/** Beyond, addresses stay text: a megabyte of them would be twelve of links. */
+/** Further addresses stay text: a megabyte of addresses would be twelve megabytes of links. */
 const MAX_LINKS = 5000
 
 const TAGS = [
@@ -23,7 +23,7 @@ const TAGS = [
   ...['th', 'thead', 'time', 'tr', 'tt', 'u', 'ul', 'var'],
 ]
 
-/** Elements whose content is no text for people. */
+/** Elements whose content is not text for people. */
 const UNREADABLE = [
   'script',
   'style',
@@ -41,14 +41,14 @@ const KNOWN = new Set([...TAGS, ...UNREADABLE])
 
 const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
 
-/** End tags of these may be left out, and void elements have none: neither says anything about depth. */
+/** Elements whose end tag may be left out or does not exist, so that their tags say nothing about depth. */
 const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
 
 const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
-/** Large enough to be read. */
+/** Sizes that are large enough to be read. */
 const TEXT_SIZE =
   /^(?:(?:[5-9]|[1-9]\d{1,3})(?:\.\d{1,4})?(?:px|pt)|(?:0?\.[5-9]\d{0,3}|[1-9]\d?(?:\.\d{1,4})?)(?:em|rem|ex)|(?:[5-9]\d|[1-9]\d{2,3})(?:\.\d{1,4})?%)$/i
-/** Never zero or negative: nothing may be shrunk away or moved over something else. */
+/** Lengths above zero: nothing may be shrunk away or moved over something else. */
 const LENGTH = /^(?:[1-9]\d{0,3}(?:\.\d{1,4})?|0?\.[1-9]\d{0,3})(?:px|pt|em|rem|ex|%)$/i
 const SPACING = /^(?:(?:auto|0|\d{1,3}(?:\.\d{1,4})?(?:px|pt|em|rem|ex|%)?)(?:\s+|$)){1,4}$/i
 const BORDER =
@@ -78,8 +78,8 @@ const STYLES: Record<string, RegExp[]> = {
 const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
 
 /**
- * Renders a body as a client sent it: HTML when it holds at least one element of the allow-list, else plain text.
- * Time grows with the length only, whatever the input.
+ * Renders a body that came through the API: as HTML when it holds at least one element of the allow-list, else as plain
+ * text. The time is linear in the length, whatever the input.
  */
 export function renderBody(body: string): RenderedBody {
   if (!isHtml(body)) return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
@@ -96,8 +96,8 @@ export function sanitizeEmailHtml(html: string): string {
 }
 
 /**
- * Puts addresses in the place of the `cid:` that `sanitizeEmailHtml` leaves.
- * @param address gives that of the attachment with a Content-ID; null leaves the image out
+ * Replaces the `cid:` addresses that `sanitizeEmailHtml` leaves.
+ * @param address gives the address of the attachment with a Content-ID; null leaves the image out
  */
 export function embedImages(safe_html: string, address: (content_id: string) => string | null): string {
   return safe_html.replace(/<img data-src="cid:([^"]*)"([^>]*)>/g, (_, content_id: string, rest: string) => {
@@ -106,7 +106,7 @@ export function embedImages(safe_html: string, address: (content_id: string) => 
   })
 }
 
-/** HTML as text: no styles or scripts, headings as written, text after `</body>` included. */
+/** Writes HTML as text: without styles and scripts, headings as they are, with the text after `</body>`. */
 export function htmlToText(html: string): string {
   return safeHtmlToText(sanitize(html, mailedImage))
 }
@@ -130,7 +130,7 @@ function hasNoText(text: string): boolean {
   )
 }
 
-/** Plain text as HTML: escaped, line breaks kept, links made. */
+/** Writes plain text as HTML: escaped, line breaks kept, links made. */
 export function textToHtml(text: string): string {
   const lines = text.replace(/\r\n?/g, '\n')
   let result = ''
@@ -152,7 +152,7 @@ function linesToHtml(lines: string): string {
   return escapeHtml(lines).replaceAll('\n', '<br>\n')
 }
 
-/** Word by word and only up to a length: link detection is quadratic in a run without white space. */
+/** Makes the links of a word of limited length, because link detection is quadratic in a run without white space. */
 function linkWord(word: string): string {
   if (word.length > MAX_LINK_LENGTH || (word.match(/xn--/gi)?.length ?? 0) > 8) return escapeHtml(word)
   let result = ''
@@ -213,7 +213,7 @@ function sanitize(html: string, place: (image: ImageSource) => ImageAddress | nu
   })
 }
 
-/** Relative addresses would point into the page that shows the message. */
+/** True for an absolute address. A relative one would point into the page that shows the message. */
 function isSafeLink(href: string): boolean {
   return /^\s*(?:https?:\/\/|mailto:|tel:)/i.test(href)
 }
@@ -253,7 +253,7 @@ function decodeCid(content_id: string): string {
   }
 }
 
-/** Drops the tags of elements that are unknown or below the depth; their text stays. */
+/** Drops the tags of elements that are unknown or too deep; their text stays. */
 function limitDepth(html: string): string {
   let depth = 0
   return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
@@ -261,9 +261,9 @@ function limitDepth(html: string): string {
     const next = tag[1 + slash.length + name.length]
     if (!KNOWN.has(name.toLowerCase()) || next === undefined || !/[\s/>]/.test(next)) return ''
     if (SHALLOW.test(name)) return tag
-    const isDeep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
+    const is_deep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
     depth = Math.max(0, depth + (slash ? -1 : 1))
-    return isDeep ? '' : tag
+    return is_deep ? '' : tag
   })
 }
 

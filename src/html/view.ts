@@ -1,10 +1,10 @@
-/** Turns stored HTML into what a page or an email shows: gives images their addresses, and a box to what sticks out. Pure. */
+/** Turns stored HTML into what a page or an email shows: places images, and puts what sticks out into a box. Pure. */
 
 /** The sanitizer writes the address of an image first. */
 const IMAGE = /<img ((?:data-)?src)="([^"]*)"/g
 const ATTACHMENT = /\/api\/v1\/attachments\/([0-9a-f-]{36})\/content(?:\?|$)/i
 
-/** Text, paragraphs and links stay in their place by themselves. Of all else a page makes something wider or taller. */
+/** Matches all but text, paragraphs and links, which stay in their place by themselves. */
 const MAY_STICK_OUT =
   /<(?!\/?(?:a|abbr|b|br|cite|code|del|div|em|i|ins|kbd|mark|p|q|s|small|span|strong|sub|sup|u)[ >])|<[a-z]+ [^>]*\b(?:style|align)=|(?:^|>)[^<>]*?[^\s<>]{40}/
 const BOX = '<div style="overflow: auto; overflow-wrap: break-word">'

@@ -8,11 +8,12 @@ import { sendOptions } from '../mail/outbound/settings'
 import { testMailbox as tryConnection } from '../mail/outbound/transport'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
+import { lockMailboxes, settleDefault } from './default-mailbox'
 import { newDkimKey, readDkimKey } from './dkim'
 import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, getMailboxSmtp } from './queries'
 
-/** The first mailbox of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
+/** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, ...fields } = input
   const signing = await dkimColumns(dkim)
@@ -30,7 +31,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
   })
 }
 
-/** `is_default: true` moves the default here. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
+/** Changes a mailbox; `is_default: true` moves the default to it. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
   const { smtp, dkim, is_default, name, ...fields } = changes
   return inTransaction(scope, async (scope) => {
@@ -56,7 +57,10 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
   })
 }
 
-/** Tickets and the ledger forget it; when it was the default, the oldest active one follows. @throws MAILBOX_NOT_FOUND */
+/**
+ * Deletes a mailbox. Tickets and the ledger forget it; when it was the default, the oldest active one follows.
+ * @throws MAILBOX_NOT_FOUND
+ */
 export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
@@ -79,7 +83,7 @@ export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest
 
 type SmtpInput = NonNullable<NewMailbox['smtp']>
 
-/** Without a password in the input the stored one stays. */
+/** Gives the columns of SMTP settings. Without a password in the input the stored one stays. */
 function smtpColumns(smtp: SmtpInput | null | undefined) {
   if (!smtp) return { smtp_host: null, smtp_port: null, smtp_security: null, smtp_username: null, smtp_password: null }
   const { host, port, security, username, password } = smtp
@@ -94,7 +98,10 @@ function smtpColumns(smtp: SmtpInput | null | undefined) {
 
 type DkimInput = NonNullable<NewMailbox['dkim']>
 
-/** Without a key in the input the stored one stays as long as its DNS record does, else there is a new one. */
+/**
+ * Gives the columns of a signature. Without a key in the input the stored key stays as long as domain and selector do,
+ * under which its DNS record was published; else there is a new key.
+ */
 async function dkimColumns(dkim: DkimInput | null | undefined, before?: Mailbox) {
   if (!dkim) return { dkim_domain: null, dkim_selector: null, dkim_private_key: null }
   const [dkim_domain, dkim_selector] = [toDomain(dkim.domain.trim())!, dkim.selector.trim()]
@@ -105,31 +112,11 @@ async function dkimColumns(dkim: DkimInput | null | undefined, before?: Mailbox)
   return { dkim_domain, dkim_selector, dkim_private_key: encrypt(key) }
 }
 
-/** A signature of another domain says nothing for the sender's (RFC 7489, section 3.1.1). */
+/** Refuses a signature of another domain, which proves nothing about the sender's domain (RFC 7489 section 3.1.1). */
 async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
   const { address, dkim } = await getMailbox(scope, id)
   if (!dkim || domainsOf(address).includes(dkim.domain)) return
   throw fieldError('VALIDATION_ERROR', '/dkim/domain', 'must be the domain of the address, or one above it')
-}
-
-/** One change of an organization's mailboxes at a time, since they share the default. */
-async function lockMailboxes({ sql, organization_id }: Scope): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('mailboxes ' || ${organization_id}, 0))`
-}
-
-/** Makes `wanted` the default; else keeps the default that is active, else takes the oldest active mailbox. */
-async function settleDefault({ sql, organization_id }: Scope, wanted: string | null): Promise<void> {
-  const [chosen] = await sql<{ id: string }[]>`
-    select id from mailboxes where organization_id = ${organization_id}
-    order by active desc, coalesce(id = ${wanted}::uuid, false) desc, is_default desc, id limit 1`
-  if (wanted && chosen?.id !== wanted) throw fieldError('VALIDATION_ERROR', '/is_default', 'must be an active mailbox')
-  if (!chosen) return
-  await sql`
-    update mailboxes set is_default = false
-    where organization_id = ${organization_id} and is_default and id <> ${chosen.id}`
-  await sql`
-    update mailboxes set is_default = true
-    where organization_id = ${organization_id} and id = ${chosen.id} and not is_default`
 }
 
 function addressExists(error: unknown): never {

@@ -8,7 +8,7 @@ import type { Paging } from '../shapes/query'
 import { dkimRecord } from './dkim'
 import type { Mailbox } from './model'
 
-/** Newest first. */
+/** Lists the mailboxes of the organization, newest first. */
 export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
@@ -19,14 +19,14 @@ export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox
   })
 }
 
-/** @throws MAILBOX_NOT_FOUND */
+/** Reads a mailbox, without its secrets. @throws MAILBOX_NOT_FOUND */
 export async function getMailbox(scope: Scope, id: string): Promise<Mailbox> {
   const [mailbox] = await selectMailboxes(scope, scope.sql`and id = ${id}`)
   if (!mailbox) throw new ApiError('MAILBOX_NOT_FOUND')
   return mailbox
 }
 
-/** How a mailbox sends, with its password; null when it only receives. @throws MAILBOX_NOT_FOUND */
+/** Reads the server of a mailbox, with the password; null when it only receives. @throws MAILBOX_NOT_FOUND */
 export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string): Promise<MailboxSmtp | null> {
   const [row] = await sql<(MailboxSmtp & { host: string | null })[]>`
     select smtp_host as host, smtp_port as port, smtp_security as security, smtp_username as username,
@@ -39,7 +39,7 @@ export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string
 
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
-/** The active mailbox of an address in any organization, without regard to case, with or without a `+tag`. */
+/** Finds the active mailbox of an address in any organization, in any case, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
   const given = address.trim().toLowerCase()
   const [mailbox] = await sql<MailboxAtAddress[]>`
@@ -66,7 +66,7 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
   return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim) }))
 }
 
-/** What others may know of a key. A mailbox can still be read and changed when its key is lost. */
+/** Gives the public part of a signature. A mailbox can still be read and changed when its key is lost. */
 function publicDkim({ domain, selector, private_key }: StoredDkim): NonNullable<Mailbox['dkim']> {
   const key = tryDecrypt(private_key)
   return { domain, selector, dns_record: key === undefined ? null : dkimRecord(domain, selector, key) }

@@ -1,5 +1,5 @@
 /**
- * The anchors that this service issues: its Message-IDs and the `+tag` of its reply addresses. Both carry a keyed hash,
+ * Issues and reads the anchors of this service: its Message-IDs and the `+tag` of its reply addresses. Both carry a keyed hash,
  * so that a forged one is recognized and counts as absent.
  */
 import { sign, verify } from '../secrets'
@@ -7,13 +7,13 @@ import { isUuid } from '../shapes/ids'
 
 const ID_HASH_BYTES = 12
 
-/** The Message-ID of a message, without angle brackets. @param domain of the mailbox that sends it */
+/** Makes the Message-ID of a message, without angle brackets. @param domain of the mailbox that sends it */
 export function newMessageId(message_id: string, domain: string): string {
   const hash = sign('message-id', message_id).subarray(0, ID_HASH_BYTES).toString('hex')
   return `${message_id}.${hash}@${domain}`
 }
 
-/** The message whose Message-ID this is; null when it is not one of ours, or forged. */
+/** Reads the id of the message from our Message-ID; null for one that is forged or not ours. */
 export function readMessageId(email_message_id: string): string | null {
   const found = /^([0-9a-f-]{36})\.([0-9a-f]{24})@/i.exec(email_message_id)
   const message_id = found?.[1]?.toLowerCase() ?? ''
@@ -24,28 +24,28 @@ export function readMessageId(email_message_id: string): string | null {
 const TAG_HASH_BYTES = 8
 /** 24 bytes (id and hash) in base 36: relays may change the case of an address. */
 const TAG_LENGTH = 38
-/** RFC 5321 section 4.5.3.1.1. */
+/** By RFC 5321 section 4.5.3.1.1. */
 const LOCAL_PART_MAX_LENGTH = 64
 
 /**
- * The address that answers about a ticket go to: the mailbox's with a signed `+tag`, or as it is when its local part
- * leaves no room for one (more than 25 characters).
+ * Makes the address that answers about a ticket go to: the mailbox's with a signed `+tag`. A local part of more than 25
+ * characters leaves no room for a tag; then the address stays as it is.
  */
 export function replyAddress(mailbox_address: string, ticket_id: string): string {
   return withTag('reply-tag', mailbox_address, ticket_id)
 }
 
-/** The ticket that a reply address leads to; null when it has no tag of ours, or a forged one. */
+/** Reads the id of the ticket from a reply address; null without a tag of ours, or with a forged one. */
 export function readReplyTag(address: string): string | null {
   return readTag('reply-tag', address)
 }
 
-/** The envelope sender of a message (VERP): reports about it come back there. As it is without room, as above. */
+/** Makes the envelope sender of a message, to which reports about it go (VERP). Without room for a tag as it is, too. */
 export function bounceAddress(mailbox_address: string, message_id: string): string {
   return withTag('bounce-tag', mailbox_address, message_id)
 }
 
-/** The message that a report came back about; null when the address has no such tag of ours, or a forged one. */
+/** Reads the id of the message from the address of a report; null without a tag of ours, or with a forged one. */
 export function readBounceTag(address: string): string | null {
   return readTag('bounce-tag', address)
 }

@@ -12,7 +12,7 @@ import { type ActivityEntry, insertActivities, recordActivity } from '../timelin
 import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
-import type { MessageDraft, OutgoingEmail } from './draft'
+import type { DraftEmail, MessageDraft } from './draft'
 import type { Message, NewMessage } from './model'
 import { planEmail } from './outgoing'
 import { getMessage } from './queries'
@@ -164,7 +164,7 @@ async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithI
     update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
 }
 
-async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: OutgoingEmail): Promise<void> {
+async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {
   const { sql, organization_id } = scope
   await sql`
     insert into message_recipients (organization_id, message_id, position, kind, name, email)

@@ -1,4 +1,4 @@
-/** A ticket as those who write into its conversation see it. */
+/** Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes. */
 import { asciiAddress, unicodeAddress } from '../address/email'
 import type { TICKET_STATUSES } from '../db/schema'
 import { ApiError } from '../errors'
@@ -35,8 +35,9 @@ export async function lockConversation({ sql, organization_id }: Scope, ticket_i
 }
 
 /**
- * Those of the addresses, in lower case, that belong to mailboxes of the organization, with or without a `+tag`, and
- * under either form of an international domain.
+ * Finds those of the addresses that belong to mailboxes of the organization, with or without a `+tag`, and in either form
+ * of an international domain.
+ * @returns them in lower case
  */
 export async function ownAddresses({ sql, organization_id }: Scope, addresses: string[]): Promise<Set<string>> {
   if (addresses.length === 0) return new Set()

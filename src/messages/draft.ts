@@ -1,7 +1,7 @@
 /** The parts of a new message, which an agent, the API or an email writes. */
 export type MessageDraft = {
   id?: string
-  /** As given by the agent, or the plain text of the email. */
+  /** The text or HTML as the agent gave it, or the plain text of the email. */
   body: string
   /** Safe to put in a page. Images that are attachments have their unsigned address. */
   body_html: string
@@ -17,13 +17,14 @@ export type MessageDraft = {
   cc?: string[]
   /** Without angle brackets. */
   email_message_id?: string | null
-  /** Message-IDs that an email refers to, which lead to its ticket from now on too; none of ours. */
+  /** Message-IDs of others that an email refers to. They lead to its ticket, too. */
   references?: string[]
   attachment_ids?: string[]
   /** Set when the message is to be sent by email. */
-  email?: OutgoingEmail
+  email?: DraftEmail
 }
 
-export type OutgoingEmail = { mailbox_id: string; recipients: Recipient[] }
+/** The email of a message: the mailbox that sends it, and its recipients in the order of the header. */
+export type DraftEmail = { mailbox_id: string; recipients: DraftRecipient[] }
 
-export type Recipient = { kind: 'to' | 'cc'; name: string | null; email: string }
+export type DraftRecipient = { kind: 'to' | 'cc'; name: string | null; email: string }

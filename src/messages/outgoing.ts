@@ -3,10 +3,10 @@ import { domainsOf } from '../address/domains'
 import { addressKey } from '../address/email'
 import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
-import type { OutgoingEmail, Recipient } from './draft'
+import type { DraftEmail, DraftRecipient } from './draft'
 
 /** An email as planned: `domain` is the mailbox's in ASCII, for the Message-ID. */
-type EmailPlan = OutgoingEmail & { domain: string }
+type EmailPlan = DraftEmail & { domain: string }
 
 /**
  * Plans the email of a public message; undefined when it cannot be sent: no contact, no active mailbox with SMTP.
@@ -26,7 +26,7 @@ export async function planEmail(
     scope,
     others.map(({ email }) => email),
   )
-  const recipients: Recipient[] = [{ kind: 'to', name: contact_name, email: contact_email }]
+  const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: contact_email }]
   const seen = new Set([addressKey(contact_email)])
   for (const { name, email } of others) {
     const key = addressKey(email)
@@ -38,7 +38,7 @@ export async function planEmail(
   return { mailbox_id: mailbox.id, domain, recipients }
 }
 
-/** The mailbox that received the conversation when it can send, else the default one when that can. */
+/** Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can. */
 async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: string | null) {
   const [mailbox] = await sql<{ id: string; address: string }[]>`
     select id, address from mailboxes

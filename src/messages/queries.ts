@@ -9,17 +9,18 @@ import type { PageMeta } from '../shapes/answers'
 import { pageIfAsked } from '../shapes/page'
 import type { Message, MessageFilter } from './model'
 
-/** In bytes of texts. What is read and answered at once ends with the message that reaches it: one alone may be larger. */
+/** Bytes of texts that are read and answered at once. The message that reaches it is the last one of a step. */
 export const STEP_SIZE = 1_000_000
 const STEP_MESSAGES = 100
-/** How many steps after the first are read and made at a time in this process. */
+/** Two steps at a time are read in this process, without counting first steps. */
 const inTurn = turns(2)
 
 export type MessagePage = { data: Message[]; meta?: PageMeta }
 
 /**
- * The messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. In steps when they are too
- * large to be held at once. @throws TICKET_NOT_FOUND
+ * Lists the messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. In steps when they are
+ * too large to be held at once.
+ * @throws TICKET_NOT_FOUND
  */
 export async function listMessages(
   scope: Scope,
@@ -44,7 +45,7 @@ export async function listMessages(
   return messages
 }
 
-/** @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
+/** Reads a message. @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
 export async function getMessage(scope: Scope, ticket_id: string, id: string): Promise<Message> {
   const { sql, organization_id } = scope
   const [[row]] = await Promise.all([
@@ -66,10 +67,10 @@ type List = {
   offset?: number
 }
 
-/** The first messages of a list, and whether they are all. */
+/** The first messages of a list; `is_last` when there are no more. */
 type Step = { messages: Message[]; is_last: boolean }
 
-/** The whole list when it was read in one step. */
+/** Gives the list itself when it was read in one step, else its steps. */
 function listFrom(scope: Scope, list: List, first: Step): Message[] | Steps<Message> {
   return first.is_last ? first.messages : stepsFrom(scope, list, first)
 }
@@ -89,8 +90,7 @@ async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerato
 }
 
 /**
- * The first messages of a list: those before which there are not enough bytes yet. The database knows lengths without
- * reading the texts.
+ * Reads the first messages of a list, until they have enough bytes. The database knows lengths without reading the texts.
  */
 async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, most, offset = 0 }: List): Promise<Step> {
   const rows = await sql<(MessageRow & { next_id: string | null })[]>`
@@ -114,8 +114,8 @@ async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, mos
 }
 
 /**
- * How large all messages of `tickets t` are, more or less; null without any. For the ticket's own statement, where
- * counting attachments would cost too much: each message stands for as many as make 100 messages a step.
+ * Makes the expression that estimates the bytes of all messages of `tickets t`; null without any. The ticket's own
+ * statement uses it, where counting attachments would cost too much: each message counts as a hundredth of a step more.
  */
 export function sizeOfMessages(sql: Sql) {
   return sql`(
@@ -154,7 +154,7 @@ export function messageFields(sql: Sql) {
     m.body, m.body_html, m.reply_text, ${detailFields(sql)}`
 }
 
-/** All but the texts. */
+/** The columns without the texts. */
 function detailFields(sql: Sql) {
   return sql`
     m.id, m.is_internal, m.direction,
@@ -175,7 +175,7 @@ function detailFields(sql: Sql) {
     m.cc, m.auto_reply, m.created_at`
 }
 
-/** A row of `messageFields` as the response has it; other columns of the row are left out. */
+/** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
   const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row

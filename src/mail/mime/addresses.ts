@@ -18,7 +18,7 @@ const MAX_NAME_LENGTH = 255
 
 /**
  * True for text that can be a mailbox: one `@`, a local part, a domain, no white space or brackets, at most 254
- * characters. Wider than `isEmailAddress`, which says what the API takes: mail comes from addresses that nobody would type.
+ * characters. `address/email.ts` says how this differs from what the API accepts.
  */
 export function looksLikeAddress(text: string): boolean {
   return (
