@@ -9,6 +9,7 @@ import { inTransaction, type Scope } from '../scope'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany, lockCompany } from './queries'
 
+/** Creates a company. Contacts that exist are not linked to it (`link.ts`). */
 export async function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
   const { db, organization_id } = scope
   const id = newId()

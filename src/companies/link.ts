@@ -1,4 +1,4 @@
-/** Links contacts to a company after they were created: a company may come, or get a domain, later than its people. */
+/** Links contacts that exist to a company: a company may be created, or get a domain, after its contacts. */
 import { ownersOf } from '../address/domains'
 import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'

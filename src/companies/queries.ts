@@ -23,7 +23,7 @@ export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company
   })
 }
 
-/** @throws COMPANY_NOT_FOUND */
+/** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */
 export async function getCompany({ sql, organization_id }: Scope, id: string): Promise<CompanyWithDetails> {
   const [company] = await sql<CompanyWithDetails[]>`
     select ${fields(sql)}, ${ticketCount(sql)} as total_tickets,

@@ -1,4 +1,4 @@
-/** Which company a new contact belongs to. */
+/** The company of a new contact. */
 import { domainsOf, ownersOf } from '../address/domains'
 import type { Scope } from '../scope'
 

@@ -6,7 +6,7 @@ import { fold } from '../search/fold'
 import { type Page, page } from '../shapes/page'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 
-/** Newest first. */
+/** The contacts that match, newest first. */
 export function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<Contact>> {
   const { sql } = scope
   return page(scope, filter, {
@@ -23,7 +23,7 @@ export function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<
   })
 }
 
-/** @throws CONTACT_NOT_FOUND */
+/** A contact with its newest tickets. @throws CONTACT_NOT_FOUND */
 export async function getContact(scope: Scope, id: string): Promise<ContactWithTickets> {
   const [contact] = await getContacts(scope, [id])
   if (!contact) throw new ApiError('CONTACT_NOT_FOUND')

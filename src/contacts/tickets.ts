@@ -1,11 +1,11 @@
 /**
- * What a change of a contact or company does to tickets: a property changes and the timeline says so. There are no ticket
- * events for it.
+ * Effects on tickets when a contact or company changes: a property of the ticket changes and its timeline says so. No
+ * ticket event is published.
  */
 import type { Scope } from '../scope'
 import { recordOnEach } from '../timeline/activity'
 
-/** Gives a company to those tickets of its contacts that have none. In the caller's transaction. */
+/** Gives a company to those tickets of its contacts that have none, in the caller's transaction. */
 export async function giveCompanyToTickets(
   scope: Scope,
   contact_ids: string[],

@@ -7,7 +7,7 @@ import type { Scope } from '../scope'
 import type { LabelChanges, LabelWithUsage, NewLabel } from './model'
 import { getLabel } from './queries'
 
-/** @throws LABEL_NAME_EXISTS */
+/** Creates a label. @throws LABEL_NAME_EXISTS */
 export async function createLabel(scope: Scope, label: NewLabel): Promise<LabelWithUsage> {
   const { db, organization_id } = scope
   const created = await db
@@ -19,7 +19,7 @@ export async function createLabel(scope: Scope, label: NewLabel): Promise<LabelW
   return getLabel(scope, created[0].id)
 }
 
-/** Applies to all tickets that carry the label. @throws LABEL_NOT_FOUND, LABEL_NAME_EXISTS */
+/** Changes a label, on all tickets that carry it. @throws LABEL_NOT_FOUND, LABEL_NAME_EXISTS */
 export async function updateLabel(scope: Scope, id: string, changes: LabelChanges): Promise<LabelWithUsage> {
   const { db, organization_id } = scope
   const updated = await db
@@ -32,7 +32,7 @@ export async function updateLabel(scope: Scope, id: string, changes: LabelChange
   return getLabel(scope, id)
 }
 
-/** Removes the label from all tickets; no ticket changes otherwise. @throws LABEL_NOT_FOUND */
+/** Deletes a label and takes it off all tickets; nothing else of a ticket changes. @throws LABEL_NOT_FOUND */
 export async function deleteLabel({ db, organization_id }: Scope, id: string): Promise<void> {
   const deleted = await db
     .delete(labels)

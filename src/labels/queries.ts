@@ -17,7 +17,7 @@ export function listLabels(scope: Scope, query: Paging): Promise<{ data: Label[]
   })
 }
 
-/** @throws LABEL_NOT_FOUND */
+/** A label, with the number of tickets in each status that carry it. @throws LABEL_NOT_FOUND */
 export async function getLabel(scope: Scope, id: string): Promise<LabelWithUsage> {
   const { sql, organization_id } = scope
   const [label] = await sql<LabelWithUsage[]>`

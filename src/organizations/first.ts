@@ -1,10 +1,10 @@
-/** The first organization, from the environment, in a database that has none. */
+/** Creates the first organization, from the settings, in a database without any. */
 import { generatedPassword } from '../auth/password'
 import { config } from '../config'
 import { type Connection, transact } from '../db/transact'
 import { createOrganization } from './commands'
 
-/** Any number: processes that start together create one organization, not two. */
+/** Key of an advisory lock, chosen at random: processes that start together create one organization, not two. */
 const FIRST_LOCK = 5_710_314
 
 /**

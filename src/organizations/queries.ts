@@ -3,7 +3,7 @@ import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { Organization } from './model'
 
-/** The organization of the request. */
+/** The organization of the request. @throws FORBIDDEN when it does not exist any more */
 export async function getOrganization({ sql, organization_id }: Scope): Promise<Organization> {
   const [organization] = await sql<Organization[]>`
     select id, name, ticket_prefix, hourly_rate, currency, reopen_on_reply

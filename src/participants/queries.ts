@@ -37,7 +37,7 @@ export async function findParticipant(
   return participant
 }
 
-/** The select list is the response. */
+/** The select list is the response: its columns are the fields of `Participant`. */
 function selectParticipants({ sql, organization_id }: Scope, ticket_id: string, rest: Fragment) {
   return sql<Participant[]>`
     select id, name, email, contact_id, confirmed from participants

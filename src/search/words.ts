@@ -1,18 +1,25 @@
-/** Texts and queries as words of the search index. Pure. */
+/**
+ * Words of texts and of searches, as the search index holds them. Pure.
+ *
+ * PostgreSQL's `to_tsvector('simple', …)` does not serve here: it cannot put the organization's number before a word, it
+ * keeps email addresses, hosts and paths whole, and it takes a sentence of a script without spaces for one word
+ * (ticket-search.test.ts: "takes addresses and the like as their parts in that order", "finds each character of writing
+ * without spaces, and several as a phrase").
+ */
 import { fold, isAscii } from './fold'
 
-/** More of a text is not looked at; an API message is at most half of it. */
+/** In UTF-16 units: the rest of a longer text is not searched. A message from the API is at most half of it. */
 const MAX_TEXT = 2_000_000
 const PIECE_LENGTH = 50_000
-/** A longer run is no word that anyone types; its beginning finds it. */
+/** In characters. Nobody types a longer word; its beginning finds it. */
 const MAX_WORD = 64
-/** PostgreSQL: positions end at 16383, and a word has at most 255 of them. Beyond, words are found, phrases are not. */
+/** Limits of PostgreSQL: positions end at 16383, a word has at most 255. Beyond them words are found, phrases are not. */
 const MAX_POSITION = 16_383
 const MAX_POSITIONS = 255
 
 const ASCII_RUN = /[a-z0-9]+/g
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
-/** Scripts that put no spaces between words: each character is a word, and a search for several is a phrase. */
+/** Scripts without spaces between words: each character is a word, and a search for several of them is a phrase. */
 const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}'
 const IS_UNSPACED = new RegExp(`[${UNSPACED}]`, 'u')
 const PIECE = new RegExp(`[${UNSPACED}]|[^${UNSPACED}]+`, 'gu')
@@ -20,7 +27,7 @@ const PIECE = new RegExp(`[${UNSPACED}]|[^${UNSPACED}]+`, 'gu')
 /** A ticket code, as it stands in subjects (`[ACME-12]`) and in sentences (`ACME-12,`). */
 const CODE = /^[^\p{L}\p{N}]*([a-z][a-z0-9]{0,9}-\d{1,10})[^\p{L}\p{N}]*$/iu
 
-/** A long text in pieces, so that no more of it is looked at than the document has room for. */
+/** Cuts a long text into pieces, so that no more of it is folded than the document has room for. */
 function* piecesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = endOfPiece(text, start)
@@ -29,7 +36,7 @@ function* piecesOf(text: string): Generator<string> {
   }
 }
 
-/** Between words where there is white space, else between characters. */
+/** Cuts between words where there is white space, else between characters. */
 function endOfPiece(text: string, start: number): number {
   const end = start + PIECE_LENGTH
   if (end >= text.length) return text.length
@@ -38,7 +45,7 @@ function endOfPiece(text: string, start: number): number {
   return text.codePointAt(end - 1)! > 0xffff ? end + 1 : end
 }
 
-/** The words of a text, folded (`text.ts`), in order. */
+/** The words of a text, folded (`fold.ts`), in order. */
 export function wordsOf(text: string): string[] {
   const folded = fold(text.toWellFormed())
   if (isAscii(folded)) return (folded.match(ASCII_RUN) ?? []).map(cut)
@@ -49,7 +56,7 @@ export function wordsOf(text: string): string[] {
 export type SearchVector = { vector: string; size: number }
 
 /**
- * A text as a literal of a tsvector whose words carry the organization's number: `'17:printer':2,5 '17:fire':3`.
+ * Writes a text as a literal of a tsvector whose words carry the organization's number: `'17:printer':2,5 '17:fire':3`.
  * @param limit bytes; the rest of the text is left out
  * @returns `size`: an upper bound of the bytes that the words take in a document
  */
@@ -65,7 +72,7 @@ export function startVector(organization_number: number, limit: number) {
   const prefix_bytes = `${organization_number}:`.length
   let size = 0
   let position = 0
-  /** False when the word does not fit any more. */
+  /** @returns false when the word does not fit any more */
   const add = (word: string) => {
     const at = Math.min(position, MAX_POSITION)
     const known = positions.get(word)
@@ -82,7 +89,7 @@ export function startVector(organization_number: number, limit: number) {
       position += 1
       add(codeWord(code))
     },
-    /** False when the document is full. */
+    /** @returns false when the document is full */
     addText(text: string) {
       position += 1
       for (const piece of piecesOf(text.slice(0, MAX_TEXT))) {
@@ -101,8 +108,8 @@ export function startVector(organization_number: number, limit: number) {
 }
 
 /**
- * A search as a literal of a tsquery: all terms must match. A term in quotes, and one of several words such as an email
- * address, matches as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * Writes a search as a literal of a tsquery: all terms must match. A term in quotes, and one of several words such as an
+ * email address, matches as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
  * @returns undefined when the search holds no word: it matches nothing
  */
 export function toTsquery(organization_number: number, search: string): string | undefined {
@@ -120,7 +127,7 @@ export function toTsquery(organization_number: number, search: string): string |
     .join(' & ')
 }
 
-/** A word that no text has, nor the beginning of one: other words never find a ticket by its code. */
+/** The word for a ticket's code. No text has a word with `#`, so that other words never find a ticket by its code. */
 function codeWord(code: string): string {
   return `#${code.toLowerCase()}`
 }

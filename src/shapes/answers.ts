@@ -69,8 +69,8 @@ export function listOrPage<T extends TSchema>(schema: T) {
 export const NoContent = Type.Undefined({ description: 'No content' })
 
 /**
- * The schema as Elysia is to use it. Tests check every answer against its model. Production does not: to check a page of
- * tickets takes longer than to make it.
+ * The schema as Elysia is to use it. Tests check every answer against its model. Production does not: the check of a page
+ * of 20 tickets takes about 100 us of CPU, the rest of its JSON 21 us.
  */
 export function unchecked<T extends TSchema>(schema: T): T {
   return config.CHECK_RESPONSES ? schema : { ...schema, noValidate: true }

@@ -5,7 +5,7 @@ import type { Ticket } from './model'
 
 const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels'] as const
 
-export type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
+type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
 
 type Label = Ticket['labels'][number]
 

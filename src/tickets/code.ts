@@ -8,12 +8,12 @@ import { shortConnection } from '../db/pool'
 import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 
-/** The next number of the organization. It is used up even when the ticket is not made after all. */
+/** Takes the next number of the organization. It is used up even when the ticket is not created after all. */
 export function takeNumber({ organization_id }: Pick<Scope, 'organization_id'>): Promise<number> {
   return take(organization_id)
 }
 
-/** One at a time, on the one connection that there is for it. */
+/** One statement at a time, on the one connection beside the pool. */
 const take = gathered(takeNumbers, 1)
 
 /** A number for each of the organizations. Rows are locked in one order, so that two processes never wait for each other. */

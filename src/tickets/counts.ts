@@ -8,7 +8,7 @@ import { inBatches } from '../flow/batches'
 import type { Scope } from '../scope'
 import type { TicketConditions } from './model'
 
-/** Rows folded by one statement, so that it stays short. */
+/** Rows that one statement folds. */
 const BATCH = 5000
 
 /** Tells if `countOf` can count the matching tickets: it knows status, priority and assignee only. */
@@ -17,7 +17,7 @@ export function isCounted(conditions: TicketConditions): boolean {
   return !(contact_id || company_id || label_ids || search || created_after || created_before)
 }
 
-/** A scalar expression: the number of tickets that match conditions which are `isCounted`. */
+/** SQL for the number of tickets that match, as a scalar expression; for conditions that `isCounted` accepts. */
 export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
   const matching = () => sql`
     organization_id = ${organization_id}

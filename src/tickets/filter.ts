@@ -18,7 +18,7 @@ export type Selection = {
 
 type Direction = 'asc' | 'desc'
 
-/** What each sort goes by. An id begins with the time of its creation. */
+/** The column of each sort. An id begins with the time of its creation. */
 const SORTS: Record<TicketSort, { by: 'id' | 'updated_at' | 'rank'; direction: Direction }> = {
   created_at: { by: 'id', direction: 'asc' },
   '-created_at': { by: 'id', direction: 'desc' },
@@ -28,7 +28,7 @@ const SORTS: Record<TicketSort, { by: 'id' | 'updated_at' | 'rank'; direction: D
   '-priority': { by: 'rank', direction: 'desc' },
 }
 
-/** @returns undefined when the search holds no word: it matches nothing */
+/** Writes conditions and order as SQL. @returns undefined when the search holds no word: it matches nothing */
 export async function selection(
   scope: Scope,
   conditions: TicketConditions,

@@ -1,4 +1,4 @@
-/** The ticket list. A page and its total come in one statement: each statement costs as much as reading a page. */
+/** The ticket list. One statement reads a page and its total. */
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 import { emptyPage, type Page, type PagedList, page } from '../shapes/page'
@@ -10,7 +10,7 @@ import { fields, present, type TicketRow, withNames } from './row'
 /** A row of a page, with the number of tickets on all pages. */
 type CountedRow = TicketRow & { total: number }
 
-/** How the rows of a list are found: what they are sorted by, and the statement that reads a page of them. */
+/** A way to read the rows of a list: the order, and the statement that reads a page in that order. */
 type Reading = Pick<PagedList<CountedRow[], { total: number }>, 'sort' | 'rows'>
 
 /** A page of the tickets that match, newest first unless the filter has a sort, and how many there are in all. */

@@ -45,7 +45,7 @@ export const TicketWithMessages = Type.Composite([
 ])
 export type TicketWithMessages = typeof TicketWithMessages.static
 
-/** Which tickets a list shows: those for which all given conditions hold. */
+/** The conditions of a ticket list: it shows the tickets for which all given ones hold. */
 export type TicketConditions = {
   status?: TicketStatus
   priority?: (typeof TICKET_PRIORITIES)[number]

@@ -18,8 +18,8 @@ const DEPENDENTS = [
 type Purged = { organization_id: string; id: string }
 
 /**
- * In all organizations. A ticket with time entries keeps id, code and subject, and its company: that of its time.
- * Bytes of attachments are handed to the job that removes them.
+ * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
+ * time entries show. Another job removes the bytes of attachments.
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {

@@ -18,16 +18,16 @@ type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
     ticket_id: string
     ticket_created_at: string
     has_time: boolean
-    /** Of the messages, which are not in the row when it is too large. */
+    /** Of all messages, in bytes, null without any. When it is too large, the row has no message. */
     size: number | null
   }
 
-/** `version`, of a ticket whose messages come in steps, is another one whenever its lists change. */
+/** A ticket whose messages come in steps has a `version`, which changes whenever its lists do. */
 type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
 
 /**
- * The single ticket, with its messages and time entries. Ticket and messages come in one statement, because each one
- * costs more than a small ticket; the messages of a large one are not read before they are taken.
+ * The single ticket, with its messages and time entries. One statement reads ticket and messages, because a statement
+ * takes longer than reading a small ticket. The messages of a large ticket are read later, while the answer is sent.
  * @throws TICKET_NOT_FOUND
  */
 export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> {
@@ -59,7 +59,7 @@ export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> 
   return { ticket: { ...ticket, messages, time_entries }, version: { messages: version, time_entries } }
 }
 
-/** The ticket as lists and events have it. @throws TICKET_NOT_FOUND */
+/** The ticket as lists and events show it. @throws TICKET_NOT_FOUND */
 async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
   const [row] = await sql<TicketRow[]>`
     select ${fields(sql)} from tickets t

@@ -8,7 +8,7 @@ import { isAllowed, TRANSITIONS } from './status'
 
 type Label = Ticket['labels'][number]
 
-/** What a new ticket needs to know of its organization, and the rows that its fields name. */
+/** The rows that the fields of a new ticket name, and what it needs of its organization. */
 export type NewTicketReferences = {
   organization_number: number
   /** Of the ticket's code. */
@@ -20,7 +20,7 @@ export type NewTicketReferences = {
   subscribers: Subscriber[]
 }
 
-/** Reads them in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
+/** Reads the references of a new ticket in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
 export async function findReferences(
   scope: Scope,
   { contact_id, assignee_id, label_ids }: NewTicket,
@@ -47,7 +47,7 @@ export async function findReferences(
   return { ...rest, contact: contact!, labels }
 }
 
-/** What may change on a ticket: the fields of a PATCH, and labels one by one. */
+/** A change of a ticket: the fields of a PATCH, and labels one by one. */
 export type TicketUpdate = TicketChanges & { add_label_ids?: string[]; remove_label_ids?: string[] }
 
 /**
@@ -103,7 +103,7 @@ function asId(id: string | null | undefined): string | null {
 /** A field that cannot be taken; `more` goes into the details of the error. */
 type RefusedField = { code: ErrorCode; fault: Fault; more: Record<string, unknown> }
 
-/** @throws the code and details of the first refused field, with the faults of all */
+/** Refuses the request if a check failed. @throws the code and details of the first refused field, with all faults */
 function refuse(checks: (RefusedField | false)[]): void {
   const refused = checks.filter((check) => check !== false)
   if (!refused[0]) return

@@ -15,8 +15,8 @@ export type TicketRow = Pick<Ticket, 'id' | 'code' | 'subject' | 'status' | 'pri
 }
 
 /**
- * The columns of a ticket; needs `tickets t` and `withNames`. Flat, because making objects of them in the database
- * took a quarter of its time for a list.
+ * The columns of a ticket; needs `tickets t` and `withNames`. They are flat: to make JSON objects of them took a quarter of
+ * the database's time for a list.
  */
 export function fields(sql: Sql) {
   return sql`
@@ -32,6 +32,7 @@ export function fields(sql: Sql) {
     t.created_at, t.updated_at`
 }
 
+/** The tables that `fields` takes names from. */
 export function withNames(sql: Sql) {
   return sql`
     left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
@@ -39,7 +40,7 @@ export function withNames(sql: Sql) {
     left join users u on u.id = t.assignee_id`
 }
 
-/** A row of `fields` as the response has it. */
+/** A row of `fields` as the response shows it. */
 export function present(row: TicketRow): Ticket {
   const { id, code, subject, status, priority, labels, created_at, updated_at } = row
   return {

@@ -1,9 +1,9 @@
-/** The states of a ticket and the ways between them (interface: States and transitions). Pure. */
+/** The states of a ticket and the ways between them. Pure. */
 import type { TICKET_STATUSES } from '../db/schema'
 
 export type TicketStatus = (typeof TICKET_STATUSES)[number]
 
-/** Where each status may go. */
+/** The statuses that may follow each status. */
 export const TRANSITIONS: Record<TicketStatus, readonly TicketStatus[]> = {
   open: ['pending', 'resolved', 'closed'],
   pending: ['open', 'resolved', 'closed'],
@@ -11,7 +11,7 @@ export const TRANSITIONS: Record<TicketStatus, readonly TicketStatus[]> = {
   closed: ['open'],
 }
 
-/** Staying where it is counts as allowed: it is no change. */
+/** Tells if a ticket may go from one status to the other. The same status is always allowed: nothing changes. */
 export function isAllowed(from: TicketStatus, to: TicketStatus): boolean {
   return from === to || TRANSITIONS[from].includes(to)
 }

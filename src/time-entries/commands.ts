@@ -11,7 +11,10 @@ import { resolveRate } from './rate'
 
 const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
 
-/** Logs time in the name of the caller. The rate is fixed now: later changes of rates do not change it. @throws TICKET_NOT_FOUND */
+/**
+ * Logs time in the name of the caller. The rate is fixed now: it stays when the rates of company or user change.
+ * @throws TICKET_NOT_FOUND
+ */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -64,7 +67,7 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
   })
 }
 
-/** @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
+/** Deletes an entry. @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
 export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -87,7 +90,7 @@ export async function requireMayChange(scope: Scope, id: string): Promise<void> 
   mayChange(scope, await getTimeEntry(scope, id))
 }
 
-/** @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
+/** Locks an entry that the caller may change. @throws TIME_ENTRY_NOT_FOUND, UNAUTHORIZED */
 async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
   const { sql, organization_id } = scope
   await sql`select from time_entries where organization_id = ${organization_id} and id = ${id} for update`

@@ -1,4 +1,4 @@
-/** Time entries as CSV (interface: Time entries; RFC 4180). Pure. */
+/** Writes time entries as CSV (RFC 4180). Pure. */
 import { stringify } from 'csv-stringify/sync'
 
 const COLUMNS = [
@@ -32,7 +32,7 @@ export type CsvRow = {
 
 export const CSV_HEADER = toCsv([COLUMNS])
 
-/** Rows of the file, each with its line end. */
+/** The rows as text of the file, each with its line end. */
 export function csvRows(rows: CsvRow[]): string {
   return toCsv(
     rows.map((row) => [
@@ -52,14 +52,14 @@ export function csvRows(rows: CsvRow[]): string {
 }
 
 function toCsv(rows: string[][]): string {
-  // By itself the library quotes no lone CR or LF, because neither ends a record here.
+  // Without `quoted_match` the library leaves a lone CR or LF unquoted, because neither ends a record here.
   return stringify(
     rows.map((cells) => cells.map(guard)),
     { record_delimiter: '\r\n', quoted_match: /[\r\n]/ },
   )
 }
 
-/** What a spreadsheet would run as a formula is made text. */
+/** Makes text of a cell that a spreadsheet would run as a formula. */
 function guard(cell: string): string {
   return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
 }

@@ -1,6 +1,6 @@
 /**
- * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It needs a connection of
- * its own for as long as it takes, so that only some run at a time and a reader who stops reading is cut off.
+ * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It holds a connection for as
+ * long as it takes, so that only some run at a time and a reader who stops reading is cut off.
  */
 import type { Sql } from '../db/transact'
 import { streamOf } from '../flow/stream'
@@ -10,14 +10,15 @@ import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
 
-/** How many run at a time in this process; the next one waits. */
+/** Three run at a time in this process; the next one waits. */
 const inTurn = turns(3)
 /** More make garbage faster than it is collected: 500 grow the process by 131 MiB over a million rows, 50 by 60 MiB. */
 const ROWS_AT_ONCE = 50
 
 /**
- * Rows between two days, in the order of the list. What fails before the first row is thrown; a later failure breaks
- * the stream.
+ * Exports the entries between two days, in the order of the list. An error before the first row is thrown; a later one
+ * breaks the stream.
+ * @param stall_ms how long the reader may read nothing
  */
 export async function exportTimeEntries(
   scope: Scope,
@@ -33,7 +34,7 @@ async function* linesOf(cursor: Cursor): AsyncGenerator<string> {
   for (let rows = await cursor.next(); rows.length > 0; rows = await cursor.next()) yield csvRows(rows)
 }
 
-/** `time-entries_<from>_<to>.csv` */
+/** The name of the file: `time-entries_<from>_<to>.csv`. */
 export function exportName({ date_from = 'all', date_to = 'all' }: Period): string {
   return `time-entries_${date_from}_${date_to}.csv`
 }
@@ -41,7 +42,7 @@ export function exportName({ date_from = 'all', date_to = 'all' }: Period): stri
 type Cursor = { next(): Promise<CsvRow[]>; end(): Promise<void> }
 
 /**
- * A transaction that stays open until `end`, which may be called at any time and more than once. The driver's own
+ * Opens a transaction that stays open until `end`, which may be called at any time and more than once. The driver's own
  * cursors get stuck when they are left early, and its reserved connections do not notice that they are lost.
  */
 async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
@@ -75,7 +76,7 @@ async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
   }
 }
 
-/** A cursor shows the moment of its declaration. */
+/** Declares the cursor. It shows the entries as they are at this moment. */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
   await scope.sql`
     declare time_entries_export no scroll cursor for

@@ -33,7 +33,7 @@ export const TimeEntry = Type.Object({
 })
 export type TimeEntry = typeof TimeEntry.static
 
-/** As the single ticket shows its time. */
+/** An entry in the answer of its ticket. */
 export const TicketTimeEntry = Type.Omit(TimeEntry, ['ticket'])
 export type TicketTimeEntry = typeof TicketTimeEntry.static
 
@@ -101,7 +101,7 @@ export const SummaryQuery = query({
 })
 export type SummaryQuery = typeof SummaryQuery.static
 
-/** One group and currency; of the first four keys it has the one that it is grouped by. */
+/** One group and currency. Of the first four keys an item has the one that the summary is grouped by. */
 export const SummaryItem = Type.Object({
   company: optional(orNull(NameRef)),
   user: optional(NameRef),

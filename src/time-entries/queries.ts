@@ -5,7 +5,7 @@ import { page } from '../shapes/page'
 import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
 import type { RateSources } from './rate'
 
-/** By date, newest first, then newest created; with totals over the whole filtered list. */
+/** The entries that match: the latest day first, of one day the newest entry; with totals over all pages. */
 export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
   const { sql } = scope
   return page(scope, filter, {
@@ -22,7 +22,7 @@ export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<
   })
 }
 
-/** Also of a ticket that was deleted. @throws TIME_ENTRY_NOT_FOUND */
+/** An entry, also of a deleted ticket. @throws TIME_ENTRY_NOT_FOUND */
 export async function getTimeEntry({ sql, organization_id }: Scope, id: string): Promise<TimeEntry> {
   const [entry] = await sql<TimeEntry[]>`
     select ${ticketRef(sql)}, ${fields(sql)} from time_entries e
@@ -32,7 +32,7 @@ export async function getTimeEntry({ sql, organization_id }: Scope, id: string):
   return entry
 }
 
-/** For the single ticket's answer, in the order of the list. */
+/** The entries of a ticket for its answer, in the order of the list. */
 export function timeEntriesOfTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<TicketTimeEntry[]> {
   return sql<TicketTimeEntry[]>`
     select ${fields(sql)} from time_entries e
@@ -79,7 +79,7 @@ function ticketOfCompany(sql: Sql, company_id: string) {
     where t.organization_id = e.organization_id and t.id = e.ticket_id and t.company_id = ${company_id}`
 }
 
-/** Money is added up by the database, each currency for itself. */
+/** The database adds up the money, each currency separately: sums of JavaScript numbers would be inexact. */
 async function totalsOf(scope: Scope, filter: Filter): Promise<{ total: number; totals: Totals }> {
   type Row = { currency: string; total: number; minutes: number; amounts: number; billable_amount: number }
   const rows = await scope.sql<Row[]>`

@@ -1,18 +1,18 @@
 /** The hourly rate and currency of a time entry. Pure. */
 
-/** Where a rate may come from; null where nothing is set. */
+/** A place that may set a rate; null where nothing is set. */
 export type RateSource = { rate: number | null; currency: string | null }
 
 export type RateSources = {
-  /** Of the ticket. */
+  /** The ticket's company. */
   company: RateSource
-  /** Of who logs, as a member of the organization. */
+  /** The person who logs, as a member of the organization. */
   user: RateSource
   organization: RateSource & { currency: string }
 }
 
 /**
- * The explicit rate, else that of the company, the user, the organization: the first that is set, with its currency.
+ * Chooses the explicit rate, else that of company, user or organization: the first that is set, with its currency.
  * An explicit rate is in the company's currency. A source without a currency has the organization's.
  */
 export function resolveRate(

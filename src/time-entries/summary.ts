@@ -3,7 +3,7 @@ import type { Scope } from '../scope'
 import type { SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'
 
-/** One item for each group and currency, most minutes first. */
+/** Sums up time: one item for each group and currency, most minutes first. */
 export function summarizeTime(scope: Scope, { group_by = 'company', ...period }: SummaryQuery): Promise<SummaryItem[]> {
   const { sql } = scope
   const { key, label } = GROUPS[group_by]
@@ -22,7 +22,7 @@ export function summarizeTime(scope: Scope, { group_by = 'company', ...period }:
 
 type Part = (sql: Sql) => Fragment
 
-/** What is grouped by, and how the response shows it. */
+/** The columns of each grouping, and how the response shows them. */
 const GROUPS: Record<SummaryGroup, { key: Part; label: Part }> = {
   company: {
     key: (sql) => sql`co.id, co.name`,

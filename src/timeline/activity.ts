@@ -1,9 +1,9 @@
-/** The activity timeline of a ticket: commands write to it in the transaction of the change that it tells of. */
+/** Writes the activity timeline of a ticket, in the transaction of the change that an entry is about. */
 import { newId } from '../db/columns'
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 
-/** What an entry holds, by its type. */
+/** The data of an entry, by its type. */
 type ActivityData = {
   created: Record<string, never>
   /** `field`: subject, status, priority, assignee, contact or company. */

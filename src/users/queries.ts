@@ -20,7 +20,7 @@ export function listUsers(scope: Scope, query: Paging): Promise<Page<User>> {
   })
 }
 
-/** @throws USER_NOT_FOUND */
+/** A member of the organization. @throws USER_NOT_FOUND */
 export async function getUser(scope: Scope, id: string): Promise<User> {
   const [user] = await selectUsers(scope, scope.sql`and m.user_id = ${id}`)
   if (!user) throw new ApiError('USER_NOT_FOUND')
