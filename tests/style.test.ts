@@ -1,19 +1,32 @@
-/** The size and the names of source files. */
+/** The size, the names, the exports and the words of source files. */
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { readSource, readSources } from './support/sources'
+import { commentsOf, readSource, readSources } from './support/sources'
 
 const SRC = path.join(import.meta.dir, '../src')
 const SOURCES = readSources(SRC)
+const TESTS = readSources(import.meta.dir)
 
 const MOST_LINES = 300
+const MOST_LINES_OF_A_FUNCTION = 60
 /** The schema is one list of tables. */
 const LONG_FILES = ['db/schema']
+/** Each section has these four. */
+const SECTION_FILES = ['routes', 'model', 'queries', 'commands']
+/** `drizzle-kit` reads every export of the schema. */
+const READ_BY_TOOLS = ['db/schema']
 
 describe('size:', () => {
   test('no file has more than 300 lines', () => {
     const long = [...SOURCES].filter(([file, { lines }]) => lines > MOST_LINES && !LONG_FILES.includes(file))
     expect(long.map(([file, { lines }]) => [file, lines])).toEqual([])
+  })
+
+  test('no function has more than 60 lines', () => {
+    const functions = [...SOURCES].flatMap(([file, source]) => source.functions.map((one) => ({ file, ...one })))
+    expect(functions.length).toBeGreaterThan(1000)
+    expect(functions.filter(({ lines }) => lines > MOST_LINES_OF_A_FUNCTION)).toEqual([])
   })
 
   test('the lines of every kind of function are counted, without its comment and with the functions in it', () => {
@@ -55,7 +68,58 @@ declare function without(): void
 })
 
 describe('names:', () => {
+  test('a file name is used once, except for the four of a section', () => {
+    const files = Map.groupBy(SOURCES.keys(), (file) => path.basename(file))
+    const twice = [...files].filter(([name, all]) => all.length > 1 && !SECTION_FILES.includes(name))
+    expect(twice.map(([, all]) => all)).toEqual([])
+  })
+
   test('at most nine files of src are in no room', () => {
     expect([...SOURCES.keys()].filter((file) => !file.includes('/')).length).toBeWithin(1, 10)
+  })
+
+  test('another file uses what a file exports', () => {
+    const taken = new Map<string, string[] | undefined>()
+    for (const [folder, sources] of [['', SOURCES] as const, ['../src/', TESTS] as const]) {
+      for (const { to, names } of [...sources.values()].flatMap(({ imports }) => imports)) {
+        const file = to.replace(folder, '')
+        const before = taken.has(file) ? taken.get(file) : []
+        taken.set(file, names && before && [...before, ...names])
+      }
+    }
+    const idle = [...SOURCES].flatMap(([file, { exported }]) => {
+      const names = taken.has(file) ? taken.get(file) : []
+      return exported.filter((name) => names && !names.includes(name)).map((name) => `${file} ${name}`)
+    })
+    expect(idle.filter((name) => !READ_BY_TOOLS.includes(name.split(' ')[0]!))).toEqual([])
+  })
+})
+
+/** Pages that this repository does not have; it has a guide/operate.md. */
+const ABSENT_PAGES = /\b(decisions|limits|stack|delivery|email|house|fast|security|(?<!guide\/)operate|scale)\.md\b/
+/** Words that make a reader stop: each has a plain one. */
+const ARCHAIC =
+  /\b(whom|oftener|thereby|for ever|but for|(?<!there )is none|takes for|works off|hangs on|becomes of)\b/i
+/** Openings that hide what a comment is about: it begins with a verb, or with the noun. */
+const VAGUE_OPENING = /^(Whether|Who|Whose|Whom|What becomes)\b/
+
+describe('words:', () => {
+  test('a text points to no page that is not in the repository', () => {
+    const files = ['src', 'tests'].flatMap((folder) =>
+      [...new Bun.Glob('**/*.{ts,mjs,md,py,sql}').scanSync(path.join(SRC, '..', folder))].map(
+        (file) => `${folder}/${file}`,
+      ),
+    )
+    expect(files).toContain('tests/style.test.ts')
+    const texts = files.map((file) => [file, readFileSync(path.join(SRC, '..', file), 'utf8')] as const)
+    expect(texts.filter(([, text]) => ABSENT_PAGES.test(text)).map(([file]) => file)).toEqual([])
+  })
+
+  test('comments are in plain words and begin with their subject', () => {
+    const comments = [...SOURCES, ...TESTS].flatMap(([file, { text }]) =>
+      commentsOf(text).map((comment) => [file, comment]),
+    )
+    expect(comments.length).toBeGreaterThan(1000)
+    expect(comments.filter(([, comment]) => ARCHAIC.test(comment!) || VAGUE_OPENING.test(comment!))).toEqual([])
   })
 })

@@ -3,8 +3,8 @@ import type { ApiError } from '../errors'
 import type { Scope } from '../scope'
 
 /**
- * Who calls, by the credential of the request. Every kind of credential is a member of this union, with a `type` of its
- * own; `organization_id` is where the caller acts when the request names no organization.
+ * The caller, by the credential of the request. Every kind of credential is a member of this union, with its own
+ * `type`; `organization_id` is where the caller acts when the request names no organization.
  */
 export type Caller = { type: 'user'; id: string; email: string; organization_id: string }
 

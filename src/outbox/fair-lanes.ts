@@ -106,7 +106,7 @@ export class Slot {
   readonly #lane: Lane
   readonly #limits: LaneLimits
   readonly #in_flight: InFlight
-  /** Whose slots it counts among. */
+  /** The slots that it takes: those of trusted or of suspect lanes. */
   #side: 'trusted' | 'suspect'
   #is_fresh = true
   #is_left = false

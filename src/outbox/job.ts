@@ -49,7 +49,7 @@ export type Outcome = OwnRows &
         type: 'retry'
         /** Seconds until the next attempt, by the database's clock; null parks it until somebody sets `run_at`. */
         delay_s: number | null
-        /** Whether this attempt counts. Faults of our own do not. */
+        /** True when this attempt counts. Faults of our own do not. */
         counts: boolean
         /** By default false when the attempt counts; else it says nothing about the lane. */
         healthy?: boolean

@@ -34,7 +34,7 @@ export type WebhookAnswer = {
   error: WebhookFault | null
   /** The beginning of the body as text, at most 4 KiB. */
   response_head: string
-  /** Whose fault a failure is: the receiver's, or this service's and its network's. */
+  /** The side at fault: the receiver, or this service and its network. */
   blame: 'receiver' | 'own' | null
 }
 

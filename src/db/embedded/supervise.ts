@@ -8,7 +8,7 @@
  * none of this happens here.
  *
  *   supervise.ts       takes the service's lock, starts the server, starts it again when it dies
- *   home.ts            the folder; os-user.ts: as whom the server runs; programs.ts: what it runs
+ *   home.ts            the folder; os-user.ts: the user that the server runs as; programs.ts: what it runs
  *   server.ts          one run of the server; data-directory.ts: initdb
  *   file-lock.ts       two locks in the folder: service.lock of the one service, server.lock of the server's processes
  */

@@ -60,7 +60,7 @@ async function findNamed(
 }
 
 /**
- * Finds the latest email of a ticket that went to a recipient whom the report names.
+ * Finds the latest email of a ticket that went to a recipient in the report.
  * @param sent `to anybody`: the latest email of all stands in when none did
  */
 async function findLatest(

@@ -4,7 +4,7 @@ import { DestinationError } from '../../net/destination'
 import { storable } from '../../search/fold'
 import type { MailboxSmtp } from './settings'
 
-/** A recipient whom the server refused. */
+/** A recipient that the server refused. */
 export type DeliveryRefusal = { address: string; code: number; response: string; is_permanent: boolean }
 
 type Failure = {

@@ -103,7 +103,7 @@ function partition<T>(items: T[], test: (item: T) => boolean): [T[], T[]] {
   return [items.filter(test), items.filter((item) => !test(item))]
 }
 
-/** A recipient whom the server did not refuse has the message. */
+/** A recipient that the server did not refuse has the message. */
 function resultOf({ position, email }: MailRecipient, { rejected }: SendResult): RecipientResult {
   const refusal = rejected.find(({ address }) => address === email)
   if (!refusal) return { position, status: 'sent', error: null }

@@ -15,7 +15,7 @@ import { isMessageId } from './header-values'
 import { type DeliveryRefusal, refusal, refusalsOf, sendError } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
 
-/** The server has the message for every recipient whom it did not refuse. */
+/** The server has the message for every recipient that it did not refuse. */
 export type SendResult = {
   /** Addresses are spelled as they were given. */
   rejected: DeliveryRefusal[]

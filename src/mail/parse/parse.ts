@@ -10,7 +10,6 @@ import { replyText } from './reply-text'
 
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
 export { UnparsableMail } from '../mime/parts'
-export type { ParsedAttachment } from './bodies'
 export type { Bounce } from './bounce'
 
 export type ParsedMail = MailHeaders & {
