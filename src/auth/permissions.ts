@@ -19,13 +19,13 @@ type Resource =
   | 'users'
   | 'organization'
 
-/** What can be given to a caller. */
+/** Permissions that a caller can be given. */
 export type Permission = `${Resource}:${'read' | 'write'}` | 'audit_log:read'
 
-/** What cannot be given, only had by signed-in people: by every member of the organization, or by its admins. */
+/** Rights that cannot be given: signed-in people have them, as members of the organization or as its admins. */
 export type Standing = 'member' | 'admin'
 
-/** What an agent may do. Closed by default: an admin may do everything, and all that is missing here is for admins. */
+/** Permissions of an agent. Closed by default: admins may do everything, and all that is missing here is theirs. */
 const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['member', 'tickets:read', 'tickets:write', 'messages:read', 'messages:write'] as const),
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),

@@ -7,7 +7,7 @@ import { ApiError } from '../errors'
 import { keysOf } from '../secrets'
 import { isUuid } from '../shapes/ids'
 
-/** What an access token says of its user: `org_id` is the first organization, `role` the role there. */
+/** Claims of an access token about its user: `org_id` is the first organization, `role` the role there. */
 export type Claims = { sub: string; email: string; org_id: string; role: string }
 
 type VerifiedClaims = Claims & { exp: number }

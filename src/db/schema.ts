@@ -690,7 +690,7 @@ export const inbound_messages = pgTable(
     envelope_sender: text().notNull(),
     /** Address of the client that delivered it over SMTP. Null, like the next two, for imports and rows of older releases. */
     remote_address: text(),
-    /** What the client called itself in HELO or EHLO. */
+    /** The name that the client gave in HELO or EHLO. */
     helo: text(),
     /** Delivered over TLS. */
     tls: boolean(),

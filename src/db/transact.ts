@@ -1,4 +1,4 @@
-/** What statements run on, a connection or an open transaction, and how one is opened. */
+/** Connections and transactions, on which statements run; opens a transaction. */
 import { is } from 'drizzle-orm'
 import { PgTransaction } from 'drizzle-orm/pg-core'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'

@@ -8,7 +8,7 @@ import type { ErrorCode } from '../errors'
 import { isResourceId } from './resources'
 
 /**
- * What a caller needs for a route. With a permission, `member` or `admin` the request acts in an organization.
+ * The access that a route asks of its caller. With a permission, `member` or `admin` the request acts in an organization.
  * - a permission: in that organization, by role
  * - `member`, `admin`: the same, and only for people who signed in, whatever other kinds of callers there are
  * - `account`: an access token; it is about the caller's own account
@@ -17,7 +17,7 @@ import { isResourceId } from './resources'
 type Access = Permission | Standing | 'account' | 'anyone'
 
 /**
- * How a POST gives a repeated Idempotency-Key its first answer.
+ * The way in which a POST gives a repeated Idempotency-Key its first answer.
  * - `with the change`: the handler only writes to the database. It runs inside one transaction, which stores the answer.
  * - `by its command`: the command waits for something before or after its one transaction. The result of that
  *   transaction is the `data` of a 201, and the transaction stores it. A request with a key fails if that does not hold.
@@ -27,7 +27,7 @@ type Access = Permission | Standing | 'account' | 'anyone'
  */
 type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
-/** What stands in `detail` besides OpenAPI's own words. */
+/** The fields of `detail` besides OpenAPI's own words. */
 export type Declared = {
   /** Of a whole section, beside its tag: one sentence about it. */
   about?: string
@@ -50,7 +50,7 @@ export type Declaration = {
   /** `never` for all that is no POST. */
   idempotency: Idempotency
   link?: (url: string) => string | undefined
-  /** What the body is, by its declared media type. */
+  /** The body, by its declared media type. */
   body: 'json' | 'form' | 'bytes'
 }
 
@@ -78,7 +78,7 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
 }
 
 /**
- * What the route of a request declares.
+ * Finds what the route of a request declares.
  * @param route the pattern of its path
  * @throws Error when `app` got the route after its declarations were read
  */

@@ -7,7 +7,7 @@ import type { Scope } from '../scope'
 
 type Resource = {
   table: string
-  /** What a request is answered with when the id names nothing: 404 in a path, 422 in a body. */
+  /** The error when the id names nothing: 404 in a path, 422 in a body. */
   code: ErrorCode
   /** The column that holds the id; `id` when it is missing here. */
   key?: string
@@ -53,13 +53,13 @@ export function isResourceId(name: string): name is ResourceId {
   return Object.hasOwn(RESOURCES, name)
 }
 
-/** What a request is answered with when the id of this name names nothing. */
+/** The error when the id of this name names nothing. */
 export function notFoundCode(name: ResourceId): ErrorCode {
   return RESOURCES[name].code
 }
 
 /**
- * What a request is answered with when a row that it names was deleted meanwhile.
+ * The error when a row that a request names was deleted while it ran.
  * @param foreign_key the name of the constraint that the database says is violated
  */
 export function notFoundCodeOf(foreign_key: string): ErrorCode | undefined {

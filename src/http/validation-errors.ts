@@ -7,7 +7,7 @@ import type { ValidationError } from 'elysia'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
 import { codePoints } from '../shapes/characters'
 
-/** How many faults one answer lists. */
+/** The most faults that one answer lists. */
 const MOST_FAULTS = 100
 
 type FieldSchema = {

@@ -1,4 +1,4 @@
-/** Serves the figures for Prometheus on a port of their own (METRICS_PORT). */
+/** Serves the figures for Prometheus on a separate port (METRICS_PORT). */
 import { collectDefaultMetrics, register } from 'prom-client'
 import { config } from '../config'
 import type { Connection } from '../db/transact'

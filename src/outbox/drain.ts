@@ -43,7 +43,7 @@ export function startDrain(connection: Connection, handlers: OutboxHandlers, opt
   }
 }
 
-/** Runs everything that is due, and what comes due meanwhile, until nothing is due. */
+/** Runs everything that is due, or becomes due during the run, until nothing is due. */
 export async function drainOutbox(
   connection: Connection,
   handlers: OutboxHandlers,

@@ -37,7 +37,7 @@ type Lane = {
   in_flight: number
   /** Slots that it may use now. */
   limit: number
-  /** What its last attempt showed. */
+  /** The outcome of its last attempt. */
   health: 'good' | 'unknown' | 'suspect'
 }
 

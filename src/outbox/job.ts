@@ -26,7 +26,7 @@ export type Settlement = Connection & { after_commit: (() => void)[] }
 type Batch<Row> = { write(settlement: Settlement, rows: Row[]): Promise<void>; row: Row }
 
 /**
- * What a handler writes itself, in the transaction that removes or reschedules the outbox row, and only when the lease
+ * The writes of a handler, in the transaction that removes or reschedules the outbox row, and only when the lease
  * still holds. It may run again after a lost connection, always in a new transaction.
  *
  * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` share a transaction:
@@ -36,7 +36,7 @@ type OwnRows =
   | { settle?(settlement: Settlement): Promise<void>; batch?: undefined }
   | { batch: Batch<unknown>; settle?: undefined }
 
-/** How an attempt ended. `healthy` tells whether the other side works: its lane gets more slots, or fewer. */
+/** The end of an attempt. `healthy` tells if the other side works: its lane gets more slots, or fewer. */
 export type Outcome = OwnRows &
   (
     | {
@@ -60,7 +60,7 @@ export type Outcome = OwnRows &
 export type OutboxAttempt = (job: OutboxJob, connection: Connection) => Promise<Outcome>
 
 /**
- * How a kind is worked on. `giveUp` ends a job that was leased again and again without an outcome, because it seems to
+ * The work of a kind. `giveUp` ends a job that was leased again and again without an outcome, because it seems to
  * kill its workers. Without `giveUp` such a job is parked.
  */
 export type OutboxHandler = OutboxAttempt | { attempt: OutboxAttempt; giveUp: OutboxGiveUp }

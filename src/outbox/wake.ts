@@ -13,7 +13,7 @@ export const WAKE_CHANNEL = 'deskwire_outbox'
  * 2,924 and 230; with at most 10 NOTIFY a second 3,094.
  */
 const NOTIFY_EVERY_MS = 100
-/** How long stopping waits for UNLISTEN. */
+/** The time that stopping waits for UNLISTEN. */
 const UNLISTEN_MOST_MS = 1000
 
 const listeners = new Set<(kind: OutboxKind) => void>()

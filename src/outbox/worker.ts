@@ -60,7 +60,7 @@ export class Worker {
   #claimed_at_ms = 0
   /** Waits until the next claim may begin. */
   #claim_timer: Timer | undefined
-  /** Ends with the claim under way and those that were asked for meanwhile. */
+  /** Ends with the claim under way and those that were requested during it. */
   #claiming: Promise<void> = Promise.resolve()
   #is_stopped = false
 

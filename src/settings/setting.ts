@@ -5,11 +5,11 @@ import ipaddr from 'ipaddr.js'
 export type Values = Readonly<Record<string, unknown>>
 
 export type Setting = {
-  /** What the setting does, for an operator: one plain sentence, or two. */
+  /** The effect of the setting, for an operator: one plain sentence, or two. */
   meaning: string
   /** Reads and checks the text of the variable. */
   read: Reader<unknown>
-  /** What stands in for an absent variable: a text that `read` understands, or a value computed from those above. */
+  /** The value for an absent variable: a text that `read` understands, or a value computed from those above. */
   default?: string | ((above: Values) => unknown)
   /** The default in words, where it is computed or made at the first start. */
   default_words?: string

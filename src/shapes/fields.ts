@@ -1,6 +1,6 @@
 /**
  * Fields of bodies and paths. Texts, words and days are TypeBox kinds of this file, because lengths count in code points
- * after trimming and a field's fault has a code and a sentence of its own: JSON Schema says none of these.
+ * after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
  */
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
 import type { ErrorCode } from '../errors'
@@ -8,7 +8,7 @@ import { codePoints } from './characters'
 import { isUuid } from './ids'
 import { isDay } from './time'
 
-/** What the schema of a field may say besides JSON Schema: its own error codes and the sentence for its fault. */
+/** Options of a field beyond JSON Schema: its own error codes and the sentence for its fault. */
 export type FieldOptions = {
   /** The code when the value is there and wrong; without it VALIDATION_ERROR. */
   code?: ErrorCode
@@ -16,7 +16,7 @@ export type FieldOptions = {
   missing_code?: ErrorCode
   /** The code when an id names nothing: for the documentation, since the command finds it. */
   not_found?: ErrorCode
-  /** What is wrong, in a sentence for `details.errors`. */
+  /** The fault, in a sentence for `details.errors`. */
   fault?: string
   description?: string
 }

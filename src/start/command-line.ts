@@ -12,11 +12,11 @@ type Described = {
   name: string
   /** The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. */
   options?: string
-  /** What it does: one sentence for the help. */
+  /** Its purpose, in one sentence for the help. */
   meaning: string
 }
 
-/** What a command returns is printed: text as it is, anything else as one JSON line for each row. */
+/** A command. Its result is printed: text as it is, anything else as one JSON line for each row. */
 export type Command = Described &
   (
     | { needs: 'nothing'; run(options: Options): unknown }

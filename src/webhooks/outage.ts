@@ -4,7 +4,7 @@
  */
 import { log } from '../log'
 
-/** How long the last attempt at a host counts. */
+/** The time for which the last attempt at a host counts. */
 const WINDOW_MS = 60_000
 /** The same during an outage: attempts that were postponed come again only after a minute. */
 const OUTAGE_WINDOW_MS = 150_000

@@ -116,7 +116,7 @@ export async function cancelDeliveries({ sql }: Connection, rows: DeliveryKey[])
   await finish(sql, rows, 'cancelled', null)
 }
 
-/** Fails deliveries that the service cannot send by a fault of its own. */
+/** Fails deliveries that the service cannot send by its own fault. */
 export async function failDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
   await finish(sql, rows, 'failed', 'internal')
 }

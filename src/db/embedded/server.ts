@@ -8,7 +8,7 @@ import { EmbeddedError, isErrno } from './faults'
 import { lockFile } from './file-lock'
 import type { Home } from './home'
 
-/** What postgres.js needs to connect. */
+/** The connection, as postgres.js takes it. */
 export type Connection = { path: string; database: string; username: string }
 
 export type Server = {

@@ -14,7 +14,7 @@ export type Claim = { user_id: string; key_digest: Uint8Array; token: string }
 /** An answer that was given: its status and its JSON. */
 export type Answer = { status: number; text: string }
 
-/** What is stored of a key. */
+/** The stored columns of a key. */
 export type Kept = {
   /** The content of the first request; null until a body that is not JSON has been read. */
   request_digest: Uint8Array | null

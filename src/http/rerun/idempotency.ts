@@ -15,7 +15,7 @@ import { type Run, runFirst } from './run-first'
 
 const KEY = /^[\x20-\x7e]{1,255}$/
 
-/** How long a request waits for the first one: less than the 120 seconds after which the server closes it. */
+/** The time that a request waits for the first one: less than the 120 seconds after which the server closes it. */
 const WAIT_MS = 100_000
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500

@@ -8,7 +8,7 @@ import { type Answer, type Claim, commitAnswer, forget, keepAnswer, releaseClaim
 import type { Content } from './request-digest'
 import type { Call, Handler } from './route-handlers'
 
-/** What the first request with a key runs, and what a later one is compared by. */
+/** The work of the first request with a key, and the digest that later ones are compared by. */
 export type Run = { claim: Claim; handler: Handler; declared: Declaration; content: Content }
 
 /** The lease of a key ends after 10 seconds: it can be renewed twice before that. */

@@ -4,7 +4,7 @@ import { messageIds, rawHeader, splitHeader } from '../mime/headers'
 import { findParts, type Part } from '../mime/parts'
 import { ORIGINAL_MARKER } from './bounce-words'
 
-/** What a report returns of a message: a part with the message or its header, or text that quotes it. */
+/** The returned message of a report: a part with the message or its header, or text that quotes it. */
 export type Returned = {
   message_ids: string[]
   return_addresses: string[]
