@@ -4,7 +4,7 @@ import { log } from '../log'
 
 const filed = new Counter({
   name: 'deskwire_inbound_messages_total',
-  help: 'Messages that were filed, by what became of them, as the mail ledger says',
+  help: 'Messages that were filed, by their outcome in the mail ledger',
   labelNames: ['outcome'],
 })
 

@@ -10,7 +10,7 @@ export type CapacityLimits = {
   reserve_bytes: number
   /** Messages that were accepted and wait to be filed, of all organizations. */
   max_pending: number
-  /** How long a count of `max_pending` holds. */
+  /** Time that a count of `max_pending` holds. */
   count_every_ms: number
 }
 

@@ -30,7 +30,7 @@ const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
 const MAX_LEDGER_SUBJECT = 1000
 
 /**
- * Parses a message, in a process of its own. What the parser refuses is an InboundMail without content.
+ * Parses a message, in another process. A message that the parser refuses is an InboundMail without content.
  * @throws ParserBusy unless `is_patient`; other errors say nothing about the message: it is to be tried again
  */
 export async function readMail(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {

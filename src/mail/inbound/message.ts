@@ -30,7 +30,7 @@ export type InboundMail = LedgerEntry & {
   content: Omit<ParsedMail, keyof MailHeaders> | null
   /** The person or machine that wrote it; undefined when no usable address says so. */
   sender: Sender | undefined
-  /** What it reports about the delivery of another message; null when it is not a report. */
+  /** Its report about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
   fingerprint: Fingerprint
 }

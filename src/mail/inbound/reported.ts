@@ -60,7 +60,7 @@ async function findNamed(
 }
 
 /**
- * Finds the latest email of a ticket that went to a recipient in the report.
+ * Finds the latest email of a ticket that went to a recipient that the report names.
  * @param sent `to anybody`: the latest email of all stands in when none did
  */
 async function findLatest(

@@ -21,7 +21,7 @@ const SHUTTING_DOWN = '4.3.2 Service shutting down'
 /** The library's own cut at the end of a stop would leave half-open sockets behind: it comes so much later than ours. */
 const LIBRARY_CUT_MS = 60_000
 
-/** What the listener remembers of a session of the library. */
+/** State of a session, beside what the library keeps. */
 type State = {
   /** The mailboxes of the message, by the addresses that were accepted, in lower case. */
   recipients: Map<string, RcptMailbox>

@@ -35,7 +35,7 @@ type SmtpCaller = {
   observe?: (reply_code: number, duration_ms: number) => void
 }
 
-/** How much clients may take of the listener. */
+/** Limits of what clients may take. */
 export type SmtpLimits = {
   /** Connections at a time; one more is answered 421. */
   max_clients: number
@@ -44,17 +44,17 @@ export type SmtpLimits = {
    * host share one address. Proxies are exempt where they name no client.
    */
   max_clients_per_address: number
-  /** How long a session may last after its last message: ends a sender of one byte a second. */
+  /** Time that a session may last after its last message: ends a sender of one byte a second. */
   session_deadline_ms: number
-  /** How long a client may be silent (RFC 5321, section 4.5.3.2.7, asks for 5 minutes). */
+  /** Time that a client may be silent (RFC 5321, section 4.5.3.2.7, asks for 5 minutes). */
   socket_timeout_ms: number
-  /** How long a proxy may take for its header. */
+  /** Time that a proxy may take for its header. */
   proxy_header_ms: number
   /** Commands of a session for each of its messages, refused messages too; one more is answered 421. */
   max_commands: number
   /** Complete messages whose `store` has not resolved; at more, new ones are answered 451. */
   max_storing: number
-  /** How long the lookup of a recipient may take until it is answered 451. */
+  /** Time that the lookup of a recipient may take; then it is answered 451. */
   lookup_timeout_ms: number
 }
 
