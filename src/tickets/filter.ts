@@ -10,8 +10,9 @@ export type Selection = {
   /** `tickets t`. For a search `ticket_search s`, to which `tickets t` is joined. */
   from: Fragment
   where: Fragment
-  /** The ticket's id and what the list is sorted by, as columns of `from`. Ties are broken by id in the same direction. */
+  /** The ticket's id as a column of `from`. */
   id: Fragment
+  /** What the list is sorted by: another column of `from`, or `id` itself. Ties are broken by id in the same direction. */
   sort_key: Fragment
   direction: Direction
 }

@@ -36,7 +36,7 @@ export async function listTickets(scope: Scope, filter: TicketFilter): Promise<P
 /** For an index that has the order: its first entries are the page. The ids come first, and only they are joined. */
 function inOrder({ sql }: Scope, { from, where, id, sort_key, direction }: Selection, total: Fragment): Reading {
   return {
-    sort: { keys: [sort_key, id], direction },
+    sort: { keys: sort_key === id ? [id] : [sort_key, id], direction },
     rows: ({ slice, order }) => sql<CountedRow[]>`
       with page as materialized (
         select t.organization_id, t.id from ${from} where ${where} ${slice}
