@@ -1,4 +1,3 @@
-import { config } from '../config'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import { createLimiter, rateLimited } from '../http/rate-limit'
@@ -6,16 +5,20 @@ import { forgetMemberships } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { type Account, findAccount, getMe, listMemberships } from './queries'
-import { type Claims, hashToken, newRefreshToken } from './tokens'
+import { beginSession, endSessions, getSession, noteUse, type SessionClient } from './sessions'
+import { type Claims, hashToken } from './tokens'
 
 /** After this many failures for one email and address, each attempt in the same 15 minutes is refused. */
 const FAILURES = 10
 const FAILURE_WINDOW_S = 15 * 60
 let failures: ReturnType<typeof createLimiter> | undefined
 
+/** What sign-in gives: the account, and a session with the claims of its first access token. */
+export type SignedIn = { account: Account; claims: Claims; session_id: string; refresh_token: string }
+
 /**
  * Signs an account in.
- * @param address the client's address: failures are counted for one email and address together
+ * @param client whose sign-in it is: failures are counted for one email and address together
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
  *   RATE_LIMITED
@@ -23,11 +26,11 @@ let failures: ReturnType<typeof createLimiter> | undefined
 export async function signIn(
   connection: Connection,
   credentials: { email: string; password: string },
-  address: string,
+  client: SessionClient,
   headers: Record<string, string | number>,
-): Promise<{ account: Account; claims: Claims; refresh_token: string }> {
+): Promise<SignedIn> {
   failures ??= createLimiter('sign-in-failures', FAILURES, FAILURE_WINDOW_S)
-  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${address}`
+  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${client.address}`
   const earlier = await failures.get(key)
   if (earlier && earlier.consumedPoints >= FAILURES) throw rateLimited(earlier.msBeforeNext, headers)
   const account = await findAccount(connection, credentials.email)
@@ -37,50 +40,56 @@ export async function signIn(
     await failures.consume(key).catch(() => {})
     throw new ApiError('INVALID_CREDENTIALS')
   }
-  return { account, claims, refresh_token: await createRefreshToken(connection, account.id) }
+  return { account, claims, ...(await beginSession(connection, account.id, client)) }
 }
 
 /**
  * Returns the claims of a new access token, in exchange for a refresh token.
  * @throws TOKEN_EXPIRED; INVALID_TOKEN when the token is unknown or ended, or its account has no membership left
  */
-export async function refresh(connection: Connection, refresh_token: string): Promise<Claims> {
-  const [row] = await connection.sql<{ id: string; email: string; expired: boolean }[]>`
-    select u.id, u.email, t.expires_at <= now() as expired
-    from refresh_tokens t join users u on u.id = t.user_id
-    where t.token_hash = ${hashToken(refresh_token)}`
-  if (!row) throw new ApiError('INVALID_TOKEN')
-  if (row.expired) throw new ApiError('TOKEN_EXPIRED')
-  const claims = await claimsOf(connection, row)
+export async function refresh(
+  connection: Connection,
+  refresh_token: string,
+  client: SessionClient,
+): Promise<{ claims: Claims; session_id: string }> {
+  const { session_id, account } = await getSession(connection, refresh_token)
+  const claims = await claimsOf(connection, account)
   if (!claims) throw new ApiError('INVALID_TOKEN')
-  return claims
+  await noteUse(connection, session_id, client)
+  return { claims, session_id }
 }
 
-/** Ends a refresh token if it is the caller's own. */
+/** Ends a refresh token if it is the caller's own. Its last access token goes on until its time is over. */
 export async function signOut({ sql }: Connection, user_id: string, refresh_token: string): Promise<void> {
-  await sql`delete from refresh_tokens where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id}`
+  await sql`
+    update refresh_tokens set signed_out_at = now()
+    where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null`
 }
 
 /**
- * Changes the caller's name or password; a new password ends all refresh tokens.
+ * Changes the caller's name or password; a new password ends all other sessions.
  * @throws VALIDATION_ERROR at /current_password when it is wrong or missing
  */
-export async function updateMe(connection: Connection, user_id: string, changes: MeChanges): Promise<Me> {
+export async function updateMe(
+  connection: Connection,
+  { id: user_id, session_id }: { id: string; session_id: string | null },
+  changes: MeChanges,
+): Promise<Me> {
   const { name, current_password, new_password } = changes
   if (new_password !== undefined) await requirePassword(connection, user_id, current_password)
   const password_hash = new_password === undefined ? null : await hashPassword(new_password)
-  await transact(connection, async ({ sql }) => {
-    await sql`
+  await transact(connection, async (inner) => {
+    await inner.sql`
       update users
       set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
       where id = ${user_id}`
-    if (password_hash) await sql`delete from refresh_tokens where user_id = ${user_id}`
+    if (password_hash) await endSessions(inner, user_id, session_id)
   })
   forgetMemberships(user_id)
   return getMe(connection, user_id)
 }
 
-/** Deletes refresh tokens a day after they expired: until then they are answered with TOKEN_EXPIRED. */
+/** Deletes sessions a day after they expired: until then their refresh tokens are answered with TOKEN_EXPIRED. */
 export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
   await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
 }
@@ -97,27 +106,21 @@ async function claimsOf(connection: Connection, account: { id: string; email: st
   return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }
 }
 
-async function createRefreshToken({ sql }: Connection, user_id: string): Promise<string> {
-  const token = newRefreshToken()
-  await sql`
-    insert into refresh_tokens (token_hash, user_id, expires_at)
-    values (${hashToken(token)}, ${user_id}, now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}))`
-  return token
-}
-
 /**
- * Sets the password of an account and ends its refresh tokens, for the operator.
+ * Sets the password of an account and ends its sessions, for the operator.
  * @returns the account's id; undefined when no account has the email
  */
-export async function setPassword({ sql }: Connection, email: string, password: string): Promise<string | undefined> {
+export async function setPassword(
+  connection: Connection,
+  email: string,
+  password: string,
+): Promise<string | undefined> {
   const password_hash = await hashPassword(password)
-  const [user] = await sql<{ id: string }[]>`
-    with changed as (
-      update users set password_hash = ${password_hash}, updated_at = now()
-      where lower(email) = lower(${email}) returning id
-    ), ended as (
-      delete from refresh_tokens where user_id in (select id from changed)
-    )
-    select id from changed`
-  return user?.id
+  return transact(connection, async (inner) => {
+    const [user] = await inner.sql<{ id: string }[]>`
+      update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
+      where lower(email) = lower(${email}) returning id`
+    if (user) await endSessions(inner, user.id)
+    return user?.id
+  })
 }

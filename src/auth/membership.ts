@@ -1,4 +1,4 @@
-/** Looks up a caller's role in an organization, and remembers it for a few seconds. */
+/** Looks up a caller's session, and role in an organization, and remembers them for a few seconds. */
 import { LRUCache } from 'lru-cache'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
@@ -31,7 +31,26 @@ export async function getMembership(
   return membership
 }
 
-/** Forgets what is remembered of a user, after a change of the account or of a membership. */
+/** What an access token says of its session: null for a token of a release without sessions. */
+type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
+
+const live = new LRUCache<string, true>({ max: 10_000, ttl: REMEMBER_MS })
+
+/** Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted */
+export async function requireSession({ sql }: Connection, { id, session_id, issued_at_s }: TokenOfUser): Promise<void> {
+  const key = `${session_id ?? issued_at_s} ${id}`
+  if (live.has(key)) return
+  const [account] = await sql`
+    select from users u
+    where u.id = ${id} and case when ${session_id}::uuid is null
+      then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)
+      else exists (select from refresh_tokens t where t.id = ${session_id} and t.user_id = u.id) end`
+  if (!account) throw new ApiError('INVALID_TOKEN')
+  live.set(key, true)
+}
+
+/** Forgets what is remembered of a user, after a change of the account, of a membership or of a session. */
 export function forgetMemberships(user_id: string): void {
   for (const key of known.keys()) if (key.endsWith(user_id)) known.delete(key)
+  for (const key of live.keys()) if (key.endsWith(user_id)) live.delete(key)
 }

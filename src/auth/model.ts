@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../db/schema'
-import { Uuid } from '../shapes/answers'
+import { Instant, orNull, Uuid } from '../shapes/answers'
 import { body, oneOf, optional, text } from '../shapes/fields'
 
 export const Credentials = body({
@@ -19,6 +19,8 @@ export const Tokens = Type.Object({
   expires_in: expiresIn,
   user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
 })
+
+export type Tokens = typeof Tokens.static
 
 export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
 
@@ -39,6 +41,16 @@ export const Me = Type.Object({
   ),
 })
 export type Me = typeof Me.static
+
+export const Session = Type.Object({
+  id: Uuid,
+  created_at: Instant,
+  last_used_at: orNull(Instant, { description: 'Sign-in, or the last new access token' }),
+  ip: orNull(Type.String({ description: 'Address of the client at the last use' })),
+  user_agent: orNull(Type.String({ description: 'What the client called itself at the last use' })),
+  current: Type.Boolean({ description: 'Whether the request comes from this session' }),
+})
+export type Session = typeof Session.static
 
 export const Password = text({ min: 8, max: 200, trim: false, description: '8 to 200 characters' })
 

@@ -1,12 +1,16 @@
 import Elysia from 'elysia'
 import { config } from '../config'
 import { connection } from '../db/pool'
+import { data } from '../http/answer'
 import { signedIn } from '../http/authenticate'
 import { stateOf } from '../http/request'
-import { NoContent } from '../shapes/answers'
-import { refresh, signIn, signOut, updateMe } from './commands'
-import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Tokens } from './model'
+import { list, NoContent } from '../shapes/answers'
+import { path } from '../shapes/fields'
+import { refresh, type SignedIn, signIn, signOut, updateMe } from './commands'
+import { forgetMemberships } from './membership'
+import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Session, Tokens } from './model'
 import { getMe } from './queries'
+import { endSession, endSessions, listSessions, type SessionClient } from './sessions'
 import { type Claims, signAccessToken } from './tokens'
 
 export const authRoutes = new Elysia({
@@ -17,10 +21,7 @@ export const authRoutes = new Elysia({
     '/auth/login',
     async ({ body, request, set }) => {
       const headers = set.headers as Record<string, string | number>
-      const { account, claims, refresh_token } = await signIn(connection(), body, stateOf(request).address, headers)
-      const { id, email, name } = account
-      const { access_token, ...rest } = await accessTokenFor(claims)
-      return { access_token, refresh_token, ...rest, user: { id, email, name } }
+      return tokensFor(await signIn(connection(), body, clientOf(request), headers))
     },
     {
       body: Credentials,
@@ -29,11 +30,18 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .post('/auth/refresh', async ({ body }) => accessTokenFor(await refresh(connection(), body.refresh_token)), {
-    body: RefreshToken,
-    response: AccessToken,
-    detail: { summary: 'Refresh access token', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
-  })
+  .post(
+    '/auth/refresh',
+    async ({ body, request }) => {
+      const { claims, session_id } = await refresh(connection(), body.refresh_token, clientOf(request))
+      return accessTokenFor(claims, session_id)
+    },
+    {
+      body: RefreshToken,
+      response: AccessToken,
+      detail: { summary: 'Refresh access token', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+    },
+  )
 
   .use(signedIn)
 
@@ -42,7 +50,7 @@ export const authRoutes = new Elysia({
     detail: { summary: 'Get own account', permission: 'account' },
   })
 
-  .patch('/auth/me', ({ user, body }) => updateMe(connection(), user.id, body), {
+  .patch('/auth/me', ({ user, body }) => updateMe(connection(), user, body), {
     body: MeChanges,
     response: Me,
     detail: { summary: 'Update own account', permission: 'account' },
@@ -57,9 +65,50 @@ export const authRoutes = new Elysia({
     { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
   )
 
-async function accessTokenFor(claims: Claims): Promise<AccessToken> {
+  .get('/auth/sessions', ({ user }) => data(listSessions(connection(), user.id, user.session_id)), {
+    response: list(Session),
+    detail: { summary: 'List own sessions', permission: 'account' },
+  })
+
+  .delete(
+    '/auth/sessions/:session_id',
+    async ({ user, params, status }) => {
+      await endSession(connection(), user.id, params.session_id)
+      forgetMemberships(user.id)
+      return status(204, undefined)
+    },
+    {
+      params: path('session_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'End own session', permission: 'account', codes: ['SESSION_NOT_FOUND'] },
+    },
+  )
+
+  .delete(
+    '/auth/sessions',
+    async ({ user, status }) => {
+      await endSessions(connection(), user.id, user.session_id)
+      forgetMemberships(user.id)
+      return status(204, undefined)
+    },
+    { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
+  )
+
+/** The client of a request, as sessions remember it. */
+function clientOf(request: Request): SessionClient {
+  return { address: stateOf(request).address, user_agent: request.headers.get('user-agent') }
+}
+
+/** The answer to a sign-in. */
+async function tokensFor({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {
+  const { id, email, name } = account
+  const { access_token, ...rest } = await accessTokenFor(claims, session_id)
+  return { access_token, refresh_token, ...rest, user: { id, email, name } }
+}
+
+async function accessTokenFor(claims: Claims, session_id: string): Promise<AccessToken> {
   return {
-    access_token: await signAccessToken(claims),
+    access_token: await signAccessToken(claims, session_id),
     token_type: 'bearer',
     expires_in: config.ACCESS_TOKEN_SECONDS,
   }

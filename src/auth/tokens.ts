@@ -1,5 +1,5 @@
 /** Access tokens (JWT, RFC 7519) and refresh tokens: the only file that makes and checks them. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { config } from '../config'
@@ -10,17 +10,21 @@ import { isUuid } from '../shapes/ids'
 /** Claims of an access token about its user: `org_id` is the first organization, `role` the role there. */
 export type Claims = { sub: string; email: string; org_id: string; role: string }
 
-type VerifiedClaims = Claims & { exp: number }
+/** The claims of a valid token, and what it says of itself. */
+type VerifiedClaims = Claims & { iat: number; exp: number; jti?: string }
+
+/** Claims, with the session that the token belongs to; null in tokens of a release without sessions. */
+type SessionClaims = VerifiedClaims & { session_id: string | null }
 
 /** HS256 and nothing else: a token that names another algorithm is not valid. */
 const ALGORITHM = 'HS256'
 
 /** Tokens that were verified before. Checking a signature takes 33 to 50 µs; this look-up 4. */
-const verified = new LRUCache<string, VerifiedClaims>({ max: 10_000 })
+const verified = new LRUCache<string, SessionClaims>({ max: 10_000 })
 
-/** Signs an access token that is valid for ACCESS_TOKEN_SECONDS. */
-export function signAccessToken(claims: Claims): Promise<string> {
-  return new SignJWT({ ...claims, jti: randomUUID() })
+/** Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session. */
+export function signAccessToken(claims: Claims, session_id: string): Promise<string> {
+  return new SignJWT({ ...claims, jti: `${session_id}.${randomBytes(9).toString('base64url')}` })
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setIssuedAt()
     .setExpirationTime(`${config.ACCESS_TOKEN_SECONDS}s`)
@@ -31,7 +35,7 @@ export function signAccessToken(claims: Claims): Promise<string> {
  * Reads the claims of a valid access token.
  * @throws TOKEN_EXPIRED, INVALID_TOKEN
  */
-export async function verifyAccessToken(token: string): Promise<Claims> {
+export async function verifyAccessToken(token: string): Promise<SessionClaims> {
   const known = verified.get(token)
   if (known) {
     if (known.exp * 1000 > Date.now()) return known
@@ -39,16 +43,19 @@ export async function verifyAccessToken(token: string): Promise<Claims> {
     throw new ApiError('TOKEN_EXPIRED')
   }
   const claims = await verifyWithAnyKey(token)
-  verified.set(token, claims)
-  return claims
+  const [session_id = ''] = claims.jti?.split('.') ?? []
+  const known_session = claims.jti?.includes('.') && isUuid(session_id) ? session_id : null
+  const session_claims = { ...claims, session_id: known_session }
+  verified.set(token, session_claims)
+  return session_claims
 }
 
-/** Makes a refresh token: 256 random bits. */
-export function newRefreshToken(): string {
+/** Makes the token of a session, an invitation or a password reset: 256 random bits. */
+export function newSecretToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** Returns what the database stores of a refresh token: its SHA-256. */
+/** Returns what the database stores of such a token: its SHA-256. */
 export function hashToken(token: string): Uint8Array {
   return createHash('sha256').update(token).digest()
 }
@@ -72,5 +79,10 @@ async function verifyWithAnyKey(token: string): Promise<VerifiedClaims> {
 }
 
 function isComplete(payload: Claims & JWTPayload): payload is VerifiedClaims {
-  return isUuid(String(payload.sub)) && isUuid(String(payload.org_id)) && typeof payload.exp === 'number'
+  return (
+    isUuid(String(payload.sub)) &&
+    isUuid(String(payload.org_id)) &&
+    typeof payload.exp === 'number' &&
+    typeof payload.iat === 'number'
+  )
 }

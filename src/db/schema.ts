@@ -102,6 +102,10 @@ export const users = pgTable(
     email: text().notNull(),
     name: text().notNull(),
     password_hash: text().notNull(),
+    /** The password was set through a link that went to the address, by a way that no organization can read. */
+    is_password_held: boolean().notNull().default(false),
+    /** When sessions were last ended: access tokens that name no session count only when they are younger. */
+    sessions_ended_at: instant(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -135,17 +139,31 @@ export const memberships = pgTable(
   ],
 )
 
+/** Sessions: each is a refresh token and the access tokens that it was exchanged for, which name the session's id. */
 export const refresh_tokens = pgTable(
   'refresh_tokens',
   {
     token_hash: bytes().primaryKey(),
+    /** Made by the database too: processes of the release before this one write no id. */
+    id: uuid().notNull().default(sql`gen_random_uuid()`),
     user_id: uuid()
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
     expires_at: instant().notNull(),
     created_at: instant().notNull().default(sql`now()`),
+    last_used_at: instant(),
+    /** Address of the client at the last use. */
+    ip: text(),
+    /** What the client called itself at the last use. */
+    user_agent: text(),
+    /** When the person signed out: the refresh token ends at once, the last access token after its 15 minutes. */
+    signed_out_at: instant(),
   },
-  (table) => [index('refresh_tokens_user').on(table.user_id), index('refresh_tokens_expiry').on(table.expires_at)],
+  (table) => [
+    index('refresh_tokens_user').on(table.user_id),
+    index('refresh_tokens_expiry').on(table.expires_at),
+    uniqueIndex('refresh_tokens_id').on(table.id),
+  ],
 )
 
 export const mailboxes = pgTable(

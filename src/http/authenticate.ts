@@ -1,6 +1,6 @@
 /** Admission: decides by what a route declares whether its caller may go on, and gives handlers what was found. */
 import Elysia from 'elysia'
-import { getMembership } from '../auth/membership'
+import { getMembership, requireSession } from '../auth/membership'
 import { type Permission, permits, type Standing } from '../auth/permissions'
 import { connection } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
@@ -17,7 +17,7 @@ export function admission(declarations: Declarations) {
   return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
     const { permission, link } = declarationOf(declarations, request.method, route)
     if (isInOrganization(permission)) stateOf(request).scope = await admit(request, permission, link)
-    else if (permission === 'account') userOf(request)
+    else if (permission === 'account') await requireSession(connection(), userOf(request))
   })
 }
 
@@ -74,11 +74,16 @@ function organizationOf(request: Request, caller: Caller): string {
   throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
 }
 
-/** Makes the actor of a caller: each kind of caller has a case. @throws FORBIDDEN for one who is not in the organization */
+/**
+ * Makes the actor of a caller: each kind of caller has a case. The membership is judged before the session, because a
+ * member whose last membership ended has no session either, and is to be answered 403.
+ * @throws FORBIDDEN for one who is not in the organization, INVALID_TOKEN for one whose session was ended
+ */
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
       const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
+      await requireSession(connection(), caller)
       return { type: 'user', id: caller.id, name, email, role }
     }
   }

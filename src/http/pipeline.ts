@@ -108,8 +108,8 @@ async function identify(request: Request, state: RequestState): Promise<void> {
     return
   }
   try {
-    const { sub, email, org_id } = await verifyAccessToken(token)
-    state.caller = { type: 'user', id: sub, email, organization_id: org_id }
+    const { sub, email, org_id, session_id, iat } = await verifyAccessToken(token)
+    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, issued_at_s: iat }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     state.token_error = error

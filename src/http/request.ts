@@ -6,7 +6,15 @@ import type { Scope } from '../scope'
  * The caller, by the credential of the request. Every kind of credential is a member of this union, with its own
  * `type`; `organization_id` is where the caller acts when the request names no organization.
  */
-export type Caller = { type: 'user'; id: string; email: string; organization_id: string }
+export type Caller = {
+  type: 'user'
+  id: string
+  email: string
+  organization_id: string
+  /** The session of the access token, and when the token was issued (Unix seconds). */
+  session_id: string | null
+  issued_at_s: number
+}
 
 export type RequestState = {
   id: string

@@ -1,0 +1,104 @@
+/**
+ * Sessions: a refresh token with the access tokens that it was exchanged for. Each access token names its session, so that
+ * the end of a session ends them too: at once in this process, within 10 seconds in the others.
+ */
+import { config } from '../config'
+import { newId } from '../db/columns'
+import type { Connection } from '../db/transact'
+import { ApiError } from '../errors'
+import type { Session } from './model'
+import { hashToken, newSecretToken } from './tokens'
+
+/** The client that uses a session. */
+export type SessionClient = {
+  address: string
+  /** Its User-Agent header. */
+  user_agent: string | null
+}
+
+/** Longer headers are cut. */
+const USER_AGENT_MAX_LENGTH = 500
+
+/** Begins a session of an account. */
+export async function beginSession(
+  { sql }: Connection,
+  user_id: string,
+  { address, user_agent }: SessionClient,
+): Promise<{ session_id: string; refresh_token: string }> {
+  const refresh_token = newSecretToken()
+  const session_id = newId()
+  await sql`
+    insert into refresh_tokens (token_hash, id, user_id, expires_at, last_used_at, ip, user_agent)
+    values (${hashToken(refresh_token)}, ${session_id}, ${user_id},
+      now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}), now(), ${address}, ${cut(user_agent)})`
+  return { session_id, refresh_token }
+}
+
+/**
+ * Finds the session of a refresh token, with its account.
+ * @throws TOKEN_EXPIRED; INVALID_TOKEN when the token is unknown or ended
+ */
+export async function getSession(
+  { sql }: Connection,
+  refresh_token: string,
+): Promise<{ session_id: string; account: { id: string; email: string } }> {
+  const [row] = await sql<{ session_id: string; id: string; email: string; expired: boolean }[]>`
+    select t.id as session_id, u.id, u.email, t.expires_at <= now() as expired
+    from refresh_tokens t join users u on u.id = t.user_id
+    where t.token_hash = ${hashToken(refresh_token)} and t.signed_out_at is null`
+  if (!row) throw new ApiError('INVALID_TOKEN')
+  if (row.expired) throw new ApiError('TOKEN_EXPIRED')
+  const { session_id, id, email } = row
+  return { session_id, account: { id, email } }
+}
+
+/** Notes that a client used a session. */
+export async function noteUse(
+  { sql }: Connection,
+  session_id: string,
+  { address, user_agent }: SessionClient,
+): Promise<void> {
+  await sql`
+    update refresh_tokens set last_used_at = now(), ip = ${address}, user_agent = ${cut(user_agent)}
+    where id = ${session_id}`
+}
+
+/** Lists the sessions of an account that have not ended, last used first. */
+export async function listSessions({ sql }: Connection, user_id: string, current: string | null): Promise<Session[]> {
+  return sql<Session[]>`
+    select id, created_at, last_used_at, ip, user_agent, id is not distinct from ${current}::uuid as current
+    from refresh_tokens
+    where user_id = ${user_id} and signed_out_at is null and expires_at > now()
+    order by coalesce(last_used_at, refresh_tokens.created_at) desc, id desc`
+}
+
+/** Ends a session by its id. @throws SESSION_NOT_FOUND when the account has no such session */
+export async function endSession({ sql }: Connection, user_id: string, session_id: string): Promise<void> {
+  const ended = await sql`
+    delete from refresh_tokens
+    where id = ${session_id} and user_id = ${user_id} and signed_out_at is null and expires_at > now()
+    returning id`
+  if (ended.length === 0) throw new ApiError('SESSION_NOT_FOUND')
+}
+
+/**
+ * Ends all sessions of an account but one. After the commit, `forgetMemberships` makes this process see it at once.
+ * @param kept the session that stays; null ends all
+ */
+export async function endSessions({ sql }: Connection, user_id: string, kept: string | null = null): Promise<void> {
+  await sql`
+    with ended as (delete from refresh_tokens where user_id = ${user_id} and id is distinct from ${kept}::uuid)
+    update users set sessions_ended_at = clock_timestamp() where id = ${user_id}`
+}
+
+/** Ends all sessions of an account that is an active member of no organization any more. */
+export async function endSessionsOfNoMember(connection: Connection, user_id: string): Promise<void> {
+  const { sql } = connection
+  const [membership] = await sql`
+    select from memberships where user_id = ${user_id} and active and removed_at is null limit 1`
+  if (!membership) await endSessions(connection, user_id)
+}
+
+function cut(user_agent: string | null): string | null {
+  return user_agent?.slice(0, USER_AGENT_MAX_LENGTH) ?? null
+}
