@@ -2,24 +2,31 @@ import { and, eq, sql } from 'drizzle-orm'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
 import { findAccount } from '../auth/queries'
+import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { newId } from '../db/columns'
-import { memberships, refresh_tokens, users } from '../db/schema'
+import { memberships, users } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
 import { afterCommit, inTransaction, type Scope } from '../scope'
 import type { NewUser, User, UserChanges } from './model'
-import { ADMINS, getUser, hasActiveAdmin, isMemberElsewhere, lockAdmins } from './queries'
+import { ADMINS, getUser, hasActiveAdmin, isMemberElsewhere, lockAdmins, wasMemberElsewhere } from './queries'
 
 /**
- * Adds a member. An account that exists already gets a membership and keeps its name and password.
+ * Adds a member. An account that only this organization ever relied on is like a new one: it gets name and password anew,
+ * and its sessions of before end. Another account gets a membership and keeps its name and password.
  * @throws EMAIL_ALREADY_EXISTS when the email is a member's; VALIDATION_ERROR at /password for a new account without one
  */
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   const { email, name, password, ...membership } = input
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   const id = await inTransaction(scope, async (scope) => {
-    const id = (await findAccount(scope, email))?.id ?? (await createAccount(scope, { email, name, password_hash }))
+    const known = await findAccount(scope, email)
+    const id = known?.id ?? (await createAccount(scope, { email, name, password_hash }))
     await addMembership(scope, id, membership)
+    if (known && !(await wasMemberElsewhere(scope, id))) {
+      requireHash(password_hash)
+      await setAccount(scope, id, { name, password_hash })
+    }
     return id
   })
   afterCommit(scope, () => forgetMemberships(id))
@@ -45,6 +52,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       .update(memberships)
       .set({ ...membership, updated_at: sql`now()` })
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
+    await endSessionsOfNoMember(scope, id)
     const after = { ...user, ...membership }
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
       await requireAdmin(scope, ADMINS.includes(after.role) ? '/active' : '/role')
@@ -67,6 +75,7 @@ export async function deleteUser(scope: Scope, id: string): Promise<void> {
       .update(memberships)
       .set({ removed_at: sql`now()`, updated_at: sql`now()` })
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
+    await endSessionsOfNoMember(scope, id)
     if (isActiveAdmin(user)) await requireAdmin(scope, '')
   })
   afterCommit(scope, () => forgetMemberships(id))
@@ -75,7 +84,7 @@ export async function deleteUser(scope: Scope, id: string): Promise<void> {
 type Account = { email: string; name: string; password_hash: string | undefined }
 
 async function createAccount({ db }: Scope, { email, name, password_hash }: Account): Promise<string> {
-  if (password_hash === undefined) throw fieldError('VALIDATION_ERROR', '/password', 'is required for a new account')
+  requireHash(password_hash)
   const id = newId()
   await db.insert(users).values({ id, email, name, password_hash }).catch(emailExists)
   return id
@@ -99,16 +108,30 @@ async function addMembership({ db, organization_id }: Scope, user_id: string, fi
   if (added.length === 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
 }
 
+/** @throws VALIDATION_ERROR at /password */
+function requireHash(password_hash: string | undefined): asserts password_hash {
+  if (password_hash === undefined) throw fieldError('VALIDATION_ERROR', '/password', 'is required for a new account')
+}
+
 /** @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS */
 async function updateAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
   if (await isMemberElsewhere(scope, id)) throw new ApiError('FORBIDDEN')
+  await setAccount(scope, id, account)
+}
+
+/**
+ * Writes an account in an admin's name. A new password ends its sessions. A password that an admin set, or that was proven
+ * with another address, is not held by the person.
+ */
+async function setAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
   const { db } = scope
+  const is_in_doubt = account.password_hash !== undefined || account.email !== undefined
   await db
     .update(users)
-    .set({ ...account, updated_at: sql`now()` })
+    .set({ ...account, ...(is_in_doubt && { is_password_held: false }), updated_at: sql`now()` })
     .where(eq(users.id, id))
     .catch(emailExists)
-  if (account.password_hash) await db.delete(refresh_tokens).where(eq(refresh_tokens.user_id, id))
+  if (account.password_hash) await endSessions(scope, id)
 }
 
 /** @param path of the field that takes the last admin away @throws VALIDATION_ERROR */

@@ -53,6 +53,13 @@ export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id
   return found.length > 0
 }
 
+/** Tells whether an account is or was a member of another organization. */
+export async function wasMemberElsewhere({ sql, organization_id }: Scope, user_id: string): Promise<boolean> {
+  const found = await sql`
+    select from memberships where organization_id <> ${organization_id} and user_id = ${user_id} limit 1`
+  return found.length > 0
+}
+
 /** The select list is the response: its columns are the fields of `User`. */
 function selectUsers({ sql, organization_id }: Scope, rest: Fragment) {
   return sql<User[]>`

@@ -118,10 +118,42 @@ describe('creating', () => {
     const { admin, agent } = await createOrganization()
     await admin.patch(`/users/${agent.user_id}`, { role: 'admin', hourly_rate: 50, currency: 'EUR' })
     await admin.delete(`/users/${agent.user_id}`)
-    const answer = await admin.post('/users', { email: agent.email, name: 'X' })
+    const answer = await admin.post('/users', { email: agent.email, name: 'X', password: PASSWORD })
     expect(answer.status).toBe(201)
     expect(answer.body.data).toMatchObject({ id: agent.user_id, role: 'agent', hourly_rate: null, currency: 'USD' })
-    expect((await agent.get('/labels')).status).toBe(200)
+    expect((await (await signIn(agent.email)).get('/labels')).status).toBe(200)
+  })
+
+  test.each(['removed', 'deactivated first, then removed'])(
+    'someone who was %s begins anew: with the given name and password, and without the sessions of before',
+    async (how) => {
+      const { admin, agent } = await createOrganization()
+      const old = (await stranger().post('/auth/login', { email: agent.email, password: PASSWORD })).body
+      const path = `/users/${agent.user_id}`
+      if (how !== 'removed') await admin.patch(path, { active: false })
+      await admin.delete(path)
+      const fields = { email: agent.email, name: 'Frank', password: 'franks password' }
+      expect((await admin.post('/users', fields)).body.data.name).toBe('Frank')
+      const { email } = agent
+      expectError(await stranger().post('/auth/login', { email, password: PASSWORD }), 401, 'INVALID_CREDENTIALS')
+      const { refresh_token } = old
+      expectError(await stranger().post('/auth/refresh', { refresh_token }), 401, 'INVALID_TOKEN')
+      for (const token of [old.access_token, agent.token]) {
+        const headers = { authorization: `Bearer ${token}` }
+        expectError(await stranger().get('/labels', headers), 401, 'INVALID_TOKEN')
+      }
+      expect((await (await signIn(email, 'franks password')).get('/labels')).status).toBe(200)
+    },
+  )
+
+  test('a member who is active again signs in again: the sessions of before have ended', async () => {
+    const { admin, agent } = await createOrganization()
+    const { email } = agent
+    const { refresh_token } = (await stranger().post('/auth/login', { email, password: PASSWORD })).body
+    for (const active of [false, true]) await admin.patch(`/users/${agent.user_id}`, { active })
+    expectError(await stranger().post('/auth/refresh', { refresh_token }), 401, 'INVALID_TOKEN')
+    expectError(await agent.get('/labels'), 401, 'INVALID_TOKEN')
+    expect((await (await signIn(email)).get('/labels')).status).toBe(200)
   })
 })
 
