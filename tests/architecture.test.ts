@@ -106,7 +106,16 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 
 /** Files that only compute: they import nothing of ours but each other and the word lists. */
 const PURE = new Set([
-  ...['errors', 'search/fold', 'secrets', 'address/domains', 'mail/parse/reply-text', 'html/body', 'html/text'],
+  ...[
+    'errors',
+    'search/fold',
+    'secrets',
+    'address/domains',
+    'mail/parse/reply-text',
+    'mail/parse/reply-words',
+    'html/body',
+    'html/text',
+  ],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
   ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],
   ...['flow/at-once', 'flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],

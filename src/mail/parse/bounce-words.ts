@@ -12,7 +12,7 @@ export const MACHINE = /^(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|sys(?:tem)?[-_.
 
 /** Matches the prefix of a subject that people answer or pass on. */
 export const ANSWER_SUBJECT =
-  /^\s*(?:re|aw|antw|sv|vs|fwd?|wg|tr|rv|enc|doorst|vb|res?p|rif|r|i|odp|ynt|回复|答复|转发|回覆)\s*(?:\[\d+\])?\s*[:：]/i
+  /^\s*(?:\[[^\]]{1,40}\]\s*)?(?:re|aw|antw|sv|vs|fwd?|wg|tr|rv|enc|doorst|vb|res?p|rif|r|i|odp|ynt|ilt|vl|vá|atb|hl|bls|trs|fs|απ|σχετ|πρθ|отв|пересл|رد|إعادة توجيه|השב|הועבר|回复|答复|转发|回覆|轉寄|返信|転送|답장|전달)\s*(?:\[\d+\]|\(\d+\))?\s*[:：]/i
 
 export const FAILED_SUBJECT =
   /undeliver|returned (?:mail|to sender)|(?:mail|message|delivery)[\s:()]*(?:delivery )?(?:status notification|has )?\W*(?:failed|failure|fehlgeschlagen)|failure notice|delivery (?:status )?(?:notification|report|error|problem)|could not (?:be delivered|send)|(?:error|problem) sending (?:your )?(?:mail|message)|mail system error|non-?delivery|permanent(?:ly)? (?:delivery )?fail|unzustellbar|nicht zugestellt|zustellung|non remis|[eé]chec de (?:la )?remise|no se (?:ha )?(?:podido|pudo) entregar|no entregado|mancat[oa] (?:recapito|consegna)|falha na entrega|não entregue|onbestelbaar|nie została dostarczona|kunde inte levereras|olevererbar|kunne ikke leveres|nedoručiteln|kézbesíthetetlen|teslim edilemedi|не доставлено|недоставлен|退信|无法送达|無法傳遞|반송|delayed \d+ hours|delivery (?:delayed|incomplete)|配信|配送|送信できません|エラー通知|メールエラー|\[bounce\]|fail(?:ed|ure) delivery|^delivery status$|loop alert/i

@@ -6,6 +6,7 @@ import { findParts, type Part, splitParts } from '../mime/parts'
 import { isAutomatic } from './automatic'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { type Bounce, readBounce } from './bounce'
+import { ANSWER_SUBJECT } from './bounce-words'
 import { replyText } from './reply-text'
 
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
@@ -46,8 +47,14 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     attachments: readAttachments(root, cut),
     auto_reply: bounce !== null || isAutomatic(root),
     bounce,
-    reply_text: replyText(unsigned) || null,
+    reply_text: replyText(unsigned, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail') || null,
   }
+}
+
+/** True for mail that refers to another, by ids, the prefix of its subject or the code of a ticket. */
+function isAnswer({ in_reply_to, references, subject }: MailHeaders): boolean {
+  if (in_reply_to.length > 0 || references.length > 0) return true
+  return ANSWER_SUBJECT.test(subject ?? '') || /\[[A-Z][A-Z0-9]{0,9}-\d+\]/.test(subject ?? '')
 }
 
 /** Finds the ids of the messages that a read receipt (RFC 8098) says were read: many receipts name them only there. */

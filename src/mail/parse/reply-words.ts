@@ -1,0 +1,80 @@
+/** Words that mail programs put above a quote and below a reply, in many languages. Pure. */
+
+/** Lines that announce a quote, such as "On ... wrote:", in many languages. */
+export const ATTRIBUTIONS = [
+  /^On\b.{4,300}\bwrote\s*:$/,
+  /^(?:Am|Den|Le|El|Il|In data|Em|Op|Dnia|W dniu|pe|Dne|Am) .{4,300}\s(?:schrieb|skrev|a écrit|écrit|escribió|ha scritto|escreveu|schreef|pisze|napisał\(?a?\)?|napsal\(?a?\)?|kirjoitti)(?=[\s:]).{0,200}:$/i,
+  /^.{2,200}\s(?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|написал\(?а?\)?|пишет)(?=[\s:]).{0,200}:$/i,
+  /^在.{4,300}写道[：:]$/,
+  /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
+  /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
+  // In any language: a year (of the Buddhist era, too), a time and an address before a colon.
+  /^(?=.*(?:19|20|25)\d\d)(?=.*\d[:.]\d\d)(?=.*(?:[<(]| by )[^<>()\s]{1,100}@[^<>()\s]{1,100}[>):]).{20,500}[:：]$/,
+]
+
+/**
+ * Matches the beginning of an announcement that goes on in the next line: such a word, a year and a time, an address in
+ * brackets, or the bracket behind which Gmail wraps.
+ */
+export const ATTRIBUTION_START =
+  /^(?:On|Am|Le|El|Il|In data|Em|Op|Den|Dnia|W dniu|pe|在|\d)|^(?=.*(?:19|20|25)\d\d).*\d[:.]\d\d|<[^<>\s]{1,100}@[^<>\s]{1,100}>|[<(]$/
+
+/** Lines that begin the history: everything below them is quoted. */
+export const HISTORY = [
+  /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
+  /^\s*-{3,} ?On .{4,200} wrote ?-{3,}\s*$/,
+  /^.{2,80} ---\d{1,2}[./]\d{1,2}[./]\d{4} .{4,40}---/,
+  /^\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato)\s*:\s*$/i,
+  /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
+  /^[\s#*=-]*(?:please )?(?:type|write|enter|reply|antworten|bitte).{0,40}\b(?:above|oberhalb|über)\b.{0,20}\b(?:line|linie|zeile)\b.{0,20}$/i,
+]
+
+/** Labels of the sender in the header block that Outlook and others put above a quote. */
+const FROM_LABELS = [
+  'from|von|absender|de|expéditeur|remitente|remetente|da|mittente|van|afzender|från|fra|lähettäjä|od|odesílatel',
+  'odosielateľ|feladó|de la|expeditor|kimden|gönderen|από|αποστολέας|от|від|nuo|saatja|pošiljatelj|šalje|dari|từ',
+  'người gửi|จาก|מאת|من|از|发件人|发送人|發件人|寄件者|寄件人|差出人|送信者|보낸 ?사람',
+]
+
+/** Labels of the other fields of such a block: date, recipients, subject. */
+const FIELD_LABELS = [
+  'sent|date|to|cc|bcc|subject|gesendet|datum|an|kopie|betreff|envoyé(?: le)?|à|objet|enviad[oa](?: el| em)?|fecha',
+  'para|asunto|assunto|inviato(?: il)?|data|a|oggetto|verzonden|aan|onderwerp|skickat|till|kopia|ämne|sendt|dato|til',
+  'kopi|emne|lähetetty|päivämäärä|vastaanottajat?|kopio|aihe|wysłano|do|dw|temat|odesláno|komu|předmět|odoslané',
+  'dátum|kópia|predmet|elküldve|küldve|címzett|másolatot kap|tárgy|trimis|dată|către|subiect|gönderildi|gönderilen',
+  'gönderme tarihi|tarih|kime|alıcı|bilgi|konu|στάλθηκε|αποστολή|ημερομηνία|προς|κοιν(?:οποίηση)?\\.?|θέμα',
+  'отправлено|дата(?: отправки)?|кому|копия|тема|надіслано|копія|изпратено|до|относно|išsiųsta|kam|saadetud',
+  'adressaat|teema|poslano|za|zadeva|dikirim|kepada|subjek|đã gửi|ngày|đến|tới|chủ đề|ส่ง|วันที่|ถึง|เรื่อง|נשלח',
+  'תאריך|אל|עותק|נושא|(?:تم |تاريخ )?الإرسال|أ?رسلت|التاريخ|إلى|نسخة|الموضوع|ارسال شده|تاریخ|به|موضوع|发送时间',
+  '发送日期|收件人|抄送|主题|日期|寄件日期|傳送時間|收件者|副本|主旨|送信日時|日付|宛先|件名|보낸 ?날짜|날짜|받는 ?사람|참조|제목',
+]
+
+/** Matches the line of the sender in a header block. */
+export const FROM_FIELD = new RegExp(`^\\s*\\*?(?:${FROM_LABELS.join('|')})\\s*[:：]\\*?\\s*\\S`, 'i')
+
+/** Matches the line of another field in a header block. */
+export const OTHER_FIELD = new RegExp(`^\\s*\\*?(?:${FIELD_LABELS.join('|')})\\s*[:：]`, 'i')
+
+/** Beginnings of the line that a phone or an app puts below a mail, before its own name. */
+const SENT_BY = [
+  'sent from (?:my|the|mail for|outlook|yahoo|gmail|samsung)\\b|sent (?:via|with|using) (?=\\S)|get outlook for',
+  'gesendet (?:von|mit)|envoyé (?:de|depuis|à partir de)|enviado (?:desde|do|de|a partir do)|enviat des d',
+  "inviat[oa] (?:da|dal|dallo|dalla|con)\\b|inviat[oa] dall['’]|(?:verzonden|verstuurd) vanaf|skickat från|sendt fra",
+  'lähetetty|отправлено (?:с|из)|надіслано з|изпратено от|wysłan[eo] z|odesláno z|odoslané z|poslano (?:s|z|iz)',
+  'trimis de (?:pe|la)|(?:elküldve|küldve) az?|στάλθηκε από|εστάλη από|išsiųsta iš|nosūtīts no|saadetud minu',
+  'đã gửi từ|dikirim dari|ส่งจาก|(?:تم الإرسال|أ?ُ?رسلت|مرسل(?:ة)?) من|ارسال شده از|נשלח מה?-?|(?:发|發)自我的',
+]
+
+/** Ends of such a line, behind its own name. Turkish names the device, because "gönderildi" alone is any "sent". */
+const SENT_BY_BEHIND = [
+  'から送信|에서 보냄|傳送|(?:-ról|-ről|ról|ről) küldve',
+  '(?:iphone|ipad|android|samsung|huawei|xiaomi|yahoo|outlook|gmail|telefon|cihaz|posta)\\S{0,20} gönder(?:ildi|ilmiştir)\\.?',
+]
+
+/** Signatures that phones and apps add: by their beginning, by their end, and Outlook's in any language. */
+export const DEVICE_SIGNATURES = [
+  new RegExp(`^\\s*(?:${SENT_BY.join('|')}).{0,60}$`, 'i'),
+  new RegExp(`^.{0,60}(?:${SENT_BY_BEHIND.join('|')})\\s*$`, 'i'),
+  /^\s*(?:diese nachricht wurde )?von meinem .{1,60} gesendet\.?\s*$/i,
+  /^.{0,60}\bOutlook\b.{0,60}<https:\/\/aka\.ms\/\w{1,20}>\s*$/,
+]
