@@ -63,12 +63,13 @@ function readList(value: string): Address[] {
     .map((entry) => (entry.name === entry.address ? { ...entry, name: '' } : entry))
 }
 
-/** Control characters that show text in another order, so that one name looks like another. */
-const DIRECTIONS = /[\u202a-\u202e\u2066-\u2069]/g
+/** Drops control characters that show text in another order, so that it looks like another text. */
+export function dropDirections(text: string): string {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '')
+}
 
 function cleanName(name: string): string {
-  const bare = decodeWords(name)
-    .replace(DIRECTIONS, '')
+  const bare = dropDirections(decodeWords(name))
     .replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, ' ')
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2')

@@ -31,6 +31,7 @@ const GUESSES: ((encoded: Encoded) => string | undefined)[] = [
   ifShifted,
   ifExotic,
   ifPlainlyUtf8,
+  ifEightBitJapanese,
   ifForeign,
   asDeclared,
 ]
@@ -110,12 +111,18 @@ function ifPlainlyUtf8({ bytes, charset }: Encoded): string | undefined {
   return text !== undefined && /[\u0080-\uffff][\s\S]*[\u0080-\uffff]/.test(text) ? text : undefined
 }
 
-/** Text in no language of its charset: Western ones need few letters above ASCII, Japanese escapes none. */
+/** Bytes above ASCII under the name of ISO-2022-JP, which has none: UTF-8, or another Japanese charset. */
+function ifEightBitJapanese({ bytes, charset }: Encoded): string | undefined {
+  if (new TextDecoder(charset).encoding !== 'iso-2022-jp' || !bytes.some((byte) => byte >= 0x80)) return undefined
+  return decodeStrictly(bytes, 'utf-8') ?? decodeJapanese(bytes)
+}
+
+/** Text in no language of its charset: Western languages need few letters above ASCII. */
 function ifForeign({ bytes, charset, detect }: Encoded): string | undefined {
   const { encoding } = new TextDecoder(charset)
-  const is_foreign =
-    encoding === 'iso-2022-jp' ? bytes.some((byte) => byte >= 0x80) : encoding === 'windows-1252' && isMostlyHigh(bytes)
-  return is_foreign ? (decodeStrictly(bytes, 'utf-8') ?? guess(bytes, detect(bytes))) : undefined
+  const is_eight_bit = encoding === 'iso-2022-jp' && bytes.some((byte) => byte >= 0x80)
+  if (!is_eight_bit && !(encoding === 'windows-1252' && isMostlyHigh(bytes))) return undefined
+  return decodeStrictly(bytes, 'utf-8') ?? guess(bytes, detect(bytes))
 }
 
 function isMostlyHigh(bytes: Uint8Array): boolean {
@@ -140,9 +147,14 @@ function asDeclared({ bytes, charset }: Encoded): string {
 export function decodeUnlabelled(bytes: Uint8Array, hint?: string | null): string {
   const japanese = ifJapaneseEscapes({ bytes })
   if (japanese !== undefined) return japanese
+  const text = decodeStrictly(bytes, 'utf-8')
   const charset = charsetName(hint)
-  const hinted = charset && isKnownCharset(charset) ? decodeStrictly(bytes, charset) : undefined
-  return decodeStrictly(bytes, 'utf-8') ?? hinted ?? guess(bytes, null)
+  if (text !== undefined || charset === '' || !isKnownCharset(charset)) return text ?? guess(bytes, null)
+  const { encoding } = new TextDecoder(charset)
+  // Every byte is a character of Latin-1, which therefore says nothing about a header beside such a body.
+  const chinese = /^(?:windows-1252|iso-8859-15)$/.test(encoding) ? decodeChinese(bytes, 'common') : undefined
+  const other = encoding === 'iso-2022-jp' ? decodeJapanese(bytes) : undefined
+  return chinese ?? decodeStrictly(bytes, charset) ?? other ?? guess(bytes, null)
 }
 
 /** Finds the charset that the bytes are in by their language; null when that is not clear. */
@@ -162,24 +174,38 @@ function decodeStrictly(bytes: Uint8Array, charset: string): string | undefined 
   }
 }
 
-/**
- * Guesses from the bytes, unless the language is known: two-byte Chinese text is nearly all high bytes in pairs, Western
- * text has its high bytes one at a time.
- */
-function guess(bytes: Uint8Array, detected: string | null): string {
-  if (detected) return new TextDecoder(detected).decode(bytes)
-  const { high, paired } = countHighBytes(bytes)
-  if (high > 3 && paired > high * 0.8) {
-    const chinese = decodeStrictly(bytes, 'gb18030')
-    if (chinese !== undefined) return chinese
-  }
-  return new TextDecoder('windows-1252').decode(bytes)
+/** Shift_JIS or EUC-JP. Read as Shift_JIS, EUC-JP shows half-width katakana, which hardly anybody writes. */
+function decodeJapanese(bytes: Uint8Array): string | undefined {
+  const shift_jis = decodeStrictly(bytes, 'shift_jis')
+  const euc = decodeStrictly(bytes, 'euc-jp')
+  return shift_jis === undefined || /[\uff61-\uff9f]/.test(shift_jis) ? (euc ?? shift_jis) : shift_jis
 }
 
-/** Counts bytes above ASCII; `paired` are the bytes in runs of at least two characters of GB 2312. */
-function countHighBytes(bytes: Uint8Array): { high: number; paired: number } {
+/** Guesses from the bytes, unless the language is known: Chinese text, else Western text. */
+function guess(bytes: Uint8Array, detected: string | null): string {
+  if (detected) return new TextDecoder(detected).decode(bytes)
+  return decodeChinese(bytes, 'any') ?? new TextDecoder('windows-1252').decode(bytes)
+}
+
+/**
+ * Decodes Chinese text of two bytes a character, which is nearly all high bytes in pairs: Western text has its high bytes
+ * one at a time.
+ * @param characters `common` ones begin with other bytes than the small letters of Latin-1
+ */
+function decodeChinese(bytes: Uint8Array, characters: 'any' | 'common'): string | undefined {
+  const { high, paired, common } = countHighBytes(bytes)
+  if (high <= 3 || paired <= high * 0.8 || (characters === 'common' && common <= paired * 0.8)) return undefined
+  return decodeStrictly(bytes, 'gb18030')
+}
+
+/**
+ * Counts bytes above ASCII. `paired` are the bytes in runs of at least two characters of GB 2312, `common` the bytes of
+ * its 3,755 characters of daily use and its punctuation.
+ */
+function countHighBytes(bytes: Uint8Array): { high: number; paired: number; common: number } {
   let high = 0
   let paired = 0
+  let common = 0
   let run = 0
   const endRun = () => {
     if (run >= 4) paired += run
@@ -192,11 +218,12 @@ function countHighBytes(bytes: Uint8Array): { high: number; paired: number } {
     if (isGb2312(byte, bytes[index + 1] ?? 0)) {
       run += 2
       high += 1
+      if (byte <= 0xd7) common += 2
       index += 1
     } else endRun()
     if ((bytes[index + 1] ?? 0) < 0x80) endRun()
   }
-  return { high, paired }
+  return { high, paired, common }
 }
 
 function isGb2312(lead: number, trail: number): boolean {

@@ -7,7 +7,7 @@
  * the header is no part of it" in mail-parse-headers.test.ts. libmime reads parameters (RFC 2231).
  */
 import libmime from 'libmime'
-import { type Address, parseAddresses } from './addresses'
+import { type Address, dropDirections, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
 import { decodeWords } from './encoded-words'
 
@@ -68,9 +68,14 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     reply_to: all('reply-to'),
     to: addresses('to'),
     cc: addresses('cc'),
-    subject: headerText(fields, 'subject', charset, MAX_DETECTIONS),
+    subject: subjectOf(headerText(fields, 'subject', charset, MAX_DETECTIONS)),
     date: readDate(rawHeader(fields, 'date', charset)),
   }
+}
+
+/** A subject in the order of its characters: else `exe.png` may be shown of what ends in `gnp.exe`. */
+function subjectOf(text: string | null): string | null {
+  return text === null ? null : oneLine(dropDirections(text))
 }
 
 /**

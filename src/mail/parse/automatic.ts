@@ -5,9 +5,11 @@ import type { Part } from '../mime/parts'
 /** Words that mail programs put before the subject of an automatic answer, where they add no header. */
 const AUTOMATIC_SUBJECT = beforeSubject([
   'auto(?:matic|mated|matische)?[- ]?(?:reply|response|antwort|answer)|autorespon(?:der|se)?|autosvar',
-  'out of (?:the )?office|abwesenheits(?:notiz|nachricht|meldung)|automatische antwort|automatisch antwoord',
-  "automatiskt? svar|automaattinen vastaus|réponse automatique|absence du bureau|message d['’]absence",
-  'respuesta automática|fuera de (?:la )?oficina|risposta automatica|fuori (?:sede|ufficio)',
+  '(?:out of (?:the )?office|ooo)(?: (?:auto[- ]?reply|auto[- ]?response|reply|response|notification|message))?',
+  'abwesenheits(?:notiz|nachricht|meldung)|automatische antwort|automatisch antwoord|afwezigheids(?:bericht|melding)',
+  "automatiskt? svar|automaattinen vastaus|réponse automatique(?: d['’]absence(?: du bureau)?)?|absence du bureau|message d['’]absence",
+  'respuesta automática(?: de fuera de (?:la )?oficina)?|fuera de (?:la )?oficina|fuori (?:sede|ufficio)',
+  'risposta automatica(?: (?:per )?fuori (?:sede|ufficio))?|fraværs(?:besked|melding)|frånvaromeddelande',
   'resposta automática|ausência (?:temporária|do escritório)|fora do escritório|răspuns automat',
   'automatyczna odpowiedź|automatická odpověď|automatická odpoveď|automatikus válasz|otomatik yanıt',
   'автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|תשובה אוטומטית|رد تلقائي',

@@ -103,9 +103,38 @@ describe('headers', () => {
     ],
     ['UTF-8 that says Windows-1251', '=?windows-1251?Q?=D0=B4=D0=B0=D1=82=D0=B0?=', 'дата'],
     ['raw Japanese escapes', '\x1b$B$"\x1b(B', 'あ'],
+    ['Shift_JIS that says ISO-2022-JP', '=?ISO-2022-JP?B?g2OBW4OLIILMjr+W4g==?=', 'ツール の質問'],
+    ['Shift_JIS in Q that says ISO-2022-JP', '=?iso-2022-jp?Q?=83c=81[=83=8B?=', 'ツール'],
+    [
+      'two words of Shift_JIS that say ISO-2022-JP',
+      '=?iso-2022-jp?B?g2OBW4OL?= =?iso-2022-jp?B?gsyOv5bi?=',
+      'ツールの質問',
+    ],
+    ['EUC-JP that says ISO-2022-JP', '=?iso-2022-jp?B?pcShvKXrpM68wczk?=', 'ツールの質問'],
+    ['UTF-8 that says ISO-2022-JP', '=?iso-2022-jp?B?44OE44O844Or?=', 'ツール'],
+    ['marks that turn its direction', '=?utf-8?B?UmVjaG51bmcg4oCuZ25wLmV4ZQ==?=', 'Rechnung gnp.exe'],
+    ['every mark that turns a direction', '=?utf-8?B?4oCq4oCr4oCs4oCt4oCuYeKBpuKBp+KBqOKBqWI=?=', 'ab'],
+    ['marks around a word', '=?utf-8?B?4oGmYeKBqQ==?= b', 'a b'],
+    ['a mark before a space', '=?utf-8?B?YSDigK4gYg==?=', 'a b'],
+    ['nothing but marks', '=?utf-8?B?4oCu4oCs?=', ''],
     ['folding and control characters', 'one\r\n two\x07three', 'one two three'],
   ])('a subject with %s is readable', async (_, subject, expected) => {
     expect((await parseMail(mail(FROM, `Subject: ${subject}`, '', 'x'))).subject).toBe(expected)
+  })
+
+  test.each([
+    ['Latin-1 beside GB2312', 'iso-8859-1', '\xc4\xe3\xba\xc3\xca\xc0\xbd\xe7', '你好世界'],
+    ['Windows-1252 beside GB2312', 'windows-1252', 'Re: \xb6\xa9\xb5\xa5 123', 'Re: 订单 123'],
+    ['ISO-8859-15 beside GB2312', 'iso-8859-15', '\xb9\xd8\xd3\xda\xb6\xa9\xb5\xa5\xa3\xba', '关于订单：'],
+    ['Latin-1 beside a Latin-1 header', 'iso-8859-1', 'Gr\xf6\xdfe', 'Größe'],
+    ['Latin-1 beside accents alone', 'iso-8859-1', '\xe9\xe8\xe0\xe7', 'éèàç'],
+    ['ISO-2022-JP beside Shift_JIS', 'iso-2022-jp', '\x83c\x81[\x83\x8b', 'ツール'],
+    ['ISO-2022-JP beside EUC-JP', 'iso-2022-jp', '\xa5\xc4\xa1\xbc\xa5\xeb', 'ツール'],
+    ['KOI8-R', 'koi8-r', '\xf0\xd2\xc9\xd7\xc5\xd4', 'Привет'],
+    ['UTF-8 beside Latin-1', 'iso-8859-1', 'Gr\xc3\xb6\xc3\x9fe', 'Größe'],
+  ])('a subject of raw bytes is readable where the body is in %s', async (_, charset, subject, expected) => {
+    const raw = mail(FROM, `Subject: ${subject}`, `Content-Type: text/plain; charset=${charset}`, '', 'x')
+    expect((await parseMail(raw)).subject).toBe(expected)
   })
 
   test.each([
