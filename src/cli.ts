@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
 import { config, ignoreProxies } from './config'
-import { connection } from './db/pool'
+import { connection, NO_LIMITS } from './db/pool'
 import type { Connection } from './db/transact'
 import { safeError } from './log'
 import { createOrganization } from './organizations/commands'
@@ -106,7 +106,7 @@ async function main(args: string[]): Promise<void> {
   if (command.needs === 'nothing') return print(command.run(options))
   const { needs, pool_size = 2 } = command
   const no_database = needs === 'new database' ? 'create' : 'refuse'
-  const database = await openDatabase({ other_service: 'join', no_database, pool_size })
+  const database = await openDatabase({ other_service: 'join', no_database, pool_size, limits: NO_LIMITS })
   try {
     print(await command.run(options, connection()))
   } finally {

@@ -1,7 +1,7 @@
 /** Starts the service in order: database, outbox, inbound mail, HTTP. Stops it in the reverse order on a signal. */
 import { createApp } from './app'
 import { ConfigError, config, ignoreProxies } from './config'
-import { connection } from './db/pool'
+import { connection, jobConnection } from './db/pool'
 import { log, safeError } from './log'
 import { startInbound } from './mail/inbound/listen'
 import type { SmtpListener } from './mail/smtp/listener'
@@ -53,7 +53,7 @@ async function start(): Promise<void> {
   // No other service uses the embedded database, so whoever held a lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
   const drain = startDrain(connection(), HANDLERS)
-  const jobs = startJobs(connection())
+  const jobs = startJobs(jobConnection())
   const smtp =
     config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined
   await onPort('PORT', async () => listen(app, certificate))

@@ -14,24 +14,44 @@ export type ConnectionOptions = postgres.Options<Record<string, postgres.Postgre
 /** Between attempts to connect while the database is away. */
 const RECONNECT_MOST_S = 0.5
 
+/** Times after which the server ends a statement, or a transaction that does nothing. 0 sets no limit. */
+export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number }
+
+/** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
+const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000 }
+/** For background jobs and the operator's commands, which may take long. */
+export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
+
+/** Connections for background jobs beside the pool. They are opened when the first jobs run. */
+const JOB_CONNECTIONS = 2
+
 let pool: Pool | undefined
 let orm: PostgresJsDatabase | undefined
 let short: Pool | undefined
+let jobs: Pool | undefined
+let jobs_orm: PostgresJsDatabase | undefined
 
 /**
  * Opens the pool.
  * @param target a connection URL, or options of postgres.js (embedded database: `{ path }`)
  */
-export function connectDatabase(target: string | ConnectionOptions, pool_size: number): void {
-  pool = open(target, pool_size)
+export function connectDatabase(
+  target: string | ConnectionOptions,
+  pool_size: number,
+  limits: TimeLimits = REQUEST_LIMITS,
+): void {
+  pool = open(target, pool_size, limits)
   orm = drizzle(pool)
   readAsWire(pool)
-  short = open(target, 1)
+  short = open(target, 1, limits)
+  jobs = open(target, JOB_CONNECTIONS, NO_LIMITS)
+  jobs_orm = drizzle(jobs)
+  readAsWire(jobs)
 }
 
 /** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */
 export async function tryConnection(url: string): Promise<void> {
-  const client = open(url, 1)
+  const client = open(url, 1, NO_LIMITS)
   try {
     await client`select 1`
   } finally {
@@ -41,14 +61,20 @@ export async function tryConnection(url: string): Promise<void> {
 
 /** Closes all connections, after the queries in flight or `timeout_s`. */
 export async function closeDatabase(timeout_s = 5): Promise<void> {
-  await Promise.all([pool?.end({ timeout: timeout_s }), short?.end({ timeout: timeout_s })])
-  pool = orm = short = undefined
+  await Promise.all([pool, short, jobs].map((client) => client?.end({ timeout: timeout_s })))
+  pool = orm = short = jobs = jobs_orm = undefined
 }
 
 /** The pool, for statements outside a transaction. */
 export function connection(): Connection {
   if (!pool || !orm) throw new Error('The database is not connected')
   return { db: orm, sql: pool }
+}
+
+/** Connections without time limits, for background jobs. They are not those of the pool, so that jobs delay no request. */
+export function jobConnection(): Connection {
+  if (!jobs || !jobs_orm) throw new Error('The database is not connected')
+  return { db: jobs_orm, sql: jobs }
 }
 
 /**
@@ -66,14 +92,20 @@ export function driverPool(): Pool {
   return pool
 }
 
-function open(target: string | ConnectionOptions, max: number): Pool {
+function open(target: string | ConnectionOptions, max: number, limits: TimeLimits): Pool {
   const options: ConnectionOptions = {
     max,
     idle_timeout: 0,
     connect_timeout: 10,
     backoff: reconnectDelay_s,
     onnotice: () => {},
-    connection: { application_name: 'deskwire', TimeZone: 'UTC', jit: false },
+    connection: {
+      application_name: 'deskwire',
+      TimeZone: 'UTC',
+      jit: false,
+      statement_timeout: limits.statement_ms,
+      idle_in_transaction_session_timeout: limits.idle_in_transaction_ms,
+    },
   }
   const client = typeof target === 'string' ? postgres(target, options) : postgres({ ...target, ...options })
   // `readAsWire` makes the driver return what `WireTypes` promises; the driver's types cannot know that.

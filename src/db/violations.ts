@@ -5,8 +5,11 @@ export function violates(error: unknown, constraint: string): boolean {
   return (causeOf(error) as { constraint_name?: string } | undefined)?.constraint_name === constraint
 }
 
-/** Codes of failures that pass: no connection, a server that stops, starts or is full, deadlocks. */
-const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|40001|40P01)/
+/**
+ * Codes of failures that pass: no connection, a server that stops, starts or is full, deadlocks, a statement or a
+ * transaction that waited too long.
+ */
+const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|25P03|40001|40P01)/
 
 /** True when the same statement may succeed later. */
 export function isPassing(error: unknown): boolean {

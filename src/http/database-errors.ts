@@ -2,8 +2,11 @@
 import { ApiError } from '../errors'
 import { notFoundCodeOf } from './resources'
 
-/** Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock. */
-const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57P0|53|58030|08|40001|40P01)/
+/**
+ * Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock, a statement or a
+ * transaction that took too long.
+ */
+const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57014|57P0|53|58030|08|25P03|40001|40P01)/
 
 const FOREIGN_KEY_VIOLATION = '23503'
 

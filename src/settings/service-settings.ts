@@ -69,7 +69,8 @@ export const SERVICE_SETTINGS = {
     is_basic: true,
   },
   DATABASE_POOL: {
-    meaning: 'Connections to the database that one process opens.',
+    meaning:
+      'Connections to the database that one process opens for requests, mail and deliveries. Up to 4 more serve background jobs and notices.',
     read: wholeNumber(1, 1000),
     default: '10',
   },

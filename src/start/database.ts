@@ -5,7 +5,7 @@ import path from 'node:path'
 import { ConfigError, config } from '../config'
 import { startEmbedded } from '../db/embedded/supervise'
 import { migrateDatabase } from '../db/migrate'
-import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
+import { closeDatabase, connectDatabase, connection, type TimeLimits, tryConnection } from '../db/pool'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
@@ -23,6 +23,8 @@ type DatabaseUse = {
   no_database: 'refuse' | 'create'
   /** Most connections to the database. */
   pool_size: number
+  /** Time limits of statements; those of requests when absent. */
+  limits?: TimeLimits
 }
 
 /**
@@ -30,18 +32,18 @@ type DatabaseUse = {
  * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
 export async function openDatabase(use: DatabaseUse): Promise<OpenDatabase> {
-  return config.DATABASE_URL ? openExternal(config.DATABASE_URL, use.pool_size) : openEmbedded(use)
+  return config.DATABASE_URL ? openExternal(config.DATABASE_URL, use) : openEmbedded(use)
 }
 
-async function openExternal(url: string, pool_size: number): Promise<OpenDatabase> {
+async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
   useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
   await checkReachable(url)
   await migrateDatabase(url)
-  connectDatabase(url, pool_size)
+  connectDatabase(url, pool_size, limits)
   return { kind: 'external', close: closeDatabase }
 }
 
-async function openEmbedded({ other_service, no_database, pool_size }: DatabaseUse): Promise<OpenDatabase> {
+async function openEmbedded({ other_service, no_database, pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
   if (!existsSync(path.join(config.DATA_DIR, 'postgres'))) {
     if (no_database === 'refuse') throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
     checkFolder(config.DATA_DIR)
@@ -50,7 +52,7 @@ async function openEmbedded({ other_service, no_database, pool_size }: DatabaseU
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
     await migrateDatabase(embedded.connection)
-    connectDatabase(embedded.connection, pool_size)
+    connectDatabase(embedded.connection, pool_size, limits)
   } catch (error) {
     await embedded.stop()
     throw error

@@ -358,7 +358,7 @@ describe('every answer', () => {
     })
   })
 
-  test.each(['ECONNREFUSED', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P01', '53300', '40P01'])(
+  test.each(['ECONNREFUSED', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', '57P01', '57014', '25P03', '53300', '40P01'])(
     'says that the service is away when the database is: %s',
     async (code) => {
       const broken = failingApp(Object.assign(new Error('connect 10.0.0.7'), { code }))
