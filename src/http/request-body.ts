@@ -5,10 +5,21 @@
 import { ApiError, type Fault } from '../errors'
 import { isCleanText } from '../shapes/characters'
 import { type Declarations, declarationOf } from './declarations'
+import { scanJson } from './json-scan'
 import { stateOf } from './request'
 
 const MAX_JSON_BYTES = 8 * 1024 * 1024
+/** Bodies of `/auth/*` hold a few short texts, and anybody may send them. */
+const MAX_AUTH_BYTES = 16 * 1024
 const MAX_DEPTH = 100
+/** A ticket with 50 labels has 60 values. Validation costs up to 1 µs for each. */
+const MAX_VALUES = 100_000
+/** How many unusable texts one answer lists. */
+const MOST_FAULTS = 50
+const LIMIT_FAULTS = {
+  'too deep': `must not be nested deeper than ${MAX_DEPTH} levels`,
+  'too many values': `must not hold more than ${MAX_VALUES} values`,
+}
 /** Stands for a body that cannot be used: no schema accepts a symbol, so validation fails and errors are answered. */
 const UNUSABLE = Symbol('unusable body')
 
@@ -22,70 +33,90 @@ export function bodyReader(declarations: Declarations) {
     const state = stateOf(request)
     const { permission } = declarationOf(declarations, request.method, route)
     if (!state.caller && permission !== 'anyone') return UNUSABLE
-    const result = await readJson(request)
+    const result = await readJson(request, route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES)
     if (!(result instanceof ApiError)) return result
     state.body_error = result
     return UNUSABLE
   }
 }
 
-async function readJson(request: Request): Promise<unknown | ApiError> {
+async function readJson(request: Request, limit_bytes: number): Promise<unknown | ApiError> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (!request.body) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
   if (type !== 'application/json' && !type?.endsWith('+json')) {
     return new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be application/json' })
   }
-  const bytes = await readAtMost(request, MAX_JSON_BYTES)
-  if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: MAX_JSON_BYTES })
+  const bytes = await readAtMost(request, limit_bytes)
+  if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
   if (bytes.length === 0) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
   return parseJson(bytes, request.method)
 }
 
 function parseJson(bytes: Uint8Array, method: string): unknown | ApiError {
+  const scan = scanJson(bytes, { values: MAX_VALUES, depth: MAX_DEPTH })
+  if ('fault' in scan) return bodyFault(LIMIT_FAULTS[scan.fault])
+  let text: string
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    value = JSON.parse(text)
   } catch (error) {
     const reason = error instanceof SyntaxError ? 'The body is no valid JSON' : 'The body is no valid UTF-8'
     return new ApiError('BAD_REQUEST', { reason })
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return new ApiError('VALIDATION_ERROR', { errors: [{ path: '', message: 'must be a JSON object' }] })
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return bodyFault('must be a JSON object')
+  if (scan.has_escapes || text.includes(HARMFUL_NAME)) {
+    const faults = findBadText(value)
+    if (faults.length > 0) return new ApiError('VALIDATION_ERROR', { errors: faults })
   }
-  const faults = findBadText(value)
-  if (faults.length > 0) return new ApiError('VALIDATION_ERROR', { errors: faults })
   return method === 'POST' ? withoutNulls(value) : value
+}
+
+function bodyFault(message: string): ApiError {
+  return new ApiError('VALIDATION_ERROR', { errors: [{ path: '', message }] })
 }
 
 /** In a create, null means absent. Only `company_id: null` has a meaning there: do not link a company by domain. */
 function withoutNulls(value: object): object {
-  return Object.fromEntries(Object.entries(value).filter(([name, field]) => field !== null || name === 'company_id'))
+  const absent = Object.keys(value).filter((name) => Reflect.get(value, name) === null && name !== 'company_id')
+  for (const name of absent) Reflect.deleteProperty(value, name)
+  return value
 }
 
-/** Finds strings that PostgreSQL cannot store, and nesting deeper than any model needs. Returns at most 50 faults. */
+/** Elysia turns wrong values into text, which fails when a client sends a field of this name. No model has it. */
+const HARMFUL_NAME = 'toString'
+
+/** An object or array of a body, and how it is reached: paths are written only for what is wrong. */
+type Place = { value: object; key: string; parent?: Place }
+
+/** Finds strings that PostgreSQL cannot store, and removes fields of the harmful name. */
 function findBadText(root: object): Fault[] {
   const faults: Fault[] = []
-  const open: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
-  for (let next = open.pop(); next && faults.length < 50; next = open.pop()) {
-    const { value, path, depth } = next
-    if (typeof value === 'string' && !isCleanText(value)) {
-      faults.push({ path, message: 'must not hold NUL characters or lone surrogates' })
-    } else if (typeof value === 'object' && value !== null) {
-      if (depth >= MAX_DEPTH) return [{ path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` }]
-      // Elysia turns wrong values into text, which fails when a client sends a field of this name. No model has it.
-      if (Object.hasOwn(value, 'toString')) Reflect.deleteProperty(value, 'toString')
-      for (const [key, inner] of Object.entries(value)) {
-        if (typeof inner === 'string' || typeof inner === 'object') {
-          open.push({ value: inner, path: `${path}/${pointer(key)}`, depth: depth + 1 })
-        }
-      }
+  const open: Place[] = [{ value: root, key: '' }]
+  for (let place = open.pop(); place && faults.length < MOST_FAULTS; place = open.pop()) {
+    const { value } = place
+    if (Object.hasOwn(value, HARMFUL_NAME)) Reflect.deleteProperty(value, HARMFUL_NAME)
+    for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+      const inner: unknown = Reflect.get(value, key)
+      if (typeof inner === 'object' && inner !== null) open.push({ value: inner, key: String(key), parent: place })
+      if (typeof inner !== 'string' || isCleanText(inner)) continue
+      faults.push({
+        path: `${pathOf(place)}/${pointer(String(key))}`,
+        message: 'must not hold NUL characters or lone surrogates',
+      })
+      if (faults.length === MOST_FAULTS) break
     }
   }
-  return faults.reverse()
+  return faults
+}
+
+/** The JSON pointer of an object or array. */
+function pathOf({ key, parent }: Place): string {
+  return parent ? `${pathOf(parent)}/${pointer(key)}` : ''
 }
 
 function pointer(key: string): string {
-  return key.toWellFormed().slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('\u0000', '')
+  return key.slice(0, 100).toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1').replaceAll('\u0000', '')
 }
 
 /** Reads a whole body. Stops and returns undefined as soon as it has more than `limit` bytes. */

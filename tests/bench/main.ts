@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-const BENCHES = ['requests', 'outbox', 'mail']
+const BENCHES = ['requests', 'outbox', 'mail', 'bodies']
 
 const [bench = 'requests'] = process.argv.slice(2)
 if (!BENCHES.includes(bench)) throw new Error(`bench what? One of ${BENCHES.join(', ')}`)
