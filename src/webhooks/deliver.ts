@@ -92,7 +92,7 @@ function noteAnswer(job: OutboxJob, delivery: DeliveryToSend, answer: WebhookAns
   const { blame, error, response_code, response_time_ms } = answer
   const host = bareHost(new URL(delivery.url).hostname)
   const is_unreached = error !== null && UNREACHED.includes(error)
-  if (blame !== 'own' && error !== 'blocked_address') outageWatch.note(host, !is_unreached)
+  if (blame !== 'own' && error !== 'blocked_address') outageWatch.note(job.organization_id, host, !is_unreached)
   const is_own_fault = blame === 'own' || (is_unreached && outageWatch.isOurs())
   observeAttempt(error, response_time_ms)
   log[blame === 'own' ? 'warn' : 'info'](

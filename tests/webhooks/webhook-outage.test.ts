@@ -7,7 +7,10 @@ import { createWebhook, deliverDue, deliveriesOf, emit, makeDue, queueOf } from 
 
 const MINUTE = 60_000
 
-/** A watch with its own clock; each step is a host, `!` before it when it cannot be reached. */
+/**
+ * A watch with its own clock; each step is a host, `!` before it when it cannot be reached. Hosts belong to one
+ * organization, unless another one stands before them: `x/a`.
+ */
 function watch() {
   let now = 0
   const watch = new OutageWatch(() => now)
@@ -17,7 +20,10 @@ function watch() {
       now += ms
     },
     try: (hosts: string) => {
-      for (const host of hosts.split(' ')) watch.note(host.replace('!', ''), !host.startsWith('!'))
+      for (const step of hosts.split(' ')) {
+        const [host, organization = 'own'] = step.replace('!', '').split('/').reverse()
+        watch.note(organization, host!, !step.startsWith('!'))
+      }
       return watch.isOurs()
     },
   }
@@ -33,6 +39,12 @@ describe('an outage of ours', () => {
     ['counts a host by its last attempt', '!a !b !c d a', false],
     ['counts a host once', '!a !a !a !a b c d', false],
     ['is what takes all of many', '!a !b !c !d !e !f', true],
+    ['is what cuts off most of the organizations', '!p/a !q/a !r/a s/a', true],
+    ['is not what cuts off half of them', '!p/a !q/a r/a s/a', false],
+    ['needs four organizations, or one alone', '!p/a !p/b !p/c !p/d !p/e !q/a !r/a', false],
+    ['is not one organization with many dead hosts', '!p/a !p/b !p/c !p/d !p/e !p/f !p/g q/a r/a s/a', false],
+    ['is not the failure of another beside many dead hosts', '!p/a !p/b !p/c !p/d !p/e !p/f !p/g !q/a', false],
+    ['counts an organization by most of its hosts', '!p/a p/b p/c !q/a !r/a !s/a s/b', false],
   ])('%s', (_, hosts, ours) => {
     expect(watch().try(hosts)).toBe(ours)
   })
@@ -90,9 +102,9 @@ describe('an outage of ours', () => {
     using warn = spyOn(log, 'warn').mockImplementation(() => {})
     const { try: attempt } = watch()
     attempt('!a !b !c !d !e !a !b !c')
-    expect(warn.mock.calls).toEqual([[{ hosts: 4, unreached: 4 }, expect.stringContaining('our network')]])
+    expect(warn.mock.calls).toEqual([[{ of: 'hosts', all: 4, unreached: 4 }, expect.stringContaining('our network')]])
     attempt('a b c')
-    expect(warn.mock.calls.slice(1)).toEqual([[{ hosts: 5, unreached: 2 }, expect.any(String)]])
+    expect(warn.mock.calls.slice(1)).toEqual([[{ of: 'hosts', all: 5, unreached: 2 }, expect.any(String)]])
   })
 
   test('is found among the latest 10,000 hosts', () => {
@@ -134,5 +146,15 @@ describe('deliveries', () => {
     await makeDue(scope)
     await deliverDue()
     expect(await attempts()).toEqual(before)
+  })
+
+  test('of an organization count although another one names many dead hosts', async () => {
+    const [noisy, other] = [await createOrganization(), await createOrganization()]
+    // More than half of all hosts that were tried.
+    for (const host of [6, 7, 8, 9]) await createWebhook(noisy.admin, { url: `https://127.0.0.${host}:1/` })
+    const { id } = await createWebhook(other.admin, { url: 'https://127.0.0.10:1/' })
+    await Promise.all([emit(noisy.scope), emit(other.scope)])
+    await deliverDue()
+    expect(await queueOf(other.scope, id)).toMatchObject([{ attempts: 1 }])
   })
 })
