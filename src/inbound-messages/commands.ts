@@ -26,7 +26,7 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
   const entry = { id: newId(), mailbox_id: mailbox.id, recipient: mailbox.address, envelope_sender: null }
-  const mail = await readMail(entry, raw, { is_patient: true })
+  const mail = await readMail(entry, raw, { is_patient: true, group: scope.organization_id })
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`
   await promiseRemoval(scope.sql, [storage_key])

@@ -283,6 +283,34 @@ test('endpoints that hang delay neither those that answer nor other kinds', asyn
   await drain.stop(0)
 })
 
+test('one organization never holds all slots of inbound mail', async () => {
+  const busy = newId()
+  const never = new Promise<never>(() => {})
+  let hangs = false
+  let held = 0
+  const done: string[] = []
+  const drain = startDrain(connection(), {
+    inbound: async (job) => {
+      if (hangs && job.lane_id === busy) {
+        held++
+        await never
+      }
+      done.push(job.id)
+      return { type: 'done' }
+    },
+  })
+  // It earns all the slots that a lane can have.
+  await enqueue('inbound', 20, busy)
+  await until('it was served', () => done.length === 20)
+  hangs = true
+  await enqueue('inbound', 20, busy)
+  await until('it holds all it can', () => held === KINDS.inbound.lane_slots)
+  const [other, another] = [...(await enqueue('inbound', 1)), ...(await enqueue('inbound', 1))]
+  await until('the others are served', () => done.includes(other!) && done.includes(another!))
+  expect(held).toBeLessThan(KINDS.inbound.slots)
+  await drain.stop(0)
+})
+
 test('a backlog of one lane hides no other', async () => {
   const busy = newId()
   await enqueue('webhook', 3000, busy)

@@ -26,7 +26,10 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
   if (!pending) return { type: 'done' }
   let mail: InboundMail
   try {
-    mail = await readMail(pending.entry, pending.raw, { is_slow: slow_ones.has(job.id) })
+    mail = await readMail(pending.entry, pending.raw, {
+      is_slow: slow_ones.has(job.id),
+      group: job.organization_id,
+    })
   } catch (error) {
     if (!(error instanceof ParserBusy)) throw error
     // Moves out of the way of other mail. The lane stays healthy, because this says nothing about it.

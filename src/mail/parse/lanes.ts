@@ -4,7 +4,7 @@
  *
  * Every message begins in the quick lane. A message that takes more than two seconds of a processor there is ended and
  * begins again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its
- * end.
+ * end. In both lanes organizations take turns.
  */
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
@@ -14,8 +14,10 @@ import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker 
 
 /** Of a processor. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
-/** Messages in work or waiting in the slow lane. */
+/** Messages in work or waiting in the slow lane. Patient ones do not count. */
 const SLOW_MOST = 2
+/** The same of one group, where patient ones count: another one waits for a single message of it. */
+const SLOW_MOST_OF_GROUP = 1
 /** A process that holds more after a message is replaced; a new one takes 20 ms to start. */
 const MAX_IDLE_BYTES = 200e6
 
@@ -30,6 +32,8 @@ export type ParserOptions = {
   is_slow?: boolean
   /** Waits for its turn in the slow lane, however many messages wait there. */
   is_patient?: boolean
+  /** Id of the organization whose message it is. Groups take turns. Without it a message is in no group. */
+  group?: string
 }
 
 /** Says that the slow lane is full. It says nothing about the message. */
@@ -58,36 +62,45 @@ const SCRIPT = new URL('./process-main.ts', import.meta.url)
 export function createParser(script = SCRIPT): Parser {
   const quick = createLane(script)
   const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
-  let slow_count = 0
+  /** Messages in work or waiting in the slow lane. */
+  const slow_ones = new Set<Waiting>()
 
-  async function parseSlowly(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
-    slow_count += 1
+  async function parseSlowly(raw: Uint8Array, limits: ParseLimits, one: Waiting): Promise<ParsedMail> {
+    slow_ones.add(one)
     try {
-      return await slow.parse(raw, limits)
+      return await slow.parse(raw, limits, one.group)
     } catch (error) {
       throw error instanceof Ended ? new UnparsableMail(error.message, { cause: error.cause }) : error
     } finally {
-      slow_count -= 1
-      if (slow_count === 0) await slow.rest()
+      slow_ones.delete(one)
+      if (slow_ones.size === 0) await slow.rest()
     }
   }
 
   return {
-    async parse(raw, { is_slow = false, is_patient = false, quick_ms = QUICK_MS, ...limits } = {}) {
+    async parse(raw, { is_slow = false, is_patient = false, group, quick_ms = QUICK_MS, ...limits } = {}) {
       if (!is_slow) {
         try {
-          return await quick.parse(raw, { ...limits, processor_ms: quick_ms })
+          return await quick.parse(raw, { ...limits, processor_ms: quick_ms }, group)
         } catch (error) {
           if (!(error instanceof Ended)) throw error
         }
       }
-      if (slow_count >= SLOW_MOST && !is_patient) throw new ParserBusy('Other messages take long to parse')
-      return parseSlowly(raw, limits)
+      if (!is_patient && isFull([...slow_ones], group)) throw new ParserBusy('Other messages take long to parse')
+      return parseSlowly(raw, limits, { group, is_patient })
     },
     async close() {
       await Promise.all([quick.close(), slow.close()])
     },
   }
+}
+
+type Waiting = Required<Pick<ParserOptions, 'is_patient'>> & Pick<ParserOptions, 'group'>
+
+/** Tells if the slow lane takes no other message of a group. */
+function isFull(slow_ones: Waiting[], group: string | undefined): boolean {
+  const of_group = slow_ones.filter((one) => group !== undefined && one.group === group)
+  return of_group.length >= SLOW_MOST_OF_GROUP || slow_ones.filter((one) => !one.is_patient).length >= SLOW_MOST
 }
 
 /** Makes a lane: one process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
@@ -108,7 +121,7 @@ export function createLane(script = SCRIPT, priority = 0) {
   return {
     rest,
     /** @throws Ended; another error when no process could be started, or the lane is closed */
-    parse(raw: Uint8Array, limits: ParseLimits): Promise<ParsedMail> {
+    parse(raw: Uint8Array, limits: ParseLimits, group?: string): Promise<ParsedMail> {
       return inTurn(async () => {
         try {
           return await parseIn(await running(), raw, limits)
@@ -117,7 +130,7 @@ export function createLane(script = SCRIPT, priority = 0) {
         } finally {
           if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
         }
-      })
+      }, group)
     },
     /** Messages in work or waiting are not parsed. */
     async close(): Promise<void> {

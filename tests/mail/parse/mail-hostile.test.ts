@@ -243,6 +243,24 @@ describe('the parser', () => {
     await parser.close()
   })
 
+  test('of one organization that takes long leaves the slow lane to another', async () => {
+    const parser = createParser(BROKEN)
+    const gate = path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'gate')
+    const wait = Buffer.from(`wait ${gate}`)
+    const order: string[] = []
+    const parse = (group: string, is_patient = false) =>
+      parser.parse(wait, { is_slow: true, is_patient, group }).then(() => order.push(group))
+
+    const noisy = [parse('noisy'), parse('noisy', true), parse('noisy', true)]
+    await expect(parse('noisy')).rejects.toBeInstanceOf(ParserBusy)
+    const other = parse('other')
+    writeFileSync(gate, '')
+    await Promise.all([...noisy, other])
+    // The patient one came before the other, which then waits for one message, not for two.
+    expect(order).toEqual(['noisy', 'noisy', 'other', 'noisy'])
+    await parser.close()
+  })
+
   test('that is closed says nothing about the messages in work, and reads the next one', async () => {
     const parser = createParser(BROKEN)
     await parser.parse(Buffer.from('first'))
