@@ -66,7 +66,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['contacts', `${SHARED} webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
   ['labels', SHARED],
-  ['mailboxes', `${SHARED} mail/outbound`],
+  ['mailboxes', `${SHARED} net mail/outbound`],
   ['messages', `${SHARED} attachments outbox webhooks`],
   ['organizations', SHARED],
   ['participants', `${SHARED} messages`],

@@ -12,18 +12,21 @@ import { lockMailboxes, settleDefault } from './default-mailbox'
 import { newDkimKey, readDkimKey } from './dkim'
 import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, getMailboxSmtp } from './queries'
+import { checkPlainText, smtpColumns } from './smtp-columns'
 
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, ...fields } = input
   const signing = await dkimColumns(dkim)
+  await checkPlainText(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const id = newId()
+    const server = await smtpColumns(scope, id, smtp)
     await db
       .insert(mailboxes)
-      .values({ ...fields, name: name || null, organization_id, id, ...smtpColumns(smtp), ...signing })
+      .values({ ...fields, name: name || null, organization_id, id, ...server, ...signing })
       .catch(addressExists)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
@@ -34,16 +37,20 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 /** Changes a mailbox; `is_default: true` moves the default to it. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
   const { smtp, dkim, is_default, name, ...fields } = changes
+  // 404 comes before what is wrong with the body.
+  if (smtp) await getMailbox(scope, id)
+  await checkPlainText(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const signing = dkim === undefined ? {} : await dkimColumns(dkim, await getMailbox(scope, id))
+    const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
     const updated = await db
       .update(mailboxes)
       .set({
         ...fields,
         ...(name !== undefined && { name: name || null }),
-        ...(smtp !== undefined && smtpColumns(smtp)),
+        ...server,
         ...signing,
         updated_at: sql`now()`,
       })
@@ -79,21 +86,6 @@ export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest
   const smtp = await getMailboxSmtp(scope, id)
   if (!smtp) return { ok: false, error: 'The mailbox has no SMTP settings: it only receives', response_time_ms: 0 }
   return tryConnection(smtp, sendOptions())
-}
-
-type SmtpInput = NonNullable<NewMailbox['smtp']>
-
-/** Gives the columns of SMTP settings. Without a password in the input the stored one stays. */
-function smtpColumns(smtp: SmtpInput | null | undefined) {
-  if (!smtp) return { smtp_host: null, smtp_port: null, smtp_security: null, smtp_username: null, smtp_password: null }
-  const { host, port, security, username, password } = smtp
-  return {
-    smtp_host: host.trim(),
-    smtp_port: port,
-    smtp_security: security,
-    smtp_username: username ?? null,
-    ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password) }),
-  }
 }
 
 type DkimInput = NonNullable<NewMailbox['dkim']>

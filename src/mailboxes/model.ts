@@ -17,7 +17,9 @@ const name = text({ max: 255 })
 const smtpFields = {
   host: text({ min: 1, max: 255, rule: (value) => /^[\w.:[\]-]+$/.test(value.trim()), fault: 'must be a host name' }),
   port: Type.Integer({ minimum: 1, maximum: 65535, fault: 'must be a port from 1 to 65535' }),
-  security: oneOf(SMTP_SECURITIES),
+  security: oneOf(SMTP_SECURITIES, {
+    description: '`none` takes a password only for servers in networks that the operator allows',
+  }),
   username: optional(nullable(text({ max: 255, trim: false }))),
   password: optional(nullable(text({ max: 255, trim: false, description: 'Write only' }))),
 }
@@ -121,7 +123,9 @@ export const MailboxChanges = body({
   smtp: optional(
     nullable(Type.Object(smtpFields, { additionalProperties: true }), {
       fault: 'must be an object with host, port and security',
-      description: 'Replaces all SMTP settings, but keeps the password when none is given; null: only receive',
+      description:
+        'Replaces all SMTP settings. The stored password stays when none is given and host, port, security and username ' +
+        'stay; when one of them changes, it must be given again, or null. null for all: only receive',
     }),
   ),
   dkim: optional(

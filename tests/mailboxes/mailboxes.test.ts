@@ -178,7 +178,7 @@ describe('updating', () => {
       { active: false },
     ]) {
       Object.assign(before, changes)
-      const answer = await admin.patch(path, changes)
+      const answer = await admin.patch(path, changes.smtp ? { smtp: { ...changes.smtp, password: null } } : changes)
       expect([answer.status, answer.body.data]).toEqual([200, before])
     }
     expect((await admin.patch(path, { name: ' ', smtp: null })).body.data).toMatchObject({ name: null, smtp: null })
@@ -245,19 +245,65 @@ describe('the password', () => {
     for (const { id } of [first, second]) expect((await getMailboxSmtp(scope, id))?.password).toBe(PASSWORD)
   })
 
-  test('stays when other settings change, and goes with null or with the settings', async () => {
+  test('stays while host, port, security and username do, and goes with null or with the settings', async () => {
     const { admin, scope } = await createOrganization()
     const { id } = await createMailbox(admin, { smtp: { ...SMTP, password: PASSWORD } })
     const passwordAfter = async (smtp: object | null) => {
       expect((await admin.patch(`/mailboxes/${id}`, { smtp })).status).toBe(200)
       return (await getMailboxSmtp(scope, id))?.password
     }
-    expect(await passwordAfter({ ...SMTP, host: 'other.acme.example' })).toBe(PASSWORD)
+    expect(await passwordAfter(SMTP)).toBe(PASSWORD)
+    expect(await passwordAfter({ ...SMTP, host: ` ${SMTP.host} ` })).toBe(PASSWORD)
     expect(await passwordAfter({ ...SMTP, password: ' another ' })).toBe(' another ')
+    expect(await passwordAfter({ ...SMTP, host: 'other.acme.example', password: PASSWORD })).toBe(PASSWORD)
     expect(await passwordAfter({ ...SMTP, password: null })).toBeNull()
+    expect(await passwordAfter({ ...SMTP, port: 2525 })).toBeNull()
     await passwordAfter({ ...SMTP, password: PASSWORD })
     expect(await passwordAfter(null)).toBeUndefined()
     expect(await passwordAfter(SMTP)).toBeNull()
+  })
+
+  test.each([
+    [{ host: '127.0.0.1' }],
+    [{ port: 2525 }],
+    [{ security: 'tls' }],
+    [{ username: 'bob' }],
+    [{ username: null }],
+    [{ username: undefined }],
+  ])('is needed again with %j, so that no other server gets it', async (change) => {
+    const { admin, scope } = await createOrganization()
+    const mailbox = await createMailbox(admin, { smtp: { ...SMTP, password: PASSWORD } })
+    const path = `/mailboxes/${mailbox.id}`
+    const answer = await admin.patch(path, { name: 'Changed', smtp: { ...SMTP, ...change } })
+    expectError(answer, 422, 'VALIDATION_ERROR')
+    expect(answer.body.error.details.errors[0].path).toBe('/smtp/password')
+    expect((await admin.get(path)).body.data).toEqual(mailbox)
+    expect(await getMailboxSmtp(scope, mailbox.id)).toEqual({ ...SMTP, password: PASSWORD } as never)
+    expect((await admin.patch(path, { smtp: { ...SMTP, ...change, password: null } })).status).toBe(200)
+    expect((await getMailboxSmtp(scope, mailbox.id))?.password).toBeNull()
+  })
+
+  test('goes over no public network in plain text', async () => {
+    const { admin } = await createOrganization()
+    const { id } = await createMailbox(admin)
+    const plain = { ...SMTP, security: 'none', password: PASSWORD }
+    for (const host of ['192.0.2.1', 'mail.acme.example', 'name-of-nobody.invalid']) {
+      for (const answer of [
+        await admin.post('/mailboxes', { address: addressOf('plain'), smtp: { ...plain, host } }),
+        await admin.patch(`/mailboxes/${id}`, { smtp: { ...plain, host } }),
+      ]) {
+        expectError(answer, 422, 'VALIDATION_ERROR')
+        expect(answer.body.error.details.errors[0].path).toBe('/smtp/security')
+      }
+    }
+    expectError(await admin.patch(`/mailboxes/${NOBODY}`, { smtp: plain }), 404, 'MAILBOX_NOT_FOUND')
+    for (const smtp of [
+      { ...plain, host: '127.0.0.1' },
+      { ...plain, host: 'localhost' },
+      { ...plain, password: null },
+    ]) {
+      expect([smtp, (await admin.patch(`/mailboxes/${id}`, { smtp })).status]).toEqual([smtp, 200])
+    }
   })
 })
 
