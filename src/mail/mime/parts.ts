@@ -57,6 +57,8 @@ const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_HEADERS_BYTES = 2 * MAX_HEADER_BYTES
 /** RFC 2046 allows 70 characters; longer ones are seen. */
 const MAX_DELIMITER_LENGTH = 300
+/** Gateways put all kinds of things into names of fields. */
+const MAX_FIELD_NAME = 65_536
 
 /**
  * Takes a message apart and undoes the transfer encodings. Attached messages stay whole.
@@ -107,7 +109,8 @@ function readPart(cursor: Cursor): { part: Part; end: Delimiter } {
     cursor.position = start
   }
   const end = nextDelimiter(cursor)
-  part.content = decodeContent(cursor.raw.subarray(start, Math.max(start, end.start)), transferEncoding(fields))
+  const kind = /^(?:text\/|$)/.test(type.value) ? 'text' : 'file'
+  part.content = decodeContent(cursor.raw.subarray(start, Math.max(start, end.start)), transferEncoding(fields), kind)
   part.children = splitUuencoded(part)
   return { part, end }
 }
@@ -188,7 +191,7 @@ function readHeader(cursor: Cursor): HeaderField[] {
       return splitHeader(raw.subarray(start, position))
     }
     if (is_end || delimiterAt(cursor, position, next)) break
-    if (FIELD.test(line)) junk = null
+    if (FIELD.test(line) || beginsLongField(raw, position, next)) junk = null
     else if (position === start) break
     else if (!/^[ \t]/.test(line) && !continues(before, line)) {
       junk ??= position
@@ -202,6 +205,12 @@ function readHeader(cursor: Cursor): HeaderField[] {
   }
   cursor.position = junk ?? position
   return splitHeader(raw.subarray(start, cursor.position))
+}
+
+/** True for a field whose name is longer than a delimiter may be. */
+function beginsLongField(raw: Buffer, position: number, next: number): boolean {
+  if (next - position <= MAX_DELIMITER_LENGTH) return false
+  return FIELD.test(raw.toString('latin1', position, Math.min(next, position + MAX_FIELD_NAME)))
 }
 
 /** Finds the next delimiter line of any open multipart: a missing end of an inner one does not hide the outer one. */

@@ -5,7 +5,7 @@
  * base64 into garbage, and postal-mime keeps soft line breaks with spaces behind: "%s in a transfer encoding are read" in
  * mail-parse.test.ts. It goes byte by byte, so that a message takes about as much memory as it is long.
  */
-import { CR, LF } from './lines'
+import { CR, endOfLine, LF } from './lines'
 import { decodeUuencoded } from './uuencode'
 
 const SPACE = 0x20
@@ -16,12 +16,75 @@ const BASE64 = Int8Array.from({ length: 256 }, (_, byte) =>
   'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'.indexOf(String.fromCharCode(byte)),
 )
 
-/** Decodes the bytes of a part. An unknown encoding leaves them as they are. */
-export function decodeContent(bytes: Buffer, encoding: string): Buffer {
-  if (encoding.startsWith('base64')) return decodeBase64(bytes)
+/** Of a line that can only be data, and of the base64 before other text: words of a few letters are base64, too. */
+const LONG_LINE = 40
+const MIN_DATA = 16
+
+/**
+ * Decodes the bytes of a part. An unknown encoding leaves them as they are.
+ * @param kind plain text behind the base64 of a `text` is kept, because a relay has appended it
+ */
+export function decodeContent(bytes: Buffer, encoding: string, kind: 'text' | 'file' = 'file'): Buffer {
+  if (encoding.startsWith('base64')) return kind === 'text' ? decodeWithFooter(bytes) : decodeBase64(bytes)
   if (/^quoted[-_]?printable/.test(encoding)) return decodeQuotedPrintable(bytes)
   if (/^(?:x-)?uu/.test(encoding)) return decodeUuencoded(bytes)
   return bytes
+}
+
+/** Decodes base64 in front of other text. A line of dashes there is a broken delimiter: nothing behind it belongs here. */
+function decodeWithFooter(bytes: Buffer): Buffer {
+  const end = endOfBase64(bytes)
+  const decoded = decodeBase64(bytes.subarray(0, end))
+  const footer = bytes.subarray(end)
+  if (end === bytes.length || (footer[0] === DASH && footer[1] === DASH)) return decoded
+  return Buffer.concat([decoded, Buffer.from('\r\n'), footer])
+}
+
+/**
+ * Finds the end of base64 that other text follows; the length of the bytes when there is none, or when more data follows.
+ * All lines of base64 but the last one have the same length, and four characters of it are three bytes.
+ */
+function endOfBase64(bytes: Buffer): number {
+  let width = 0
+  let count = 0
+  let end = -1
+  let has_text = false
+  for (let position = 0, next = 0; position < bytes.length; position = next) {
+    next = endOfLine(bytes, position)
+    const line = readLine(bytes, position, next)
+    if (line.length === 0) continue
+    if (end >= 0) {
+      if (line.is_data && line.length >= LONG_LINE) return bytes.length
+      has_text ||= !line.is_data
+      continue
+    }
+    if (!line.is_data || line.length % 4 !== 0) {
+      end = position
+      has_text = true
+      continue
+    }
+    count += line.length
+    width ||= line.length
+    if (line.is_padded || line.length < width) end = next
+  }
+  return has_text && count >= MIN_DATA ? end : bytes.length
+}
+
+/** The length of a line without white space around it. `is_data` when all of it is base64. */
+function readLine(
+  bytes: Buffer,
+  start: number,
+  next: number,
+): { length: number; is_data: boolean; is_padded: boolean } {
+  let [from, to] = [start, next]
+  while (to > from && isBlank(bytes[to - 1])) to -= 1
+  while (from < to && isBlank(bytes[from])) from += 1
+  const is_padded = to > from && bytes[to - 1] === EQUALS
+  let data_end = to
+  while (data_end > from && to - data_end < 2 && bytes[data_end - 1] === EQUALS) data_end -= 1
+  let position = from
+  while (position < data_end && (BASE64[bytes[position] ?? 0] ?? -1) >= 0) position += 1
+  return { length: to - from, is_data: position === data_end && data_end > from, is_padded }
 }
 
 /**

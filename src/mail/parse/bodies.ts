@@ -28,6 +28,14 @@ type Body = { text: string | null; html: string | null }
 /** Classes with which mail programs mark the signature in HTML. */
 const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
 
+/** What newsletters say to programs without HTML is short. */
+const MAX_NOTICE = 500
+/** Of the HTML in which the words of such a text are looked for. */
+const MAX_PAGE = 50_000
+
+/** The form of a message that Gmail alone shows, always beside the same in HTML. */
+const AMP = /^(?:text|application)\/x-amp\b/
+
 const SHOWN_TYPES = [
   ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'plain/text', 'html/text'],
   'message/delivery-status',
@@ -69,6 +77,7 @@ export function readBody(root: Part): ReadBody {
 export function readAttachments(part: Part, cut: Set<Part>): ParsedAttachment[] {
   if (part.children.length > 0) return part.children.flatMap((child) => readAttachments(child, cut))
   if ((isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return []
+  if (AMP.test(part.content_type) && !hasName(part)) return []
   const { content } = part
   return [
     { filename: fileName(part), content_type: cleanType(part.content_type), content, content_id: contentId(part) },
@@ -89,10 +98,24 @@ function renderPart(part: Part, budget: Budget): Body {
   if (part.children.length === 0) return renderLeaf(part, budget)
   const bodies = part.children.map((child) => renderPart(child, budget))
   if (part.content_type !== 'multipart/alternative') return joinBodies(bodies)
-  return {
-    text: bodies.find((body) => body.text?.trim())?.text ?? null,
-    html: bodies.findLast((body) => body.html?.trim())?.html ?? null,
-  }
+  const html = bodies.findLast((body) => body.html?.trim())?.html ?? null
+  // The last form is the best one (RFC 2046 section 5.1.4), unless it is a file with a name.
+  const texts = bodies.map(({ text }, index) => ({ text: text ?? '', is_file: hasName(part.children[index]!) }))
+  const page = html !== null && texts.some(mayAskForHtml) ? htmlToText(html.slice(0, MAX_PAGE)).toLowerCase() : null
+  const shown = texts.filter((one) => one.text.trim() !== '' && !(page !== null && asksForHtml(one, page)))
+  const best = shown.findLast(({ is_file }) => !is_file) ?? shown.at(-1)
+  return { text: best?.text ?? null, html }
+}
+
+function mayAskForHtml({ text }: { text: string }): boolean {
+  return text.length <= MAX_NOTICE && /html/i.test(text)
+}
+
+/** True for a text that only says that the message is HTML: most of its words are not in the HTML, which is the `page`. */
+function asksForHtml(form: { text: string }, page: string): boolean {
+  if (!mayAskForHtml(form)) return false
+  const words = form.text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+  return words.filter((word) => page.includes(word)).length < words.length / 2
 }
 
 function joinBodies(bodies: Body[]): Body {
