@@ -21,6 +21,7 @@
  */
 import Elysia from 'elysia'
 import { attachmentRoutes } from './attachments/routes'
+import { auditLogRoutes } from './audit-log/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
@@ -61,6 +62,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(userRoutes)
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
+    .use(auditLogRoutes)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations))

@@ -6,6 +6,9 @@ export type Actor =
   | { type: 'contact'; id: string; name: string; email: string }
   | { type: 'system'; id: null; name: 'Deskwire'; email: null }
 
+/** The request that something is done by, as the audit log remembers it. */
+export type Origin = { ip: string; user_agent: string | null; request_id: string }
+
 export type Scope = {
   /** Drizzle's builder: writes and rare reads. */
   db: Db
@@ -13,6 +16,8 @@ export type Scope = {
   sql: Sql
   organization_id: string
   actor: Actor
+  /** Missing in what the service does by itself, and in commands of the operator. */
+  origin?: Origin
   /** Inside a transaction: what runs once it has committed (wake the outbox, answer a waiting request). */
   after_commit?: (() => void)[]
   /**

@@ -15,7 +15,7 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 /** The mail rooms: of these, only the last two know tickets. */
 const MAIL = 'mail/smtp mail/mime mail/parse mail/inbound mail/outbound'
 /** Rooms that every section may import. */
-const SHARED = 'config errors log scope secrets shapes db flow timeline search html address http auth'
+const SHARED = 'config errors log scope secrets shapes db flow timeline search html address http auth audit-log'
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
@@ -23,7 +23,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['cli', 'config log settings db db/embedded address auth errors organizations outbox shapes start'],
   [
     'app',
-    'http http/rerun http/openapi attachments auth companies contacts inbound-messages labels mailboxes messages organizations participants tickets time-entries users webhooks',
+    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages labels mailboxes messages organizations participants tickets time-entries users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -61,6 +61,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],
+  ['audit-log', 'scope shapes db flow http'],
   ['auth', SHARED],
   ['companies', `${SHARED} contacts`],
   ['contacts', `${SHARED} webhooks`],
@@ -91,7 +92,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^mail\/inbound\/retention$/,
+    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
   ],
   [
     'the database server',

@@ -1,11 +1,13 @@
+import { auditAccount } from '../audit-log/audit'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import { createLimiter, rateLimited } from '../http/rate-limit'
+import type { Origin } from '../scope'
 import { forgetMemberships } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { type Account, findAccount, getMe, listMemberships } from './queries'
-import { beginSession, endSessions, getSession, noteUse, type SessionClient } from './sessions'
+import { beginSession, endSessions, getSession, noteUse } from './sessions'
 import { type Claims, hashToken } from './tokens'
 
 /** After this many failures for one email and address, each attempt in the same 15 minutes is refused. */
@@ -18,7 +20,7 @@ export type SignedIn = { account: Account; claims: Claims; session_id: string; r
 
 /**
  * Signs an account in.
- * @param client whose sign-in it is: failures are counted for one email and address together
+ * @param origin where it comes from: failures are counted for one email and address together
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
  *   RATE_LIMITED
@@ -26,11 +28,11 @@ export type SignedIn = { account: Account; claims: Claims; session_id: string; r
 export async function signIn(
   connection: Connection,
   credentials: { email: string; password: string },
-  client: SessionClient,
+  origin: Origin,
   headers: Record<string, string | number>,
 ): Promise<SignedIn> {
   failures ??= createLimiter('sign-in-failures', FAILURES, FAILURE_WINDOW_S)
-  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${client.address}`
+  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${origin.ip}`
   const earlier = await failures.get(key)
   if (earlier && earlier.consumedPoints >= FAILURES) throw rateLimited(earlier.msBeforeNext, headers)
   const account = await findAccount(connection, credentials.email)
@@ -40,7 +42,13 @@ export async function signIn(
     await failures.consume(key).catch(() => {})
     throw new ApiError('INVALID_CREDENTIALS')
   }
-  return { account, claims, ...(await beginSession(connection, account.id, client)) }
+  const session = await transact(connection, async (inner) => {
+    const session = await beginSession(inner, account.id, origin)
+    const resource = { type: 'session', id: session.session_id } as const
+    await auditAccount({ ...inner, origin }, account.id, { action: 'auth.login', resource })
+    return session
+  })
+  return { account, claims, ...session }
 }
 
 /**
@@ -50,12 +58,12 @@ export async function signIn(
 export async function refresh(
   connection: Connection,
   refresh_token: string,
-  client: SessionClient,
+  origin: Origin,
 ): Promise<{ claims: Claims; session_id: string }> {
   const { session_id, account } = await getSession(connection, refresh_token)
   const claims = await claimsOf(connection, account)
   if (!claims) throw new ApiError('INVALID_TOKEN')
-  await noteUse(connection, session_id, client)
+  await noteUse(connection, session_id, origin)
   return { claims, session_id }
 }
 

@@ -3,14 +3,14 @@ import { config } from '../config'
 import { connection } from '../db/pool'
 import { data } from '../http/answer'
 import { signedIn } from '../http/authenticate'
-import { stateOf } from '../http/request'
+import { originOf } from '../http/request'
 import { list, NoContent } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { refresh, type SignedIn, signIn, signOut, updateMe } from './commands'
 import { forgetMemberships } from './membership'
 import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Session, Tokens } from './model'
 import { getMe } from './queries'
-import { endSession, endSessions, listSessions, type SessionClient } from './sessions'
+import { endSession, endSessions, listSessions } from './sessions'
 import { type Claims, signAccessToken } from './tokens'
 
 export const authRoutes = new Elysia({
@@ -21,7 +21,7 @@ export const authRoutes = new Elysia({
     '/auth/login',
     async ({ body, request, set }) => {
       const headers = set.headers as Record<string, string | number>
-      return tokensFor(await signIn(connection(), body, clientOf(request), headers))
+      return tokensFor(await signIn(connection(), body, originOf(request), headers))
     },
     {
       body: Credentials,
@@ -33,7 +33,7 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/refresh',
     async ({ body, request }) => {
-      const { claims, session_id } = await refresh(connection(), body.refresh_token, clientOf(request))
+      const { claims, session_id } = await refresh(connection(), body.refresh_token, originOf(request))
       return accessTokenFor(claims, session_id)
     },
     {
@@ -93,11 +93,6 @@ export const authRoutes = new Elysia({
     },
     { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
   )
-
-/** The client of a request, as sessions remember it. */
-function clientOf(request: Request): SessionClient {
-  return { address: stateOf(request).address, user_agent: request.headers.get('user-agent') }
-}
 
 /** The answer to a sign-in. */
 async function tokensFor({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {

@@ -6,31 +6,22 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
+import type { Origin } from '../scope'
 import type { Session } from './model'
 import { hashToken, newSecretToken } from './tokens'
-
-/** The client that uses a session. */
-export type SessionClient = {
-  address: string
-  /** Its User-Agent header. */
-  user_agent: string | null
-}
-
-/** Longer headers are cut. */
-const USER_AGENT_MAX_LENGTH = 500
 
 /** Begins a session of an account. */
 export async function beginSession(
   { sql }: Connection,
   user_id: string,
-  { address, user_agent }: SessionClient,
+  { ip, user_agent }: Pick<Origin, 'ip' | 'user_agent'>,
 ): Promise<{ session_id: string; refresh_token: string }> {
   const refresh_token = newSecretToken()
   const session_id = newId()
   await sql`
     insert into refresh_tokens (token_hash, id, user_id, expires_at, last_used_at, ip, user_agent)
     values (${hashToken(refresh_token)}, ${session_id}, ${user_id},
-      now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}), now(), ${address}, ${cut(user_agent)})`
+      now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}), now(), ${ip}, ${user_agent})`
   return { session_id, refresh_token }
 }
 
@@ -56,10 +47,10 @@ export async function getSession(
 export async function noteUse(
   { sql }: Connection,
   session_id: string,
-  { address, user_agent }: SessionClient,
+  { ip, user_agent }: Pick<Origin, 'ip' | 'user_agent'>,
 ): Promise<void> {
   await sql`
-    update refresh_tokens set last_used_at = now(), ip = ${address}, user_agent = ${cut(user_agent)}
+    update refresh_tokens set last_used_at = now(), ip = ${ip}, user_agent = ${user_agent}
     where id = ${session_id}`
 }
 
@@ -97,8 +88,4 @@ export async function endSessionsOfNoMember(connection: Connection, user_id: str
   const [membership] = await sql`
     select from memberships where user_id = ${user_id} and active and removed_at is null limit 1`
   if (!membership) await endSessions(connection, user_id)
-}
-
-function cut(user_agent: string | null): string | null {
-  return user_agent?.slice(0, USER_AGENT_MAX_LENGTH) ?? null
 }

@@ -37,6 +37,8 @@ export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound'] as const
 export const ACTOR_TYPES = ['user', 'contact', 'system'] as const
+/** Of the audit log: customers do nothing that it lists. */
+export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
 export const INBOUND_OUTCOMES = [
   'pending',
   'ticket',
@@ -780,6 +782,38 @@ export const idempotency_keys = pgTable(
     }).onDelete('cascade'),
     check('idempotency_keys_answer', sql`num_nulls(${table.status}, ${table.answer}) in (0, 2)`),
     check('idempotency_keys_end', sql`${table.lease_until} is not null or ${table.answer} is not null`),
+  ],
+)
+
+/**
+ * The audit log (`audit-log/audit.ts`). A trigger refuses to change or delete a row, except to the job that removes old
+ * ones and to the erasure of a person: both name themselves with `set local deskwire.audit_log`.
+ */
+export const audit_log = pgTable(
+  'audit_log',
+  {
+    ...tenant(),
+    actor_type: text({ enum: AUDIT_ACTOR_TYPES }).notNull(),
+    actor_id: uuid(),
+    /** At that time. */
+    actor_name: text(),
+    action: text().notNull(),
+    resource_type: text(),
+    resource_id: uuid(),
+    changes: jsonb(),
+    ip: text(),
+    user_agent: text(),
+    request_id: text(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('audit_log_actor').on(table.organization_id, table.actor_id, table.id),
+    index('audit_log_action').on(table.organization_id, table.action, table.id),
+    index('audit_log_resource').on(table.organization_id, table.resource_id, table.id),
+    index('audit_log_age').on(table.created_at),
+    check('audit_log_actor_type', isOneOf(table.actor_type, AUDIT_ACTOR_TYPES)),
+    check('audit_log_resource', sql`num_nulls(${table.resource_type}, ${table.resource_id}) in (0, 2)`),
   ],
 )
 

@@ -7,7 +7,7 @@ import { ApiError, fieldError } from '../errors'
 import { type Actor, type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'
 import { type Declaration, type Declarations, declarationOf, isInOrganization } from './declarations'
-import { type Caller, stateOf } from './request'
+import { type Caller, originOf, stateOf } from './request'
 
 /**
  * Refuses, on every route, callers who lack what it declares.
@@ -50,7 +50,7 @@ async function admit(request: Request, permission: Permission | Standing, link: 
 
 function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
   stateOf(request).organization_id = organization_id
-  return { ...connection(), organization_id, actor }
+  return { ...connection(), organization_id, actor, origin: originOf(request) }
 }
 
 function callerOf(request: Request): Caller {

@@ -1,6 +1,6 @@
 /** Keeps what the pipeline finds out about a request, from the first hook to the log line, beside Elysia's context. */
 import type { ApiError } from '../errors'
-import type { Scope } from '../scope'
+import type { Origin, Scope } from '../scope'
 
 /**
  * The caller, by the credential of the request. Every kind of credential is a member of this union, with its own
@@ -46,4 +46,14 @@ export function stateOf(request: Request): RequestState {
   const state = states.get(request)
   if (!state) throw new Error('The request was not seen by the first hook')
   return state
+}
+
+/** Longer User-Agent headers are cut. */
+const USER_AGENT_MAX_LENGTH = 500
+
+/** Where a request comes from, for the audit log. */
+export function originOf(request: Request): Origin {
+  const { address, id } = stateOf(request)
+  const user_agent = request.headers.get('user-agent')?.slice(0, USER_AGENT_MAX_LENGTH) ?? null
+  return { ip: address, user_agent, request_id: id }
 }

@@ -1,26 +1,34 @@
 import { eq, sql } from 'drizzle-orm'
+import { audit, auditChanges, OPERATOR } from '../audit-log/audit'
+import { changesOf } from '../audit-log/changes-of'
 import { hashPassword } from '../auth/password'
 import { findAccount } from '../auth/queries'
 import { newId } from '../db/columns'
 import { memberships, organizations, ticket_counters, users } from '../db/schema'
 import { type Connection, transact } from '../db/transact'
-import type { Scope } from '../scope'
+import { inTransaction, type Scope } from '../scope'
 import type { Organization, OrganizationChanges } from './model'
-import { getOrganization } from './queries'
+import { getOrganization, lockOrganization } from './queries'
 
 /** Changes the settings; null puts prefix and currency back to their defaults. */
 export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
   const { ticket_prefix, currency, ...others } = changes
-  await scope.db
-    .update(organizations)
-    .set({
-      ...others,
-      ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
-      ...(currency !== undefined && { currency: currency ?? 'USD' }),
-      updated_at: sql`now()`,
-    })
-    .where(eq(organizations.id, scope.organization_id))
-  return getOrganization(scope)
+  return inTransaction(scope, async (scope) => {
+    const before = await lockOrganization(scope)
+    await scope.db
+      .update(organizations)
+      .set({
+        ...others,
+        ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
+        ...(currency !== undefined && { currency: currency ?? 'USD' }),
+        updated_at: sql`now()`,
+      })
+      .where(eq(organizations.id, scope.organization_id))
+    const after = await getOrganization(scope)
+    const resource = { type: 'organization', id: after.id } as const
+    await auditChanges(scope, { action: 'organization.updated', resource, changes: changesOf(before, after) })
+    return after
+  })
 }
 
 type NewOrganization = {
@@ -49,6 +57,14 @@ export async function createOrganization(
       .returning({ id: users.id, email: users.email })
     const account = created[0] ?? (await findAccount(inner, admin.email))!
     await db.insert(memberships).values({ organization_id: id, user_id: account.id, role: 'admin' })
+    await audit(
+      { ...inner, organization_id: id, actor: OPERATOR },
+      {
+        action: 'operator.organization_create',
+        resource: { type: 'organization', id },
+        changes: changesOf(null, { name, admin: account.email }),
+      },
+    )
     return { id, admin: { id: account.id, email: account.email }, is_new_account: created.length > 0 }
   })
 }

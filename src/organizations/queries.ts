@@ -1,13 +1,22 @@
-import type { Connection } from '../db/transact'
+import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { Organization } from './model'
 
 /** The organization of the request. @throws FORBIDDEN when it does not exist any more */
-export async function getOrganization({ sql, organization_id }: Scope): Promise<Organization> {
+export function getOrganization(scope: Scope): Promise<Organization> {
+  return readOrganization(scope, scope.sql``)
+}
+
+/** Reads the organization and locks it against changes until the transaction ends. */
+export function lockOrganization(scope: Scope): Promise<Organization> {
+  return readOrganization(scope, scope.sql`for no key update`)
+}
+
+async function readOrganization({ sql, organization_id }: Scope, lock: Fragment): Promise<Organization> {
   const [organization] = await sql<Organization[]>`
     select id, name, ticket_prefix, hourly_rate, currency, reopen_on_reply
-    from organizations where id = ${organization_id}`
+    from organizations where id = ${organization_id} ${lock}`
   if (!organization) throw new ApiError('FORBIDDEN')
   return organization
 }

@@ -153,6 +153,11 @@ export const SERVICE_SETTINGS = {
     read: wholeNumber(0, 36_500),
     default: '30',
   },
+  AUDIT_RETENTION_DAYS: {
+    meaning: 'Days until an entry of the audit log is removed.',
+    read: wholeNumber(1, 36_500),
+    default: '365',
+  },
   METRICS_PORT: {
     meaning: 'Port of a separate listener with the figures for Prometheus at `/metrics`.',
     read: wholeNumber(0, 65_535),

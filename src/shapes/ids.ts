@@ -10,3 +10,9 @@ export function isUuid(text: string): boolean {
 export function asIds(texts: string[]): string[] {
   return [...new Set(texts.map((text) => text.toLowerCase()))].filter(isUuid)
 }
+
+/** The lowest UUID that an id made in that millisecond can be (RFC 9562: 48 bits of time come first). */
+export function firstIdAt(time_ms: number): string {
+  const hex = Math.max(time_ms, 0).toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}

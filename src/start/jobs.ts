@@ -2,6 +2,7 @@
 import { Cron } from 'croner'
 import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'
+import { removeOldAuditEntries } from '../audit-log/audit-retention'
 import { deleteExpiredTokens } from '../auth/commands'
 import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'
@@ -32,6 +33,11 @@ const JOBS: CronJob[] = [
     name: 'remove originals',
     pattern: '0 35 * * * *',
     run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
+  },
+  {
+    name: 'remove audit entries',
+    pattern: '0 40 * * * *',
+    run: (c) => removeOldAuditEntries(c, config.AUDIT_RETENTION_DAYS),
   },
   { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
   { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },

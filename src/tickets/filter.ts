@@ -4,6 +4,7 @@ import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 import { organizationNumber } from '../search/ticket-document'
 import { toTsquery } from '../search/words'
+import { firstIdAt } from '../shapes/ids'
 import type { TicketConditions, TicketSort } from './model'
 
 export type Selection = {
@@ -71,10 +72,4 @@ function filters({ sql, organization_id }: Scope, id: Fragment, conditions: Tick
           )`
         : sql``
     }`
-}
-
-/** The lowest UUID that an id made in that millisecond can be (RFC 9562: 48 bits of time come first). */
-function firstIdAt(time_ms: number): string {
-  const hex = Math.max(time_ms, 0).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }

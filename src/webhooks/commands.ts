@@ -1,5 +1,6 @@
+import { auditChanges } from '../audit-log/audit'
+import { changesOf, masked } from '../audit-log/changes-of'
 import { newId } from '../db/columns'
-import { ApiError } from '../errors'
 import { wake } from '../outbox/wake'
 import { afterCommit, inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
@@ -10,13 +11,17 @@ import { replaceSecret } from './signing-secrets'
 
 /** Creates a webhook, which gets events from now on. */
 export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<Webhook> {
-  const { sql, organization_id } = scope
   const { url, events, secret, active = true } = webhook
   const id = newId()
-  await sql`
-    insert into webhooks (organization_id, id, url, events, secret, active)
-    values (${organization_id}, ${id}, ${url}, ${withoutRepeats(events)}, ${secret ? encrypt(secret) : null}, ${active})`
-  return getWebhook(scope, id)
+  return inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await sql`
+      insert into webhooks (organization_id, id, url, events, secret, active)
+      values (${organization_id}, ${id}, ${url}, ${withoutRepeats(events)}, ${secret ? encrypt(secret) : null}, ${active})`
+    const created = await getWebhook(scope, id)
+    await auditWebhook(scope, 'webhook.created', null, created)
+    return created
+  })
 }
 
 /**
@@ -37,7 +42,9 @@ export async function updateWebhook(scope: Scope, id: string, changes: WebhookCh
     if (secret !== undefined) await replaceSecret(scope, id, secret)
     if (changes.active === false) await cancelQueue(scope, id)
     if (changes.active && webhook.status === 'failed') await releaseQueue(scope, id)
-    return getWebhook(scope, id)
+    const changed = await getWebhook(scope, id)
+    await auditWebhook(scope, 'webhook.updated', webhook, changed, secret)
+    return changed
   })
 }
 
@@ -45,12 +52,30 @@ export async function updateWebhook(scope: Scope, id: string, changes: WebhookCh
 export async function deleteWebhook(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    const { count } = await sql`
+    const webhook = await lockWebhook(scope, id)
+    await sql`
       update webhooks set deleted_at = now()
       where organization_id = ${organization_id} and id = ${id} and deleted_at is null`
-    if (count === 0) throw new ApiError('WEBHOOK_NOT_FOUND')
+    await auditWebhook(scope, 'webhook.deleted', webhook, null)
     await cancelQueue(scope, id)
   })
+}
+
+type AuditedAction = 'webhook.created' | 'webhook.updated' | 'webhook.deleted'
+
+/** @param secret the one that is set; the log says only that it was */
+async function auditWebhook(
+  scope: Scope,
+  action: AuditedAction,
+  before: Webhook | null,
+  after: Webhook | null,
+  secret?: string | null,
+): Promise<void> {
+  const fields = ({ url, events, active, status, has_secret }: Webhook) => {
+    return { url, events, active, status, secret: masked(has_secret) }
+  }
+  const changes = changesOf(before && fields(before), after && fields(after), secret ? ['secret'] : [])
+  await auditChanges(scope, { action, resource: { type: 'webhook', id: (after ?? before)!.id }, changes })
 }
 
 function withoutRepeats<T>(items: T[]): T[] {

@@ -6,9 +6,9 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, and see raw mail. */
+/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, and see raw mail or the audit log. */
 function isAdminOnly({ method, path }: Endpoint): boolean {
-  if (path.startsWith('/inbound-messages')) return true
+  if (/^\/(inbound-messages|audit-log)/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|users|organization)(\/|$)/.test(path)
 }
 
@@ -21,6 +21,8 @@ const REFERENCES: Record<string, WorldId> = {
   company_id: 'company_id',
   assignee_id: 'user_id',
   user_id: 'user_id',
+  actor_id: 'user_id',
+  resource_id: 'webhook_id',
   ticket_id: 'ticket_id',
   mailbox_id: 'mailbox_id',
   label_ids: 'label_id',

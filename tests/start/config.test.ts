@@ -46,6 +46,7 @@ describe('settings', () => {
       MAIL_ALLOWED_NETWORKS: [],
       MAIL_CA_FILE: undefined,
       DELETED_RETENTION_DAYS: 30,
+      AUDIT_RETENTION_DAYS: 365,
       DELIVERY_HOLD_DAYS: 7,
       DELIVERY_RETENTION_DAYS: 30,
       RAW_MAIL_RETENTION_DAYS: 30,

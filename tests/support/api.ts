@@ -102,7 +102,7 @@ async function createMember(organization_id: string, role: 'admin' | 'agent', na
   const email = `${role}.${user_id}@deskwire.example`
   await sql`insert into users (id, email, name, password_hash) values (${user_id}, ${email}, ${name}, ${password_hash})`
   await sql`insert into memberships (organization_id, user_id, role) values (${organization_id}, ${user_id}, ${role})`
-  const { session_id } = await beginSession(connection(), user_id, { address: '127.0.0.1', user_agent: null })
+  const { session_id } = await beginSession(connection(), user_id, { ip: '127.0.0.1', user_agent: null })
   const token = await signAccessToken({ sub: user_id, email, org_id: organization_id, role }, session_id)
   return clientOf(token, user_id, email)
 }

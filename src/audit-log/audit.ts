@@ -1,0 +1,62 @@
+/**
+ * Writes the audit log. A command calls `audit` in the transaction of what it does, so that neither is kept without the
+ * other. Actor and origin come from the scope.
+ */
+import { newId } from '../db/columns'
+import type { AUDIT_ACTOR_TYPES } from '../db/schema'
+import type { Connection } from '../db/transact'
+import type { Origin, Scope } from '../scope'
+import type { AuditAction, AuditResource } from './actions'
+import type { Changes } from './changes-of'
+
+type AuditEntry = {
+  action: AuditAction
+  /** The thing that it was done to; null for what concerns many things, such as an export. */
+  resource: { type: AuditResource; id: string } | null
+  /** What changed, as `changesOf` gives it: by the names of the API, and never with a secret in it. */
+  changes?: Changes | null
+}
+
+type Auditor = { type: (typeof AUDIT_ACTOR_TYPES)[number] | 'contact'; id: string | null; name: string | null }
+
+/** The actor of a command of the operator. */
+export const OPERATOR: Auditor = { type: 'operator', id: null, name: 'Operator' }
+
+/** What an entry needs of a scope. A command without a scope, such as one of the operator, gives these by themselves. */
+type AuditScope = Pick<Scope, 'sql' | 'organization_id' | 'origin'> & { actor: Auditor }
+
+/** Adds one entry to the log of the scope's organization. */
+export async function audit({ sql, organization_id, actor, origin }: AuditScope, entry: AuditEntry): Promise<void> {
+  const { action, resource, changes } = entry
+  await sql`
+    insert into audit_log (organization_id, id, actor_type, actor_id, actor_name, action, resource_type, resource_id,
+      changes, ip, user_agent, request_id)
+    values (${organization_id}, ${newId()}, ${actor.type}, ${actor.id}, ${actor.name}, ${action},
+      ${resource?.type ?? null}, ${resource?.id ?? null}, ${changes ? JSON.stringify(changes) : null}::text::jsonb,
+      ${origin?.ip ?? null}, ${origin?.user_agent ?? null}, ${origin?.request_id ?? null})`
+}
+
+/** Adds an entry about a change; none when nothing changed. */
+export async function auditChanges(scope: AuditScope, entry: AuditEntry & { changes: Changes | null }): Promise<void> {
+  if (entry.changes) await audit(scope, entry)
+}
+
+/**
+ * Adds one entry about an account to the log of every organization that it is a member of, inactive ones too.
+ * @param actor missing: the account itself
+ */
+export async function auditAccount(
+  { sql, origin, actor }: Pick<Connection, 'sql'> & { origin?: Origin; actor?: Auditor },
+  user_id: string,
+  { action, resource, changes }: AuditEntry,
+): Promise<void> {
+  await sql`
+    insert into audit_log (organization_id, id, actor_type, actor_id, actor_name, action, resource_type, resource_id,
+      changes, ip, user_agent, request_id)
+    select m.organization_id, ${newId()}, ${actor?.type ?? 'user'}, ${actor ? actor.id : user_id},
+      ${actor ? actor.name : sql`u.name`}, ${action}, ${resource?.type ?? null}, ${resource?.id ?? null}::uuid,
+      ${changes ? JSON.stringify(changes) : null}::text::jsonb,
+      ${origin?.ip ?? null}, ${origin?.user_agent ?? null}, ${origin?.request_id ?? null}
+    from memberships m join users u on u.id = m.user_id
+    where m.user_id = ${user_id} and m.removed_at is null`
+}
