@@ -116,6 +116,8 @@ const PURE = new Set([
     'mail/parse/reply-words',
     'html/body',
     'html/text',
+    'html/backgrounds',
+    'html/elements',
   ],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
   ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],

@@ -1,6 +1,8 @@
 /** Renders message bodies: plain text or HTML in, safe HTML and plain text out. Pure. */
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
+import { showBackgrounds } from './backgrounds'
+import { limitDepth, TAGS, UNREADABLE } from './elements'
 import { safeHtmlToText } from './text'
 
 /**
@@ -9,40 +11,11 @@ import { safeHtmlToText } from './text'
  */
 type RenderedBody = { body_html: string; text: string }
 
-/** Deeper elements lose their tags but keep their text: parsers recurse or turn quadratic at tens of thousands of levels. */
-const MAX_DEPTH = 200
 const MAX_LINK_LENGTH = 2048
 /** Further addresses stay text: a megabyte of addresses would be twelve megabytes of links. */
 const MAX_LINKS = 5000
 
-const TAGS = [
-  ...['a', 'abbr', 'address', 'article', 'aside', 'b', 'big', 'blockquote', 'br', 'caption', 'center', 'cite', 'code'],
-  ...['col', 'colgroup', 'dd', 'del', 'div', 'dl', 'dt', 'em', 'figcaption', 'figure', 'font', 'footer', 'h1', 'h2'],
-  ...['h3', 'h4', 'h5', 'h6', 'header', 'hr', 'i', 'img', 'ins', 'kbd', 'li', 'main', 'mark', 'nav', 'ol', 'p', 'pre'],
-  ...['q', 's', 'samp', 'section', 'small', 'span', 'strike', 'strong', 'sub', 'sup', 'table', 'tbody', 'td', 'tfoot'],
-  ...['th', 'thead', 'time', 'tr', 'tt', 'u', 'ul', 'var'],
-]
-
-/** Elements whose content is not text for people. */
-const UNREADABLE = [
-  'script',
-  'style',
-  'textarea',
-  'option',
-  'noscript',
-  'title',
-  'template',
-  'iframe',
-  'object',
-  'svg',
-  'math',
-]
-const KNOWN = new Set([...TAGS, ...UNREADABLE])
-
 const ELEMENT = new RegExp(`<(?:${TAGS.join('|')})(?:\\s[^<>]*)?/?>`, 'i')
-
-/** Elements whose end tag may be left out or does not exist, so that their tags say nothing about depth. */
-const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
 
 const COLOR = /^(?:#[0-9a-f]{3,8}|[a-z]{3,24}|rgba?\([\d\s.,%/]{1,40}\)|hsla?\([\d\s.,%/deg]{1,40}\))$/i
 /** Sizes that are large enough to be read. */
@@ -89,10 +62,11 @@ export function renderBody(body: string): RenderedBody {
 
 /**
  * Makes the HTML of an email safe. No image loads: the address of each is in `data-src`. Images of the message itself
- * keep `cid:` as their address until `embedImages` knows where they are stored, because mail is parsed before that.
+ * get a `cid:` address until `embedImages` knows where they are stored, because mail is parsed before that.
+ * @param idOf gives the id of the image of the message that has an address other than `cid:`; null for all others
  */
-export function sanitizeEmailHtml(html: string): string {
-  return sanitize(html, mailedImage)
+export function sanitizeEmailHtml(html: string, idOf: IdOf = () => null): string {
+  return sanitize(showBackgrounds(html, idOf), (image) => mailedImage(image, idOf))
 }
 
 /**
@@ -108,7 +82,7 @@ export function embedImages(safe_html: string, address: (content_id: string) => 
 
 /** Writes HTML as text: without styles and scripts, headings as they are, with the text after `</body>`. */
 export function htmlToText(html: string): string {
-  return safeHtmlToText(sanitize(html, mailedImage))
+  return safeHtmlToText(sanitize(html, (image) => mailedImage(image, () => null)))
 }
 
 /** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
@@ -170,6 +144,9 @@ function escapeHtml(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 }
 
+/** Gives the id of an image of the message by its address. */
+type IdOf = (address: string) => string | null
+
 /** The attributes of an image as they were given: `later` is `data-src`. */
 type ImageSource = { src: string; later: string }
 
@@ -225,12 +202,11 @@ const HELD_IMAGE = /^data:image\/(?:png|jpe?g|gif|webp);base64,[a-z0-9+/=\s]*$/i
  * Places an image of an email. Its address waits in `data-src`: loading it would show the sender who reads the message,
  * when and where.
  */
-function mailedImage({ src, later }: ImageSource): ImageAddress | null {
+function mailedImage({ src, later }: ImageSource, idOf: IdOf): ImageAddress | null {
   const address = src || later
   if (HELD_IMAGE.test(address)) return { src: address }
-  if (/^cid:/i.test(address)) {
-    return { 'data-src': `cid:${encodeURIComponent(decodeCid(address.slice(4)).toWellFormed())}` }
-  }
+  const id = /^cid:/i.test(address) ? decodeCid(address.slice(4)) : idOf(address)
+  if (id !== null) return { 'data-src': `cid:${encodeURIComponent(id.toWellFormed())}` }
   return /^https?:\/\//i.test(address) ? { 'data-src': address } : null
 }
 
@@ -251,20 +227,6 @@ function decodeCid(content_id: string): string {
   } catch {
     return content_id
   }
-}
-
-/** Drops the tags of elements that are unknown or too deep; their text stays. */
-function limitDepth(html: string): string {
-  let depth = 0
-  return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string) => {
-    // An element that is not kept must not decide where others end either: `<b<p>` is one element of that name.
-    const next = tag[1 + slash.length + name.length]
-    if (!KNOWN.has(name.toLowerCase()) || next === undefined || !/[\s/>]/.test(next)) return ''
-    if (SHALLOW.test(name)) return tag
-    const is_deep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
-    depth = Math.max(0, depth + (slash ? -1 : 1))
-    return is_deep ? '' : tag
-  })
 }
 
 function sides(name: string): string[] {

@@ -52,6 +52,35 @@ describe('HTML', () => {
     expect(renderBody(html).body_html).toBe(expected)
   })
 
+  test.each([
+    ['noscript', '<noscript><p>Order <b>5</b></p></noscript>', '<p>Order <b>5</b></p>'],
+    ['noscript around a picture', '<noscript><img src="https://x.org/a.png" alt="a"></noscript>b', 'ab'],
+    ['noscript that never ends', '<noscript><p>Order 5</p>', '<p>Order 5</p>'],
+    ['an object', '<object data="a.swf"><param name="a"><p>Order 5</p></object>', '<p>Order 5</p>'],
+    ['an object within an object', '<object><object><p>Order 5</p></object></object>', '<p>Order 5</p>'],
+    ['an object that never ends', '<object type="image/svg+xml"><p>Order 5</p>', '<p>Order 5</p>'],
+    ['an SVG that never ends', '<svg width="1"><p>Order 5</p>', '<p>Order 5</p>'],
+    ['an SVG that ends in its tag', '<svg width="1"/><p>Order 5</p><svg></svg>', '<p>Order 5</p>'],
+    ['an SVG that never ends before one that does', '<svg><p>Order 5</p><svg><text>a</text></svg>', '<p>Order 5</p>'],
+    ['an SVG in capitals that never ends', '<SVG><P>Order 5</P>', '<p>Order 5</p>'],
+    ['a formula that never ends', '<math><p>Order 5</p>', '<p>Order 5</p>'],
+  ])('text within %s is shown', (_, html, expected) => {
+    const shown = sanitizeEmailHtml(html)
+    expect(expected.startsWith('<') ? shown : htmlToText(html)).toBe(expected)
+    expect(htmlToText(html)).toBe(expected.replace(/<[^>]*>/g, ''))
+  })
+
+  test.each([
+    ['an SVG', '<svg><text>a</text><style>b</style></svg><p>c</p>'],
+    ['an SVG within an SVG', '<svg><svg><text>a</text></svg>b</svg><p>c</p>'],
+    ['an SVG before another', '<svg>a</svg><p>c</p><svg>b</svg>'],
+    ['a formula', '<math><mi>a</mi></math><p>c</p>'],
+    ['a style that never ends', '<p>c</p><style>p{color:red}'],
+    ['a script that never ends', '<p>c</p><script>alert(1)'],
+  ])('text within %s is not', (_, html) => {
+    expect(sanitizeEmailHtml(html)).toBe('<p>c</p>')
+  })
+
   test('links open elsewhere and tell nothing', () => {
     const { body_html } = renderBody('<a href="https://x.org" target="_top" rel="opener">a</a>')
     expect(body_html).toBe(`<a href="https://x.org" ${LINK}>a</a>`)

@@ -56,10 +56,14 @@ export function othersOf({ content, headers, recipient }: InboundMail): { name: 
     .map(({ name, address }) => ({ name, email: address }))
 }
 
-/** Points images of the message (`cid:`) to the stored attachments. */
+/** Points images of the message (`cid:`) to the stored attachments. Some programs write an id in another case there. */
 function htmlOf(body_html: string, parts: StoredPart[]): string {
-  const addresses = new Map(parts.map(({ id, content_id }) => [content_id, unsignedUrl(id)]))
-  return embedImages(body_html, (content_id) => addresses.get(content_id) ?? null)
+  const ids = new Map(parts.map(({ id, content_id }) => [content_id, id]))
+  const ids_in_lower_case = new Map(parts.map(({ id, content_id }) => [content_id?.toLowerCase(), id]))
+  return embedImages(body_html, (content_id) => {
+    const id = ids.get(content_id) ?? ids_in_lower_case.get(content_id.toLowerCase())
+    return id === undefined ? null : unsignedUrl(id)
+  })
 }
 
 /** Ids of others that it refers to. Another answer to the same message may name nothing else. */

@@ -17,7 +17,7 @@ export function hasName(part: Part): boolean {
 
 /**
  * Gives the name of an attachment: `filename`, else the `name` of its type, the subject of an attached message, its
- * Content-ID, and last a default for its type. Safe as `safeFileName` makes it, and never empty.
+ * Content-ID or Content-Location, and last a default for its type. Safe as `safeFileName` makes it, and never empty.
  */
 export function fileName(part: Part): string {
   const given = givenName(part)
@@ -25,7 +25,7 @@ export function fileName(part: Part): string {
   if (part.content_type === 'message/rfc822')
     return safeFileName(`${safeFileName(attachedSubject(part)) || 'message'}.eml`)
   const extension = defaultExtension(part.content_type)
-  const id = safeFileName(oneLine(contentId(part)?.split('@')[0] ?? ''))
+  const id = safeFileName(oneLine(contentId(part)?.split('@')[0] ?? contentLocation(part)?.split(/[?#]/)[0] ?? ''))
   if (id === '') return `attachment.${extension}`
   return /\.\w{1,5}$/.test(id) ? id : safeFileName(`${id}.${extension}`)
 }
@@ -34,6 +34,12 @@ export function fileName(part: Part): string {
 export function contentId(part: Part): string | null {
   const id = headerText(part.fields, 'content-id')?.replace(/^<|>$/g, '').trim()
   return id || null
+}
+
+/** Gives the address by which HTML of the message may name the part (RFC 2557); null when there is none. */
+export function contentLocation(part: Part): string | null {
+  const location = headerText(part.fields, 'content-location')?.replace(/^[<"]|[>"]$|\s/g, '')
+  return location || null
 }
 
 function givenName(part: Part): string {

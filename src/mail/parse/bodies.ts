@@ -4,13 +4,15 @@ import { htmlToText, sanitizeEmailHtml, textToHtml } from '../../html/body'
 import { safeHtmlToText } from '../../html/text'
 import { decodeBytes, detectCharset } from '../mime/charset'
 import { joinFlowed } from '../mime/flowed'
-import { contentId, fileName, hasName } from '../mime/part-name'
+import { fileName, hasName } from '../mime/part-name'
 import type { Part } from '../mime/parts'
+import { idOf, imagesByLocation } from './image-ids'
 
 export type ParsedAttachment = {
   filename: string
   content_type: string
   content: Uint8Array
+  /** The HTML names it so: the Content-ID, else the Content-Location. */
   content_id: string | null
 }
 
@@ -59,7 +61,7 @@ export function readBody(root: Part): ReadBody {
   const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
   const body = renderPart(root, budget)
   const html = body.html?.trim() ? body.html : null
-  const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html)
+  const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html, imagesByLocation(root))
   const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
   const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
   return {
@@ -79,9 +81,7 @@ export function readAttachments(part: Part, cut: Set<Part>): ParsedAttachment[] 
   if ((isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return []
   if (AMP.test(part.content_type) && !hasName(part)) return []
   const { content } = part
-  return [
-    { filename: fileName(part), content_type: cleanType(part.content_type), content, content_id: contentId(part) },
-  ]
+  return [{ filename: fileName(part), content_type: cleanType(part.content_type), content, content_id: idOf(part) }]
 }
 
 function isEmptyMultipart(part: Part): boolean {
