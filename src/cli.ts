@@ -1,5 +1,6 @@
 /** Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
 import { config, ignoreProxies } from './config'
@@ -11,6 +12,7 @@ import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
 import type { OutboxKind } from './outbox/job'
 import { outboxStats, retryOutbox } from './outbox/operate'
+import { inTransaction, SYSTEM } from './scope'
 import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
 import { isUuid } from './shapes/ids'
 import {
@@ -140,9 +142,16 @@ async function changePassword(options: Options, connection: Connection): Promise
 }
 
 async function retryNow(options: Options, connection: Connection): Promise<unknown> {
-  const organization_id = requiredOption(options, 'organization')
+  const organization_id = requiredOption(options, 'organization').toLowerCase()
   if (!isUuid(organization_id)) throw new UsageError('--organization must be a UUID')
-  return { due_now: await retryOutbox(connection, organization_id.toLowerCase()) }
+  const organizations = await listOrganizations(connection)
+  if (!organizations.some(({ id }) => id === organization_id)) throw new UsageError('there is no such organization')
+  return inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
+    const due_now = await retryOutbox(scope, organization_id)
+    const resource = { type: 'organization', id: organization_id } as const
+    await audit({ ...scope, actor: OPERATOR }, { action: 'operator.outbox_retry', resource })
+    return { due_now }
+  })
 }
 
 /** Runs everything that is due until nothing is. @returns how many attempts were settled, by kind */

@@ -20,7 +20,7 @@ const SHARED = 'config errors log scope secrets shapes db flow timeline search h
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config log db db/embedded mail/inbound mail/smtp metrics organizations outbox start'],
-  ['cli', 'config log settings db db/embedded address auth errors organizations outbox shapes start'],
+  ['cli', 'config log settings scope db db/embedded address audit-log auth errors organizations outbox shapes start'],
   [
     'app',
     'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages labels mailboxes messages organizations participants tickets time-entries users webhooks',

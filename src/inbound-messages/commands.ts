@@ -1,6 +1,7 @@
-/** Imports originals of email, or only tries what they would become. */
+/** Imports originals of email, or only tries what they would become, and opens them for reading. */
 import { keep, promiseRemoval } from '../attachments/removals'
 import { storage } from '../attachments/storage'
+import { audit } from '../audit-log/audit'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
@@ -10,7 +11,7 @@ import type { InboundMail } from '../mail/inbound/message'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
-import { getInboundMessage } from './queries'
+import { getInboundMessage, openOriginal } from './queries'
 
 type Mailbox = { id: string; address: string }
 
@@ -35,8 +36,16 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   await inTransaction(scope, async (scope) => {
     await addToLedger(scope, mailbox, mail, storage_key)
     await file(scope)
+    await audit(scope, { action: 'inbound_message.imported', resource: { type: 'inbound_message', id: mail.id } })
   })
   return getInboundMessage(scope, mail.id)
+}
+
+/** Opens an original for a person, and notes in the audit log that it was read. @throws INBOUND_MESSAGE_NOT_FOUND */
+export async function downloadOriginal(scope: Scope, id: string): Promise<ReadableStream<Uint8Array>> {
+  const original = await openOriginal(scope, id)
+  await audit(scope, { action: 'inbound_message.raw_read', resource: { type: 'inbound_message', id } })
+  return original
 }
 
 /** The ledger row that the message would get. */

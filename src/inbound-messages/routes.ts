@@ -3,9 +3,9 @@ import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
 import { one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
-import { importMessage } from './commands'
+import { downloadOriginal, importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'
-import { listInboundMessages, openOriginal } from './queries'
+import { listInboundMessages } from './queries'
 
 export const inboundMessageRoutes = new Elysia({
   tags: ['Inbound messages'],
@@ -43,7 +43,7 @@ export const inboundMessageRoutes = new Elysia({
   .get(
     '/inbound-messages/:inbound_message_id/raw',
     async ({ scope, params }) => {
-      const original = await openOriginal(scope, params.inbound_message_id)
+      const original = await downloadOriginal(scope, params.inbound_message_id)
       return new Response(original, {
         headers: {
           'content-type': 'message/rfc822',

@@ -3,11 +3,12 @@ import { domainsOf, toDomain } from '../address/domains'
 import { newId } from '../db/columns'
 import { mailboxes } from '../db/schema'
 import { violates } from '../db/violations'
-import { ApiError, fieldError } from '../errors'
+import { fieldError } from '../errors'
 import { sendOptions } from '../mail/outbound/settings'
 import { testMailbox as tryConnection } from '../mail/outbound/transport'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
+import { auditCreated, auditDeleted, auditUpdated, getMasked } from './audit-mailbox'
 import { lockMailboxes, settleDefault } from './default-mailbox'
 import { newDkimKey, readDkimKey } from './dkim'
 import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
@@ -30,6 +31,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
       .catch(addressExists)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
+    await auditCreated(scope, id)
     return getMailbox(scope, id)
   })
 }
@@ -43,9 +45,10 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
-    const signing = dkim === undefined ? {} : await dkimColumns(dkim, await getMailbox(scope, id))
+    const before = await getMasked(scope, id)
+    const signing = dkim === undefined ? {} : await dkimColumns(dkim, before)
     const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
-    const updated = await db
+    await db
       .update(mailboxes)
       .set({
         ...fields,
@@ -55,11 +58,10 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
         updated_at: sql`now()`,
       })
       .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
-      .returning({ id: mailboxes.id })
       .catch(addressExists)
-    if (updated.length === 0) throw new ApiError('MAILBOX_NOT_FOUND')
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
+    await auditUpdated(scope, before, changes)
     return getMailbox(scope, id)
   })
 }
@@ -72,12 +74,10 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
-    const deleted = await db
-      .delete(mailboxes)
-      .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
-      .returning({ id: mailboxes.id })
-    if (deleted.length === 0) throw new ApiError('MAILBOX_NOT_FOUND')
+    const before = await getMasked(scope, id)
+    await db.delete(mailboxes).where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
     await settleDefault(scope, null)
+    await auditDeleted(scope, before)
   })
 }
 

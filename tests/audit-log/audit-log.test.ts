@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import ipaddr from 'ipaddr.js'
 import { removeOldAuditEntries } from '../../src/audit-log/audit-retention'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { firstIdAt } from '../../src/shapes/ids'
 import { type Client, createOrganization, signIn, startApi, stopApi } from '../support/api'
+import { createMailbox } from '../support/mail'
+import { withSettings } from '../support/settings'
 import { createWebhook } from '../support/webhooks'
+import { importEmail } from '../support/world'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -56,6 +60,43 @@ describe('an entry', () => {
       { from: '***', to: '***' },
       { from: null, to: '***' },
     ])
+  })
+})
+
+describe('a mailbox', () => {
+  const smtp = { host: '127.0.0.1', port: 1, security: 'none', username: 'desk' }
+
+  test('is listed with its settings, and its password as ***', async () => {
+    const settings = withSettings({ MAIL_ALLOWED_NETWORKS: [ipaddr.parseCIDR('127.0.0.0/8')] })
+    const { admin } = await createOrganization()
+    const mailbox = await createMailbox(admin, { smtp: { ...smtp, password: 'first-secret-1' } })
+    await admin.patch(`/mailboxes/${mailbox.id}`, { smtp: { ...smtp, password: 'second-secret-2' } })
+    await admin.patch(`/mailboxes/${mailbox.id}`, { smtp, name: 'Sales' })
+    await admin.delete(`/mailboxes/${mailbox.id}`)
+    settings.restore()
+    const entries = await logOf(admin)
+    expect(JSON.stringify(entries)).not.toContain('-secret-')
+    const masked = { ...smtp, password: '***' }
+    const [deleted, renamed, changed, created] = entries
+    expect(created).toMatchObject({ action: 'mailbox.created', resource: { type: 'mailbox', id: mailbox.id } })
+    expect(created.changes.smtp).toEqual({ from: null, to: masked })
+    expect(changed.changes).toEqual({ smtp: { from: masked, to: masked } })
+    expect(renamed.changes).toEqual({ name: { from: mailbox.name, to: 'Sales' } })
+    expect(deleted.changes.address).toEqual({ from: mailbox.address, to: null })
+  })
+
+  test('has an entry for each import, and for each reading of an original', async () => {
+    const { admin } = await createOrganization()
+    const mailbox = await createMailbox(admin)
+    const { body } = await importEmail(admin, mailbox.id, 'Hello')
+    const raw = await admin.get(`/inbound-messages/${body.data.id}/raw`)
+    expect(raw.status).toBe(200)
+    expect((await admin.get(`/inbound-messages/${mailbox.id}/raw`)).status).toBe(404)
+    const [read, imported, ...others] = await logOf(admin)
+    const resource = { type: 'inbound_message', id: body.data.id }
+    expect(read).toMatchObject({ action: 'inbound_message.raw_read', resource, changes: null })
+    expect(imported).toMatchObject({ action: 'inbound_message.imported', resource })
+    expect(others).toHaveLength(1)
   })
 })
 

@@ -145,6 +145,8 @@ test('stats tell what is left by kind, and a retry makes what waits due now', as
     code: 0,
     lines: [{ due_now: 1 }],
   })
+  const { body } = await admin.get('/audit-log?action=operator.outbox_retry')
+  expect(body.data[0]).toMatchObject({ actor: { type: 'operator', id: null }, resource: { type: 'organization', id } })
   expect((await stats()).at(-1)).toMatchObject({ due: 1, scheduled: 0, parked: 1, oldest_due_s: expect.any(Number) })
 })
 
@@ -153,6 +155,7 @@ test('wrong calls are refused with one line that says why', async () => {
     [['outbox', 'flush'], 'unknown command', 2],
     [['outbox', 'retry'], '--organization is required', 1],
     [['outbox', 'retry', '--organization', 'Acme'], '--organization must be a UUID', 1],
+    [['outbox', 'retry', '--organization', newId()], 'there is no such organization', 1],
     [['outbox', 'drain', '--fast'], "Unknown option '--fast'", 1],
   ]
   for (const [args, why, status] of calls) {
