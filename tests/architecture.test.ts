@@ -44,7 +44,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['db/embedded', 'errors log'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
-  ['start', `${SHARED} ${MAIL} settings db/embedded http/rerun attachments metrics outbox tickets webhooks`],
+  ['start', `${SHARED} ${MAIL} net settings db/embedded http/rerun attachments metrics outbox tickets webhooks`],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
   ['http/rerun', 'config errors log scope shapes db flow http attachments'],
@@ -62,7 +62,7 @@ const ROOMS: [room: string, imports: string][] = [
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],
   ['audit-log', 'scope shapes db flow http'],
-  ['auth', SHARED],
+  ['auth', `${SHARED} net`],
   ['companies', `${SHARED} contacts`],
   ['contacts', `${SHARED} webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
@@ -81,7 +81,11 @@ const ROOMS: [room: string, imports: string][] = [
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   ['the app', /^app$/, /^main$/],
   ['routes', /\/routes$/, /^app$/],
-  ['what HTTP needs', /^http\//, /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/commands)$/],
+  [
+    'what HTTP needs',
+    /^http\//,
+    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/password-guesses)$/,
+  ],
   ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [

@@ -1,26 +1,21 @@
 import { auditAccount } from '../audit-log/audit'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
-import { createLimiter, rateLimited } from '../http/rate-limit'
 import type { Origin } from '../scope'
 import { forgetMemberships } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
+import { tryPassword } from './password-guesses'
 import { type Account, findAccount, getMe, listMemberships } from './queries'
 import { beginSession, endSessions, getSession, noteUse } from './sessions'
 import { type Claims, hashToken } from './tokens'
-
-/** After this many failures for one email and address, each attempt in the same 15 minutes is refused. */
-const FAILURES = 10
-const FAILURE_WINDOW_S = 15 * 60
-let failures: ReturnType<typeof createLimiter> | undefined
 
 /** What sign-in gives: the account, and a session with the claims of its first access token. */
 export type SignedIn = { account: Account; claims: Claims; session_id: string; refresh_token: string }
 
 /**
  * Signs an account in.
- * @param origin where it comes from: failures are counted for one email and address together
+ * @param origin where it comes from: wrong passwords are counted by email and address (`password-guesses.ts`)
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
  *   RATE_LIMITED
@@ -31,17 +26,15 @@ export async function signIn(
   origin: Origin,
   headers: Record<string, string | number>,
 ): Promise<SignedIn> {
-  failures ??= createLimiter('sign-in-failures', FAILURES, FAILURE_WINDOW_S)
-  const key = `${credentials.email.trim().toLowerCase().slice(0, 254)} ${origin.ip}`
-  const earlier = await failures.get(key)
-  if (earlier && earlier.consumedPoints >= FAILURES) throw rateLimited(earlier.msBeforeNext, headers)
-  const account = await findAccount(connection, credentials.email)
-  const matches = await verifyPassword(credentials.password, account?.password_hash)
-  const claims = account && matches ? await claimsOf(connection, account) : undefined
-  if (!account || !claims) {
-    await failures.consume(key).catch(() => {})
-    throw new ApiError('INVALID_CREDENTIALS')
-  }
+  const { email, password } = credentials
+  const found = await tryPassword({ email, address: origin.ip }, headers, async () => {
+    const account = await findAccount(connection, email)
+    const matches = await verifyPassword(password, account?.password_hash)
+    const claims = account && matches ? await claimsOf(connection, account) : undefined
+    return account && claims && { account, claims }
+  })
+  if (!found) throw new ApiError('INVALID_CREDENTIALS')
+  const { account, claims } = found
   const session = await transact(connection, async (inner) => {
     const session = await beginSession(inner, account.id, origin)
     const resource = { type: 'session', id: session.session_id } as const
@@ -76,15 +69,25 @@ export async function signOut({ sql }: Connection, user_id: string, refresh_toke
 
 /**
  * Changes the caller's name or password; a new password ends all other sessions.
- * @throws VALIDATION_ERROR at /current_password when it is wrong or missing
+ * @param address the client's: wrong current passwords are counted like those of sign-in
+ * @param headers of the answer: get `retry-after` with RATE_LIMITED
+ * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED
  */
 export async function updateMe(
   connection: Connection,
   { id: user_id, session_id }: { id: string; session_id: string | null },
   changes: MeChanges,
+  { address, headers }: { address: string; headers: Record<string, string | number> },
 ): Promise<Me> {
   const { name, current_password, new_password } = changes
-  if (new_password !== undefined) await requirePassword(connection, user_id, current_password)
+  if (new_password !== undefined) {
+    const { email, password_hash } = await getPassword(connection, user_id)
+    const isRight = async () => (await verifyPassword(current_password ?? '', password_hash)) || undefined
+    const fault = current_password === undefined ? 'is required' : 'is not right'
+    if (current_password === undefined || !(await tryPassword({ email, address }, headers, isRight))) {
+      throw fieldError('VALIDATION_ERROR', '/current_password', fault)
+    }
+  }
   const password_hash = new_password === undefined ? null : await hashPassword(new_password)
   await transact(connection, async (inner) => {
     await inner.sql`
@@ -102,10 +105,11 @@ export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
   await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
 }
 
-async function requirePassword({ sql }: Connection, user_id: string, password: string | undefined): Promise<void> {
-  const [account] = await sql<{ password_hash: string }[]>`select password_hash from users where id = ${user_id}`
-  if (password !== undefined && (await verifyPassword(password, account?.password_hash))) return
-  throw fieldError('VALIDATION_ERROR', '/current_password', password === undefined ? 'is required' : 'is not right')
+async function getPassword({ sql }: Connection, user_id: string): Promise<{ email: string; password_hash: string }> {
+  const [account] = await sql<{ email: string; password_hash: string }[]>`
+    select email, password_hash from users where id = ${user_id}`
+  if (!account) throw new ApiError('INVALID_TOKEN')
+  return account
 }
 
 /** Returns the claims of an account in its first organization; undefined when it has no membership left. */

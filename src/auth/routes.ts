@@ -19,10 +19,7 @@ export const authRoutes = new Elysia({
 })
   .post(
     '/auth/login',
-    async ({ body, request, set }) => {
-      const headers = set.headers as Record<string, string | number>
-      return tokensFor(await signIn(connection(), body, originOf(request), headers))
-    },
+    async ({ body, request, set }) => tokensFor(await signIn(connection(), body, originOf(request), headersOf(set))),
     {
       body: Credentials,
       response: Tokens,
@@ -50,11 +47,18 @@ export const authRoutes = new Elysia({
     detail: { summary: 'Get own account', permission: 'account' },
   })
 
-  .patch('/auth/me', ({ user, body }) => updateMe(connection(), user, body), {
-    body: MeChanges,
-    response: Me,
-    detail: { summary: 'Update own account', permission: 'account' },
-  })
+  .patch(
+    '/auth/me',
+    ({ user, body, request, set }) => {
+      const { ip: address } = originOf(request)
+      return updateMe(connection(), user, body, { address, headers: headersOf(set) })
+    },
+    {
+      body: MeChanges,
+      response: Me,
+      detail: { summary: 'Update own account', permission: 'account' },
+    },
+  )
 
   .post(
     '/auth/logout',
@@ -93,6 +97,11 @@ export const authRoutes = new Elysia({
     },
     { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
   )
+
+/** The headers of the answer, as Elysia gives them to a handler. */
+function headersOf(set: { headers: unknown }): Record<string, string | number> {
+  return set.headers as Record<string, string | number>
+}
 
 /** The answer to a sign-in. */
 async function tokensFor({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {

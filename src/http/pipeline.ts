@@ -12,7 +12,8 @@ import { config } from '../config'
 import { ApiError } from '../errors'
 import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
-import { clientAddress } from '../net/client-address'
+import { clientAddress, subscriberOf } from '../net/client-address'
+import { noteForwarder } from '../net/untrusted-proxy'
 import { withoutFalseLength } from './answer'
 import { admission } from './authenticate'
 import type { Declarations } from './declarations'
@@ -47,7 +48,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
         set.headers['x-content-type-options'] = 'nosniff'
         await identify(request, state)
         const { caller, address } = state
-        const key = caller ? `${caller.type} ${caller.id}` : `address ${address}`
+        const key = caller ? `${caller.type} ${caller.id}` : `address ${subscriberOf(address)}`
         await countRequest(key, set.headers as Record<string, string>)
       })
 
@@ -86,11 +87,17 @@ function withTrueLength(handle: Handle): Handle {
   }
 }
 
+const UNTRUSTED_PROXY =
+  'X-Forwarded-For came from a peer that TRUSTED_PROXIES does not name: behind a proxy all clients count as one address. ' +
+  'The command doctor says which peer'
+
 function beginState(request: Request, peer = '127.0.0.1'): RequestState {
+  const forwarded = request.headers.get('x-forwarded-for')
+  if (forwarded !== null && noteForwarder(peer)) log.warn(UNTRUSTED_PROXY)
   return setState(request, {
     id: requestId(request.headers.get('x-request-id')),
     started_ms: performance.now(),
-    address: clientAddress(peer, request.headers.get('x-forwarded-for'), config.TRUSTED_PROXIES),
+    address: clientAddress(peer, forwarded, config.TRUSTED_PROXIES),
   })
 }
 

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, mkdir, statfs } from 'node:fs/promises'
 import { config } from '../config'
 import type { Connection } from '../db/transact'
+import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
 
 type DataDir = { path: string; writable: boolean; free_mib: number }
@@ -12,7 +13,8 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
   const figures = await readFigures(connection)
   const outbox = await outboxStats(connection)
   const data_dir = await checkDataDir()
-  return { ...figures, outbox, data_dir, warnings: warningsOf(figures, outbox, data_dir) }
+  const warnings = [...warningsOf(figures, outbox, data_dir), ...(await proxyWarnings())]
+  return { ...figures, outbox, data_dir, warnings }
 }
 
 async function readFigures({ sql }: Connection) {
@@ -43,6 +45,15 @@ function warningsOf({ postgresql, counts }: Figures, outbox: OutboxStats[], data
   if (data_dir.free_mib < 1024) warnings.push(`Only ${data_dir.free_mib} MiB are free under DATA_DIR`)
   if ((postgresql.oldest_snapshot_s ?? 0) > 600) warnings.push('A transaction has been open for more than 10 minutes')
   return warnings
+}
+
+async function proxyWarnings(): Promise<string[]> {
+  const proxy = await findUntrustedProxy()
+  if (!proxy) return []
+  return [
+    `X-Forwarded-For came from ${proxy.peer} at ${proxy.seen_at}, which TRUSTED_PROXIES does not name: if it is your ` +
+      'reverse proxy, all clients behind it count as one address',
+  ]
 }
 
 async function checkDataDir(): Promise<DataDir> {

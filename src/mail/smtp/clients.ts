@@ -1,8 +1,6 @@
 /** Counts the connections of each client. */
 import ipaddr from 'ipaddr.js'
-
-/** A subscriber of IPv6 has at least a network of this length, and may use any address in it. */
-const IPV6_BITS = 64
+import { subscriberOf } from '../../net/client-address'
 
 export class ClientCounter {
   /** Connections by address, or by network of IPv6. */
@@ -26,11 +24,4 @@ export class ClientCounter {
 /** True for 127.0.0.0/8 and ::1, from where relays on this host connect. */
 export function isLoopback(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
-}
-
-function subscriberOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  return ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${IPV6_BITS}`).toString()
 }
