@@ -67,10 +67,17 @@ export class ApiError extends Error {
     readonly code: ErrorCode,
     readonly details: Record<string, unknown> = {},
     status?: number,
+    /** Seconds for the header Retry-After. */
+    readonly retry_after_s?: number,
   ) {
     super(ERRORS[code][1])
     this.status = status ?? ERRORS[code][0]
   }
+}
+
+/** The 429 about something that may be had later. @param reason a sentence for `details` */
+export function tryLater(reason: string, retry_after_s: number): ApiError {
+  return new ApiError('RATE_LIMITED', { reason }, undefined, retry_after_s)
 }
 
 /**

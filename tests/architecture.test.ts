@@ -15,7 +15,7 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 /** The mail rooms: of these, only the last two know tickets. */
 const MAIL = 'mail/smtp mail/mime mail/parse mail/inbound mail/outbound'
 /** Rooms that every section may import. */
-const SHARED = 'config errors log scope secrets shapes db flow timeline search html address http auth audit-log'
+const SHARED = 'config errors log scope secrets shapes db disk flow timeline search html address http auth audit-log'
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
@@ -35,6 +35,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   ['shapes', 'config db errors scope'],
   ['flow', ''],
+  ['disk', 'config errors log'],
   ['html', ''],
   ['address', 'shapes db'],
   ['net', 'config flow'],

@@ -14,57 +14,72 @@ type Options = {
   /** Frees what the pieces hold, however the stream ends. May be called more than once, and while a piece is made. */
   end?: () => Promise<void>
   stall_ms?: number
+  /** How long all of it may take. */
+  total_ms?: number
 }
 
 /**
- * Streams the bytes of texts; each text is asked for when the one before has been read. An error in making them breaks
- * the connection, so that nobody mistakes a part for the whole.
+ * Streams texts, as UTF-8, or bytes; each piece is asked for when the one before has been read. An error in making them
+ * breaks the connection, so that nobody mistakes a part for the whole.
  */
-export function streamOf(pieces: AsyncIterator<string>, options: Options = {}): ReadableStream<Uint8Array> {
-  const { end = async () => {}, stall_ms = STALL_MS } = options
+export function streamOf(
+  pieces: AsyncIterator<string | Uint8Array>,
+  options: Options = {},
+): ReadableStream<Uint8Array> {
+  const { end = async () => {}, stall_ms = STALL_MS, total_ms } = options
   const chunks = chunksOf(pieces)
   let stalled: Timer | undefined
+  let late: Timer | undefined
+  const breakOff = (controller: ReadableStreamDefaultController<Uint8Array>, reason: string, after_ms: number) => {
+    const timer = setTimeout(() => {
+      controller.error(new Error(`The stream has ended: ${reason}`))
+      void finish()
+    }, after_ms)
+    timer.unref()
+    return timer
+  }
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    stalled = setTimeout(() => {
-      controller.error(new Error('The stream has ended: nobody read on'))
-      void end()
-    }, stall_ms)
-    stalled.unref()
+    stalled = breakOff(controller, 'nobody read on', stall_ms)
+  }
+  const finish = () => {
+    clearTimeout(stalled)
+    clearTimeout(late)
+    return end()
   }
   return new ReadableStream<Uint8Array>(
     {
-      start: watch,
+      start(controller) {
+        watch(controller)
+        if (total_ms) late = breakOff(controller, 'it took too long', total_ms)
+      },
       async pull(controller) {
         clearTimeout(stalled)
         try {
           const { value, done } = await chunks.next()
           if (done) {
-            await end()
+            await finish()
             return controller.close()
           }
           controller.enqueue(value)
           watch(controller)
         } catch (error) {
-          await end()
+          await finish()
           throw error
         }
       },
-      cancel() {
-        clearTimeout(stalled)
-        return end()
-      },
+      cancel: finish,
     },
     { highWaterMark: 0 },
   )
 }
 
 /** Encodes texts, each when it is needed, in chunks that are not too large for a slow reader. */
-async function* chunksOf(pieces: AsyncIterator<string>): AsyncGenerator<Uint8Array, undefined> {
+async function* chunksOf(pieces: AsyncIterator<string | Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder()
   for (;;) {
     const { value, done } = await pieces.next()
     if (done) return
-    const bytes = encoder.encode(value)
+    const bytes = typeof value === 'string' ? encoder.encode(value) : value
     noteMade(bytes.length)
     for (let start = 0; start < bytes.length; start += CHUNK_BYTES) yield bytes.subarray(start, start + CHUNK_BYTES)
   }
@@ -73,7 +88,7 @@ async function* chunksOf(pieces: AsyncIterator<string>): AsyncGenerator<Uint8Arr
 let made_bytes = 0
 
 /** Counts the bytes that all streams of this process make, and collects garbage after enough of them. */
-function noteMade(bytes: number): void {
+export function noteMade(bytes: number): void {
   made_bytes += bytes
   if (made_bytes < COLLECT_BYTES) return
   made_bytes = 0

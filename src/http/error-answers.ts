@@ -28,7 +28,8 @@ export function errorAnswers(handlers: Handlers) {
       set.status = error.status
       set.headers['x-request-id'] = id
       if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
-      if (error.status === 503) set.headers['retry-after'] = '5'
+      const retry_after_s = error.retry_after_s ?? (error.status === 503 ? 5 : undefined)
+      if (retry_after_s) set.headers['retry-after'] = String(retry_after_s)
       return { error: { code: error.code, message: error.message, details } }
     },
   )

@@ -1,37 +1,88 @@
 /**
- * The CSV export: one snapshot of the entries, in constant memory at the pace of its reader. It holds a connection for as
- * long as it takes, so that only some run at a time and a reader who stops reading is cut off.
+ * The CSV export: one snapshot of the entries, in constant memory. It is written to a temporary file at full speed, so that
+ * its connection is free again however slowly it is read. An organization has one export at a time.
  */
-import type { Sql } from '../db/transact'
-import { streamOf } from '../flow/stream'
+import path from 'node:path'
+import { config } from '../config'
+import { requireRoom } from '../disk/free-space'
+import { Spool } from '../disk/spool'
+import { tryLater } from '../errors'
+import { noteMade, streamOf } from '../flow/stream'
 import { turns } from '../flow/turns'
 import { inTransaction, type Scope } from '../scope'
 import { CSV_HEADER, type CsvRow, csvRows } from './csv'
 import type { Period } from './model'
 import { matches } from './queries'
 
-/** Three run at a time in this process; the next one waits. */
+/** Three are written at a time in this process, each with a connection; the next one waits. */
 const inTurn = turns(3)
 /** More make garbage faster than it is collected: 500 grow the process by 131 MiB over a million rows, 50 by 60 MiB. */
 const ROWS_AT_ONCE = 50
+/** Bytes that are written to the file at once. */
+const WRITE_BYTES = 256 * 1024
+/** Bytes written between looks at the free space. */
+const LOOK_BYTES = 8 * 1024 * 1024
+/** Time for an export in all, until its last byte was read. */
+const TOTAL_MS = 600_000
+/** A time after which an export of the same organization may well have ended. */
+const RETRY_AFTER_S = 10
+
+/** Organizations that have an export in this process. */
+const exporting = new Set<string>()
+
+type Limits = {
+  /** How long the reader may read nothing. */
+  stall_ms?: number
+  total_ms?: number
+}
 
 /**
  * Exports the entries between two days, in the order of the list. An error before the first row is thrown; a later one
  * breaks the stream.
- * @param stall_ms how long the reader may read nothing
+ * @throws RATE_LIMITED while the organization has another export; SERVICE_UNAVAILABLE when the disk is nearly full
  */
 export async function exportTimeEntries(
   scope: Scope,
   period: Period,
-  stall_ms?: number,
+  { stall_ms, total_ms = TOTAL_MS }: Limits = {},
 ): Promise<ReadableStream<Uint8Array>> {
-  const cursor = await openCursor(scope, period)
-  return streamOf(linesOf(cursor), { end: () => cursor.end(), stall_ms })
+  const leave = enter(scope.organization_id)
+  const begun = Promise.withResolvers<void>()
+  const spool = await openSpool().catch((error) => {
+    leave()
+    throw error
+  })
+  const written = inTurn(() => inTransaction(scope, (inner) => writeAll(inner, period, spool, begun.resolve))).then(
+    () => spool.end(),
+    (error) => {
+      spool.fail(error)
+      begun.reject(error)
+    },
+  )
+  const end = async () => {
+    await Promise.all([spool.close(), written]).finally(leave)
+  }
+  await begun.promise.catch(async (error) => {
+    await end()
+    throw error
+  })
+  return streamOf(spool.read(), { end, stall_ms, total_ms })
 }
 
-async function* linesOf(cursor: Cursor): AsyncGenerator<string> {
-  yield CSV_HEADER
-  for (let rows = await cursor.next(); rows.length > 0; rows = await cursor.next()) yield csvRows(rows)
+/** Takes the place of an organization. @returns what gives it back @throws RATE_LIMITED when it is taken */
+function enter(organization_id: string): () => void {
+  if (exporting.has(organization_id)) throw tryLater('The organization has an export already', RETRY_AFTER_S)
+  exporting.add(organization_id)
+  let is_over = false
+  return () => {
+    if (!is_over) exporting.delete(organization_id)
+    is_over = true
+  }
+}
+
+async function openSpool(): Promise<Spool> {
+  await requireRoom()
+  return Spool.open(path.join(config.DATA_DIR, 'temporary'))
 }
 
 /** The name of the file: `time-entries_<from>_<to>.csv`. */
@@ -39,45 +90,38 @@ export function exportName({ date_from = 'all', date_to = 'all' }: Period): stri
   return `time-entries_${date_from}_${date_to}.csv`
 }
 
-type Cursor = { next(): Promise<CsvRow[]>; end(): Promise<void> }
-
-/**
- * Opens a transaction that stays open until `end`, which may be called at any time and more than once. The driver's own
- * cursors get stuck when they are left early, and its reserved connections do not notice that they are lost.
- */
-async function openCursor(scope: Scope, period: Period): Promise<Cursor> {
-  const opened = Promise.withResolvers<Sql>()
-  const left = Promise.withResolvers<void>()
-  let over = false
-  const read = async (scope: Scope) => {
-    await declareCursor(scope, period)
-    opened.resolve(scope.sql)
-    await left.promise
+/** Writes the file in the caller's transaction. @param onBegin is called when the rows are about to come */
+async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () => void): Promise<void> {
+  await declareCursor(scope, period)
+  const encoder = new TextEncoder()
+  let text = CSV_HEADER
+  let unlooked_bytes = 0
+  const write = async () => {
+    const bytes = encoder.encode(text)
+    text = ''
+    await spool.write(bytes)
+    noteMade(bytes.length)
+    unlooked_bytes += bytes.length
+    if (unlooked_bytes < LOOK_BYTES) return
+    unlooked_bytes = 0
+    await requireRoom()
   }
-  const transaction = inTurn(() => inTransaction(scope, read))
-    .catch(opened.reject)
-    .finally(() => {
-      over = true
-    })
-  const sql = await opened.promise
-  let pending: Promise<unknown> = Promise.resolve()
-  return {
-    async next() {
-      if (over) throw new Error('The export has ended: its connection was lost')
-      const fetched = sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
-      pending = fetched
-      return [...(await fetched)]
-    },
-    async end() {
-      await pending.catch(() => {})
-      left.resolve()
-      await transaction
-    },
+  await write()
+  onBegin()
+  for (;;) {
+    const rows = await scope.sql.unsafe<CsvRow[]>(`fetch ${ROWS_AT_ONCE} from time_entries_export`)
+    if (rows.length === 0) break
+    text += csvRows([...rows])
+    if (text.length >= WRITE_BYTES) await write()
   }
+  await write()
 }
 
-/** Declares the cursor. It shows the entries as they are at this moment. */
+/** Declares the cursor. It shows the entries as they are at this moment. The time limits of requests do not hold for it. */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
+  await scope.sql`
+    select set_config('statement_timeout', ${String(TOTAL_MS)}, true),
+      set_config('idle_in_transaction_session_timeout', ${String(TOTAL_MS)}, true)`
   await scope.sql`
     declare time_entries_export no scroll cursor for
     select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,

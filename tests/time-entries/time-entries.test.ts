@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
 import { exportTimeEntries } from '../../src/time-entries/export'
 import { timeEntriesOfTicket } from '../../src/time-entries/queries'
 import { api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { activityOf, createCompany, hearEvents, insertTicketOf, logTime, writtenEvents } from '../support/factories'
+import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -492,20 +496,59 @@ describe('the export', () => {
     const waiting = (await exportTimeEntries(scope, {})).getReader()
     const reading = read(waiting)
     await Promise.all([reading, waiting.cancel()])
-    const stalled = (await exportTimeEntries(scope, {}, 20)).getReader()
+    const stalled = (await exportTimeEntries(scope, {}, { stall_ms: 20 })).getReader()
     await read(stalled)
     await until(async () => (await openTransactions(scope)) === 0)
     await expect(stalled.read()).rejects.toThrow('nobody read on')
     expect((await agent.get('/time-entries/export')).text.trimEnd().split('\r\n')).toHaveLength(1201)
   })
 
-  test('of several readers at once waits its turn', async () => {
+  test('of an organization that has one already is 429, and delays no other organization', async () => {
+    const [noisy, other] = [await createOrganization(), await createOrganization()]
+    await insertRandomEntries(noisy.scope, noisy.agent.user_id, 1200)
+    const reader = (await exportTimeEntries(noisy.scope, {})).getReader()
+    await read(reader)
+    const refused = await Promise.all([1, 2, 3].map(() => noisy.agent.get('/time-entries/export')))
+    for (const { status, headers, body } of refused) {
+      expect([status, headers.get('retry-after'), body.error.code]).toEqual([429, '10', 'RATE_LIMITED'])
+    }
+    expect((await other.agent.get('/time-entries/export')).status).toBe(200)
+    await reader.cancel()
+    expect((await noisy.agent.get('/time-entries/export')).text.trimEnd().split('\r\n')).toHaveLength(1201)
+  })
+
+  test('holds no connection however slowly it is read, and leaves no file', async () => {
+    const readers = []
+    for (let n = 0; n < 8; n++) {
+      const { agent, scope } = await createOrganization()
+      await insertRandomEntries(scope, agent.user_id, 1200)
+      readers.push((await exportTimeEntries(scope, {})).getReader())
+      await until(async () => (await openTransactions(scope)) === 0)
+    }
+    expect(readdirSync(path.join(config.DATA_DIR, 'temporary'))).toEqual([])
+    const texts = await Promise.all(
+      readers.map(async (reader) => {
+        let text = ''
+        for (let chunk = await read(reader); chunk; chunk = await read(reader)) text += chunk
+        return text
+      }),
+    )
+    expect(texts.map((text) => text.trimEnd().split('\r\n').length)).toEqual(Array(8).fill(1201))
+  })
+
+  test('that takes too long in all is broken off, and the next one may begin', async () => {
     const { agent, scope } = await createOrganization()
     await insertRandomEntries(scope, agent.user_id, 1200)
-    const answers = await Promise.all(Array.from({ length: 8 }, () => agent.get('/time-entries/export')))
-    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200))
-    expect(answers.map((answer) => answer.text.trimEnd().split('\r\n').length)).toEqual(Array(8).fill(1201))
-    expect(await openTransactions(scope)).toBe(0)
+    const late = (await exportTimeEntries(scope, {}, { total_ms: 20 })).getReader()
+    await until(async () => (await agent.get('/time-entries/export')).status === 200)
+    await expect(late.read()).rejects.toThrow('it took too long')
+  })
+
+  test('is 503 while the disk is nearly full', async () => {
+    const { agent } = await createOrganization()
+    using _ = withSettings({ SMTP_MAX_BYTES: Number.MAX_SAFE_INTEGER })
+    const answer = await agent.get('/time-entries/export')
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
   })
 
   test('asked for by HEAD reads nothing', async () => {

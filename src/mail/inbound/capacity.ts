@@ -1,7 +1,6 @@
 /** Tells the listener when no more mail can be taken: the sender's server keeps a message better than a full disk. */
-import { statfs } from 'node:fs/promises'
-import { config } from '../../config'
 import type { Sql } from '../../db/transact'
+import { freeBytes, reserveBytes, usesDataDir } from '../../disk/free-space'
 import { log, safeError } from '../../log'
 import type { SmtpRefusal } from '../smtp/reply'
 
@@ -14,11 +13,8 @@ export type CapacityLimits = {
   count_every_ms: number
 }
 
-/** Largest messages for which the disk must have room: those that arrive at once, and their rows. */
-const RESERVED_MESSAGES = 8
-
 const LIMITS: CapacityLimits = {
-  reserve_bytes: RESERVED_MESSAGES * config.SMTP_MAX_BYTES,
+  reserve_bytes: reserveBytes(),
   max_pending: 100_000,
   count_every_ms: 5_000,
 }
@@ -51,22 +47,6 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
     if (free_bytes < reserve_bytes) return { code: 452, text: '4.3.1 Not enough storage, try again later' }
     countAgain()
     return is_behind ? { code: 451, text: '4.3.2 Too many messages wait to be filed, try again later' } : undefined
-  }
-}
-
-/** True when the bytes of messages, or the database, are in DATA_DIR. */
-function usesDataDir(): boolean {
-  return config.ATTACHMENT_STORE === 'file' || !config.DATABASE_URL
-}
-
-async function freeBytes(): Promise<number> {
-  try {
-    const { bavail, bsize } = await statfs(config.DATA_DIR)
-    return bavail * bsize
-  } catch (error) {
-    // The folder is made with the first file.
-    if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
-    throw error
   }
 }
 

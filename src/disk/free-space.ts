@@ -1,0 +1,37 @@
+/** Tells when the disk under DATA_DIR has no room left: a full disk would stop the database of all organizations. */
+import { statfs } from 'node:fs/promises'
+import { config } from '../config'
+import { ApiError } from '../errors'
+import { safeError } from '../log'
+
+/** Largest messages for which the disk must have room: those that arrive at once, and their rows. */
+const RESERVED_MESSAGES = 8
+
+/** Bytes under DATA_DIR that are kept free. */
+export function reserveBytes(): number {
+  return RESERVED_MESSAGES * config.SMTP_MAX_BYTES
+}
+
+/** True when the bytes of messages, or the database, are in DATA_DIR. */
+export function usesDataDir(): boolean {
+  return config.ATTACHMENT_STORE === 'file' || !config.DATABASE_URL
+}
+
+/** Bytes that may still be written under DATA_DIR. */
+export async function freeBytes(): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(config.DATA_DIR)
+    return bavail * bsize
+  } catch (error) {
+    // The folder is made with the first file.
+    if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
+/** @throws SERVICE_UNAVAILABLE when no more than the reserve is free under DATA_DIR */
+export async function requireRoom(): Promise<void> {
+  if ((await freeBytes()) < reserveBytes()) {
+    throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'There is not enough storage at the moment' })
+  }
+}
