@@ -19,6 +19,9 @@ type SessionClaims = VerifiedClaims & { session_id: string | null }
 /** HS256 and nothing else: a token that names another algorithm is not valid. */
 const ALGORITHM = 'HS256'
 
+/** How far the clocks of two processes may differ: a token from further ahead was not made by a process of ours. */
+const CLOCK_SKEW_MS = 60_000
+
 /** Tokens that were verified before. Checking a signature takes 33 to 50 µs; this look-up 4. */
 const verified = new LRUCache<string, SessionClaims>({ max: 10_000 })
 
@@ -28,7 +31,7 @@ export function signAccessToken(claims: Claims, session_id: string): Promise<str
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setIssuedAt()
     .setExpirationTime(`${config.ACCESS_TOKEN_SECONDS}s`)
-    .sign(accessKeys()[0]!)
+    .sign(accessKey())
 }
 
 /**
@@ -38,11 +41,12 @@ export function signAccessToken(claims: Claims, session_id: string): Promise<str
 export async function verifyAccessToken(token: string): Promise<SessionClaims> {
   const known = verified.get(token)
   if (known) {
-    if (known.exp * 1000 > Date.now()) return known
+    if (isInTime(known)) return known
     verified.delete(token)
     throw new ApiError('TOKEN_EXPIRED')
   }
-  const claims = await verifyWithAnyKey(token)
+  const claims = await verifySignature(token)
+  if (!isInTime(claims)) throw new ApiError('TOKEN_EXPIRED')
   const [session_id = ''] = claims.jti?.split('.') ?? []
   const known_session = claims.jti?.includes('.') && isUuid(session_id) ? session_id : null
   const session_claims = { ...claims, session_id: known_session }
@@ -60,22 +64,27 @@ export function hashToken(token: string): Uint8Array {
   return createHash('sha256').update(token).digest()
 }
 
-/** The keys, newest first: the first signs, all verify. The secret of the HMAC is a key's hexadecimal text. */
-function accessKeys(): Uint8Array[] {
-  return keysOf('access-token').map((key) => new TextEncoder().encode(key.toString('hex')))
+/**
+ * The key of access tokens: the hexadecimal text of the present key. A previous key makes and verifies none, because it may
+ * have been changed for being known to others. Clients get a new token for their refresh token.
+ */
+function accessKey(): Uint8Array {
+  return new TextEncoder().encode(keysOf('access-token')[0]!.toString('hex'))
 }
 
-async function verifyWithAnyKey(token: string): Promise<VerifiedClaims> {
-  for (const key of accessKeys()) {
-    try {
-      const { payload } = await jwtVerify<Claims>(token, key, { algorithms: [ALGORITHM] })
-      if (isComplete(payload)) return payload
-      break
-    } catch (error) {
-      if (error instanceof errors.JWTExpired) throw new ApiError('TOKEN_EXPIRED')
-    }
+async function verifySignature(token: string): Promise<VerifiedClaims> {
+  try {
+    const { payload } = await jwtVerify<Claims>(token, accessKey(), { algorithms: [ALGORITHM] })
+    if (isComplete(payload)) return payload
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) throw new ApiError('TOKEN_EXPIRED')
   }
   throw new ApiError('INVALID_TOKEN')
+}
+
+/** Tells if a token is younger than ACCESS_TOKEN_SECONDS: the end that it names itself counts only when it is earlier. */
+function isInTime({ iat, exp }: VerifiedClaims): boolean {
+  return Math.min(exp, iat + config.ACCESS_TOKEN_SECONDS) * 1000 > Date.now()
 }
 
 function isComplete(payload: Claims & JWTPayload): payload is VerifiedClaims {
@@ -83,6 +92,7 @@ function isComplete(payload: Claims & JWTPayload): payload is VerifiedClaims {
     isUuid(String(payload.sub)) &&
     isUuid(String(payload.org_id)) &&
     typeof payload.exp === 'number' &&
-    typeof payload.iat === 'number'
+    typeof payload.iat === 'number' &&
+    payload.iat * 1000 < Date.now() + CLOCK_SKEW_MS
   )
 }

@@ -5,7 +5,7 @@ import { deleteExpiredTokens } from '../../src/auth/commands'
 import { forgetMemberships } from '../../src/auth/membership'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
-import { keysOf } from '../../src/secrets'
+import { keysOf, useSecrets } from '../../src/secrets'
 import {
   type Answer,
   type Client,
@@ -309,7 +309,13 @@ describe('an access token', () => {
       'no user': await signed({ ...claims, sub: undefined }),
       'a user that is no id': await signed({ ...claims, sub: 'admin' }),
       'no organization': await signed({ ...claims, org_id: undefined }),
-      'no end': await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).sign(key),
+      'no end': await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).setIssuedAt().sign(key),
+      'no beginning': await new SignJWT(claims).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('15m').sign(key),
+      'a beginning in the future': await new SignJWT(claims)
+        .setProtectedHeader({ alg: 'HS256' })
+        .setIssuedAt('2m')
+        .setExpirationTime('15m')
+        .sign(key),
     }
     for (const [what, token] of Object.entries(bad)) {
       const answer = await stranger().get('/labels', { authorization: `Bearer ${token}` })
@@ -318,6 +324,41 @@ describe('an access token', () => {
     }
     const good = await stranger().get('/labels', { authorization: `Bearer ${await signed(claims)}` })
     expect(good.status).toBe(200)
+  })
+
+  test('of the previous secret key is refused, and a refresh token gets a new one', async () => {
+    const { agent } = await createOrganization()
+    const { access_token, refresh_token } = (await login(agent.email)).body
+    useSecrets('another secret key that only tests use', 'a secret key that only tests use')
+    try {
+      const call = (token: string) => stranger().get('/labels', { authorization: `Bearer ${token}` })
+      expectError(await call(access_token), 401, 'INVALID_TOKEN')
+      const answer = await stranger().post('/auth/refresh', { refresh_token })
+      expect((await call(answer.body.access_token)).status).toBe(200)
+    } finally {
+      useSecrets('a secret key that only tests use')
+    }
+  })
+
+  test('ends after the time of the settings, whatever end it names', async () => {
+    const { agent } = await createOrganization()
+    const { iat, exp, ...claims } = decodeJwt(agent.token)
+    const key = new TextEncoder().encode(keysOf('access-token')[0]!.toString('hex'))
+    const madeAgo = (seconds: number) =>
+      new SignJWT({ ...claims, iat: Math.floor(Date.now() / 1000) - seconds })
+        .setProtectedHeader({ alg: 'HS256' })
+        .setExpirationTime('10y')
+        .sign(key)
+    const call = (token: string) => stranger().get('/labels', { authorization: `Bearer ${token}` })
+    expectError(await call(await madeAgo(901)), 401, 'TOKEN_EXPIRED')
+    const token = await madeAgo(600)
+    expect((await call(token)).status).toBe(200)
+    setSystemTime(new Date(Date.now() + 301_000))
+    try {
+      expectError(await call(token), 401, 'TOKEN_EXPIRED')
+    } finally {
+      setSystemTime()
+    }
   })
 
   test('ends after its time, whether or not it was used before', async () => {
