@@ -6,6 +6,7 @@ import {
   networks,
   oneWordOf,
   type Setting,
+  secretKey,
   textLike,
   textOfLength,
   url,
@@ -81,8 +82,9 @@ export const SERVICE_SETTINGS = {
     is_basic: true,
   },
   SECRET_KEY: {
-    meaning: 'All signing and encryption keys are derived from it. Keep a copy: without it stored secrets are lost.',
-    read: textOfLength(16, Infinity),
+    meaning:
+      'All signing and encryption keys are derived from it: at least 32 characters, 8 of them different. Keep a copy: without it stored secrets are lost.',
+    read: secretKey,
     default_words:
       'made at the first start and kept in `DATA_DIR/secret-key`; with `DATABASE_URL` there is none and you must set it',
     generated_file: 'secret-key',
@@ -92,8 +94,9 @@ export const SERVICE_SETTINGS = {
     is_basic: true,
   },
   SECRET_KEY_PREVIOUS: {
-    meaning: 'The former `SECRET_KEY` after a change: it still verifies and decrypts, but signs nothing new.',
-    read: textOfLength(16, Infinity),
+    meaning:
+      'The former `SECRET_KEY` after a change: it still decrypts, and it verifies links and addresses that were sent before, but no access token.',
+    read: anyText,
     is_secret: true,
   },
   ACCESS_TOKEN_SECONDS: {

@@ -42,6 +42,22 @@ export function textOfLength(min: number, max: number): Reader<string> {
   }
 }
 
+const SECRET_KEY_LENGTH = 32
+const SECRET_KEY_DIFFERENT = 8
+
+/**
+ * A secret that keys are derived from. Every access token lets its reader guess at the secret without asking the service,
+ * and the derivation is fast, so it must not be short. The message never repeats it.
+ */
+export const secretKey: Reader<string> = (text) => {
+  const different = new Set(text).size
+  if (text.length >= SECRET_KEY_LENGTH && different >= SECRET_KEY_DIFFERENT) return text
+  throw new WrongValue(
+    `must have at least ${SECRET_KEY_LENGTH} characters, ${SECRET_KEY_DIFFERENT} of them different. To change it, set ` +
+      'SECRET_KEY to a new random one and SECRET_KEY_PREVIOUS to the present one',
+  )
+}
+
 /** A text that a pattern matches. @param must what the message says to one that does not */
 export function textLike(pattern: RegExp, must: string): Reader<string> {
   return (text) => {

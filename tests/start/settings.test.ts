@@ -63,7 +63,7 @@ test('the command names every setting with its value, where that comes from, its
 
 test('the command prints no secret, and no user, password or parameter of a URL', () => {
   const env = {
-    SECRET_KEY: 'hidden secret key',
+    SECRET_KEY: 'hidden secret key of which nobody reads anything',
     SECRET_KEY_PREVIOUS: 'hidden previous key',
     ADMIN_PASSWORD: 'hidden password',
     S3_SECRET_ACCESS_KEY: 'hidden access key',
