@@ -4,6 +4,7 @@ import { checkUrl } from '../net/destination'
 import { Instant, orNull, Uuid } from '../shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryWord } from '../shapes/query'
+import { isSigningSecret } from './signature'
 
 const url = text({
   max: 2048,
@@ -22,8 +23,10 @@ const secret = text({
   min: 1,
   max: 255,
   trim: false,
+  rule: isSigningSecret,
+  fault: 'must have the base64 of at least 24 bytes after whsec_',
   description:
-    'Signs the deliveries; it is never shown again. When it is changed, webhook-signature carries the signatures of ' +
+    'Signs the deliveries; it is never shown again. After whsec_ stands the base64 of at least 24 bytes. When it is changed, webhook-signature carries the signatures of ' +
     'the new and of the old one for 24 hours, the new one first; X-Service-Signature has the new one at once. ' +
     'null removes both',
 })

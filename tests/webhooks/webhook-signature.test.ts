@@ -57,4 +57,15 @@ describe('the headers of a delivery', () => {
     const newest = createHmac('sha256', 'new secret').update(DELIVERY.body).digest('hex')
     expect(headers['x-service-signature']).toBe(`sha256=${newest}`)
   })
+
+  test('never carry a signature of the empty key, which stored secrets of before may stand for', () => {
+    for (const secret of ['whsec_', 'whsec_A', 'whsec_!!']) {
+      const own = createHmac('sha256', secret).update(DELIVERY.body).digest('hex')
+      const headers = headersFor({ secrets: [secret] })
+      expect(headers['x-service-signature']).toBe(`sha256=${own}`)
+      expect(Object.keys(headers).filter((name) => name.startsWith('webhook-'))).toEqual([])
+      const { 'webhook-signature': signatures } = headersFor({ secrets: [secret, STANDARD_SECRET] })
+      expect(signatures!.split(' ')).toHaveLength(1)
+    }
+  })
 })

@@ -64,6 +64,15 @@ describe('creating', () => {
     ['events are names', { ...WEBHOOK, events: [7] }, 'INVALID_EVENTS', '/events/0'],
     ['an empty secret', { ...WEBHOOK, secret: '' }, 'VALIDATION_ERROR', '/secret'],
     ['256 characters of secret', { ...WEBHOOK, secret: 'x'.repeat(256) }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ alone', { ...WEBHOOK, secret: 'whsec_' }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ and no base64', { ...WEBHOOK, secret: `whsec_${'!'.repeat(40)}` }, 'VALIDATION_ERROR', '/secret'],
+    ['whsec_ and 23 bytes', { ...WEBHOOK, secret: `whsec_${btoa('x'.repeat(23))}` }, 'VALIDATION_ERROR', '/secret'],
+    [
+      'whsec_ and cut base64',
+      { ...WEBHOOK, secret: `whsec_${btoa('x'.repeat(25)).slice(0, -1)}` },
+      'VALIDATION_ERROR',
+      '/secret',
+    ],
     ['active is a boolean', { ...WEBHOOK, active: 'yes' }, 'VALIDATION_ERROR', '/active'],
   ])('%s', async (_name, body, code, path) => {
     const { admin } = await createOrganization()
@@ -107,6 +116,7 @@ describe('changing', () => {
     expect((await patch({ events: ['message.created', 'message.created'] })).events).toEqual(['message.created'])
     expect((await patch({ secret: null })).has_secret).toBe(false)
     expect((await patch({ secret: 'another' })).has_secret).toBe(true)
+    expect((await patch({ secret: `whsec_${btoa('x'.repeat(24))}` })).has_secret).toBe(true)
     expect((await patch({ active: false })).active).toBe(false)
     expect(await patch({})).toMatchObject({ url: 'https://new.example/', active: false })
   })
@@ -117,6 +127,7 @@ describe('changing', () => {
     [{ events: ['nothing'] }, 'INVALID_EVENTS'],
     [{ events: [] }, 'VALIDATION_ERROR'],
     [{ secret: '' }, 'VALIDATION_ERROR'],
+    [{ secret: 'whsec_A' }, 'VALIDATION_ERROR'],
     [{ active: null }, 'VALIDATION_ERROR'],
   ])('%j is refused and changes nothing', async (changes, code) => {
     const { admin } = await createOrganization()
