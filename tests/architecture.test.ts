@@ -37,11 +37,11 @@ const ROOMS: [room: string, imports: string][] = [
   ['flow', ''],
   ['disk', 'config errors log'],
   ['html', ''],
-  ['address', 'shapes db'],
+  ['address', 'shapes'],
   ['net', 'config flow'],
   ['search', 'scope html'],
   ['timeline', 'config errors scope shapes db'],
-  ['db', 'errors metrics'],
+  ['db', 'address errors log metrics'],
   ['db/embedded', 'errors log'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
@@ -208,6 +208,17 @@ describe('only some files know', () => {
     expect(found).not.toBeEmpty()
     expect(found.filter((file) => !allowed.includes(file))).toEqual([])
   })
+})
+
+test('no statement folds an address: the key does (`addressKey`), and names alone are sorted in lower case', () => {
+  const folded = [...FILES].flatMap(([file, { text }]) =>
+    [...text.matchAll(/\b(?:lower|upper|initcap|casefold)\(([^)]*)\)|\b(?:ilike|citext|~\*)\b/gi)].map(([all, of]) => [
+      file,
+      of ?? all,
+    ]),
+  )
+  expect(folded).not.toBeEmpty()
+  expect(folded.filter(([, of]) => !/^(?:\w\.)?name$|^\$\{table\.name\}$/.test(of!))).toEqual([])
 })
 
 test('the lock file names no registry: it installs from anyone’s', () => {

@@ -1,5 +1,5 @@
 /**
- * Email addresses: which ones are valid, and the two ways to write an international domain. Pure.
+ * Email addresses: which ones are valid, and which of them are the same. Pure.
  *
  * Three functions say what a valid address is, because they ask for different things:
  * - `isEmailAddress` (here) is strict: what the API accepts must be a mailbox that the internet can reach.
@@ -8,7 +8,6 @@
  * - `isAddress` (mail/outbound/header-values.ts) asks whether an address is safe to send to: it must not be read as two
  *   addresses or as a name in an envelope or a header. It lets the addresses through that mail came from.
  */
-import { domainToUnicode } from 'node:url'
 import { codePoints } from '../shapes/characters'
 import { toDomain } from './domains'
 
@@ -33,24 +32,20 @@ export function isEmailAddress(text: string): boolean {
   )
 }
 
-/** The address with an international domain as Punycode, as servers and headers write it. */
-export function asciiAddress(address: string): string {
-  return withDomain(address, (domain) => domain)
-}
-
-/** The address with an international domain as people write it. */
-export function unicodeAddress(address: string): string {
-  return withDomain(address, domainToUnicode)
-}
-
-/** A key that is equal for two ways to write one address: case does not count, nor the form of an international domain. */
+/**
+ * The key of an address: two addresses are the same when their keys are equal, and only then. It is the address with its
+ * domain as Punycode (UTS 46) and the letters A to Z in lower case. Other letters of the local part stay as they are:
+ * PostgreSQL and JavaScript disagree about the lower case of some (`İ`), and others fall to ASCII letters (the Kelvin sign
+ * to `k`), which would make one address of two. Every table that is searched by address stores the key, and no statement
+ * computes one.
+ */
 export function addressKey(address: string): string {
-  return asciiAddress(address).toLowerCase()
+  const start = address.lastIndexOf('@') + 1
+  const domain = toDomain(address.slice(start)) ?? address.slice(start)
+  return (address.slice(0, start) + domain).replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
-/** @param write gets the domain as Punycode; an address without a valid domain stays as it is */
-function withDomain(address: string, write: (domain: string) => string): string {
-  const start = address.lastIndexOf('@') + 1
-  const domain = toDomain(address.slice(start))
-  return domain === undefined ? address : address.slice(0, start) + write(domain)
+/** The key of an address without its `+tag`: that of the mailbox it goes to, because no mailbox's address has a tag. */
+export function mailboxKey(address: string): string {
+  return addressKey(address.trim()).replace(/\+[^@]*@/, '@')
 }

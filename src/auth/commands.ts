@@ -1,3 +1,4 @@
+import { addressKey } from '../address/email'
 import { auditAccount } from '../audit-log/audit'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
@@ -131,7 +132,7 @@ export async function setPassword(
   return transact(connection, async (inner) => {
     const [user] = await inner.sql<{ id: string }[]>`
       update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
-      where lower(email) = lower(${email}) returning id`
+      where email_key = ${addressKey(email)} returning id`
     if (user) await endSessions(inner, user.id)
     return user?.id
   })

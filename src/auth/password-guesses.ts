@@ -3,6 +3,7 @@
  * milliseconds, in which many guesses would pass a count that is made afterwards. A right password gives its count back.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { addressKey } from '../address/email'
 import { createLimiter, rateLimited } from '../http/rate-limit'
 import { subscriberOf } from '../net/client-address'
 
@@ -61,7 +62,7 @@ export async function tryPassword<T>(
 type Keys = { pair: string; address: string; account: string }
 
 function keysOf({ email, address }: Guess): Keys {
-  const account = email.trim().toLowerCase().slice(0, 254)
+  const account = addressKey(email.trim()).slice(0, 254)
   const subscriber = subscriberOf(address)
   return { pair: `${account} ${subscriber}`, address: subscriber, account }
 }

@@ -1,13 +1,14 @@
+import { addressKey } from '../address/email'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Me } from './model'
 
 export type Account = { id: string; email: string; name: string; password_hash: string }
 
-/** Finds the account of an email, in upper or lower case. */
+/** Finds the account of an email, however it is written. */
 export async function findAccount({ sql }: Connection, email: string): Promise<Account | undefined> {
   const [account] = await sql<Account[]>`
-    select id, email, name, password_hash from users where lower(email) = lower(${email.trim()})`
+    select id, email, name, password_hash from users where email_key = ${addressKey(email.trim())}`
   return account
 }
 

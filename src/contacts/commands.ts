@@ -1,4 +1,4 @@
-import { spellings } from '../address/spellings'
+import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
@@ -30,7 +30,7 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
 
 /**
  * Finds the contact of a sender, or creates it. Two calls at the same time get the same contact.
- * @param sender `email` is compared without regard to case and spelling; a long name is cut, an empty one is replaced by
+ * @param sender `email` is compared by its key; a long name is cut, an empty one is replaced by
  * the local part
  */
 export function findOrCreateContact(scope: Scope, sender: { name: string; email: string }): Promise<ContactRef> {
@@ -63,8 +63,7 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
     }
     const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
     if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
-    if (after.email !== before.email) await refuseTaken(scope, id, after.email)
-    await writeContact(scope, id, after).catch((error) => conflict(error, changes.company_id))
+    await writeContact(scope, id, before, after).catch((error) => conflict(error, changes.company_id))
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
@@ -114,11 +113,9 @@ async function insertContact(scope: Scope, contact: NewContact): Promise<Contact
   const company_id =
     contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asStoredId(contact.company_id)
   const [created] = await sql<ContactRef[]>`
-    insert into contacts (organization_id, id, name, email, phone, company_id, notes, search)
-    select ${organization_id}, ${newId()}, ${name}, ${email}, ${phone}, ${company_id}, ${notes}, ${searchText(contact)}
-    where not exists (
-      select from contacts where organization_id = ${organization_id} and lower(email) in ${spellings(sql, email)}
-    )
+    insert into contacts (organization_id, id, name, email, email_key, phone, company_id, notes, search)
+    values (${organization_id}, ${newId()}, ${name}, ${email}, ${addressKey(email)}, ${phone}, ${company_id}, ${notes},
+      ${searchText(contact)})
     on conflict do nothing
     returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
   return created
@@ -142,23 +139,15 @@ async function lockContact({ sql, organization_id }: Scope, id: string): Promise
   return contact
 }
 
-async function writeContact({ sql, organization_id }: Scope, id: string, fields: ContactFields): Promise<void> {
-  const { name, email, phone, company_id, notes } = fields
+async function writeContact(scope: Scope, id: string, before: ContactFields, after: ContactFields): Promise<void> {
+  const { sql, organization_id } = scope
+  const { name, email, phone, company_id, notes } = after
+  // An email that stays keeps its key: a second contact of one address, made before there were keys, has another one.
+  const email_key = email === before.email ? sql`email_key` : sql`${addressKey(email)}`
   await sql`
-    update contacts set name = ${name}, email = ${email}, phone = ${phone}, company_id = ${company_id},
-      notes = ${notes}, search = ${searchText(fields)}, updated_at = now()
+    update contacts set name = ${name}, email = ${email}, email_key = ${email_key}, phone = ${phone}, company_id = ${company_id},
+      notes = ${notes}, search = ${searchText(after)}, updated_at = now()
     where organization_id = ${organization_id} and id = ${id}`
-}
-
-/**
- * Refuses an address that another contact has in any spelling: the unique index compares one spelling only.
- * @throws EMAIL_ALREADY_EXISTS
- */
-async function refuseTaken({ sql, organization_id }: Scope, id: string, email: string): Promise<void> {
-  const others = await sql`
-    select from contacts
-    where organization_id = ${organization_id} and id <> ${id} and lower(email) in ${spellings(sql, email)}`
-  if (others.length > 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
 }
 
 /** A string that is no UUID becomes a new id, which no company has: the foreign key refuses it like any unknown id. */

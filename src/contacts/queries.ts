@@ -1,4 +1,4 @@
-import { spellings } from '../address/spellings'
+import { addressKey } from '../address/email'
 import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -50,13 +50,11 @@ export function getContacts({ sql, organization_id }: Scope, ids: string[]): Pro
 /** A contact as other sections need it. */
 export type ContactRef = { id: string; name: string; email: string; company_id: string | null }
 
-/** The contact with an address, in any case and spelling. If two spellings have a contact each, the one as given. */
+/** The contact with an address, however it is written. */
 export async function findContact({ sql, organization_id }: Scope, email: string): Promise<ContactRef | undefined> {
   const [contact] = await sql<ContactRef[]>`
     select id, name, email, company_id from contacts
-    where organization_id = ${organization_id} and lower(email) in ${spellings(sql, email)}
-    order by lower(email) = lower(${email}) desc
-    limit 1`
+    where organization_id = ${organization_id} and email_key = ${addressKey(email)}`
   return contact
 }
 
@@ -82,7 +80,7 @@ function matches({ sql, organization_id }: Scope, { search, company_id, email }:
   return sql`c.organization_id = ${organization_id}
     ${search ? sql`and c.search like ${`%${escapeLike(fold(search))}%`}` : sql``}
     ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
-    ${email === undefined ? sql`` : sql`and lower(c.email) in ${spellings(sql, email)}`}`
+    ${email === undefined ? sql`` : sql`and c.email_key = ${addressKey(email)}`}`
 }
 
 function escapeLike(text: string): string {

@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import postgres from 'postgres'
 import { OperatorError } from '../errors'
+import { finishAddressKeys } from './address-keys'
 import type { ConnectionOptions } from './pool'
 
 /** A reason why this release cannot use the database. Its message is one line for the operator. */
@@ -33,6 +34,7 @@ export async function migrateDatabase(
     await client`select pg_advisory_lock(${MIGRATION_LOCK})`
     await refuseNewerDatabase(client, folder)
     await migrate(drizzle(client), { migrationsFolder: folder })
+    await finishAddressKeys(client)
   } finally {
     await client.end()
   }

@@ -102,6 +102,8 @@ export const users = pgTable(
   {
     id: id().primaryKey(),
     email: text().notNull(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
     name: text().notNull(),
     password_hash: text().notNull(),
     /** The password was set through a link that went to the address, by a way that no organization can read. */
@@ -111,7 +113,7 @@ export const users = pgTable(
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
-  (table) => [uniqueIndex('users_email').on(sql`lower(${table.email})`)],
+  (table) => [uniqueIndex('users_email').on(table.email_key)],
 )
 
 /** A user in an organization. Removal only marks the row: tickets and time entries keep pointing at it. */
@@ -173,6 +175,8 @@ export const mailboxes = pgTable(
   {
     ...root(),
     address: text().notNull(),
+    /** See `addressKey`. */
+    address_key: text().notNull(),
     name: text(),
     active: boolean().notNull().default(true),
     is_default: boolean().notNull().default(false),
@@ -195,7 +199,7 @@ export const mailboxes = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
-    uniqueIndex('mailboxes_address').on(sql`lower(${table.address})`),
+    uniqueIndex('mailboxes_address').on(table.address_key),
     uniqueIndex('mailboxes_default').on(table.organization_id).where(sql`${table.is_default}`),
     check('mailboxes_smtp_security', isOneOf(table.smtp_security, SMTP_SECURITIES)),
     check('mailboxes_smtp_port', sql`${table.smtp_port} between 1 and 65535`),
@@ -240,6 +244,8 @@ export const contacts = pgTable(
     ...root(),
     name: text().notNull(),
     email: text().notNull(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
     phone: text(),
     company_id: uuid(),
     notes: text(),
@@ -250,7 +256,7 @@ export const contacts = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
-    uniqueIndex('contacts_email').on(table.organization_id, sql`lower(${table.email})`),
+    uniqueIndex('contacts_email').on(table.organization_id, table.email_key),
     index('contacts_company').on(table.organization_id, table.company_id, table.id),
     index('contacts_search').using('gin', table.organization_id, sql`${table.search} gin_trgm_ops`),
     reference('contacts_company', [table.organization_id, table.company_id], companies),
@@ -431,6 +437,8 @@ export const message_recipients = pgTable(
     kind: text({ enum: RECIPIENT_KINDS }).notNull(),
     name: text(),
     email: text().notNull(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
     status: text({ enum: RECIPIENT_STATUSES }).notNull().default('queued'),
     error: text(),
   },
@@ -469,13 +477,15 @@ export const participants = pgTable(
     ticket_id: uuid().notNull(),
     name: text(),
     email: text().notNull(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
     contact_id: uuid(),
     confirmed: boolean().notNull().default(true),
     created_at: createdAt(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
-    uniqueIndex('participants_email').on(table.organization_id, table.ticket_id, sql`lower(${table.email})`),
+    uniqueIndex('participants_email').on(table.organization_id, table.ticket_id, table.email_key),
     index('participants_contact').on(table.organization_id, table.contact_id),
     reference('participants_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     reference('participants_contact', [table.organization_id, table.contact_id], contacts),

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { domainsOf, toDomain } from '../address/domains'
+import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
 import { mailboxes } from '../db/schema'
 import { violates } from '../db/violations'
@@ -27,7 +28,15 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
     const server = await smtpColumns(scope, id, smtp)
     await db
       .insert(mailboxes)
-      .values({ ...fields, name: name || null, organization_id, id, ...server, ...signing })
+      .values({
+        ...fields,
+        address_key: addressKey(fields.address),
+        name: name || null,
+        organization_id,
+        id,
+        ...server,
+        ...signing,
+      })
       .catch(addressExists)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
@@ -52,6 +61,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
       .update(mailboxes)
       .set({
         ...fields,
+        ...(fields.address !== undefined && { address_key: addressKey(fields.address) }),
         ...(name !== undefined && { name: name || null }),
         ...server,
         ...signing,

@@ -1,3 +1,4 @@
+import { mailboxKey } from '../address/email'
 import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/settings'
@@ -39,12 +40,11 @@ export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string
 
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
-/** Finds the active mailbox of an address in any organization, in any case, with or without a `+tag`. */
+/** Finds the active mailbox of an address in any organization, however it is written, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
-  const given = address.trim().toLowerCase()
   const [mailbox] = await sql<MailboxAtAddress[]>`
     select organization_id, id, address from mailboxes
-    where lower(address) in (${given}, ${given.replace(/\+[^@]*@/, '@')}) and active`
+    where address_key = ${mailboxKey(address)} and active`
   return mailbox ?? null
 }
 

@@ -1,3 +1,4 @@
+import { addressKey } from '../address/email'
 import { claimAttachments } from '../attachments/commands'
 import { removeSoon } from '../attachments/removals'
 import { config } from '../config'
@@ -166,11 +167,12 @@ async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithI
 
 async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {
   const { sql, organization_id } = scope
+  const rows = recipients.map((one, position) => ({ ...one, email_key: addressKey(one.email), position }))
   await sql`
-    insert into message_recipients (organization_id, message_id, position, kind, name, email)
-    select ${organization_id}, ${id}, r.position, r.kind, r.name, r.email
-    from json_to_recordset(${JSON.stringify(recipients.map((one, position) => ({ ...one, position })))}::json)
-      as r (position integer, kind text, name text, email text)`
+    insert into message_recipients (organization_id, message_id, position, kind, name, email, email_key)
+    select ${organization_id}, ${id}, r.position, r.kind, r.name, r.email, r.email_key
+    from json_to_recordset(${JSON.stringify(rows)}::json)
+      as r (position integer, kind text, name text, email text, email_key text)`
   await enqueueWork(scope, 'email', id, mailbox_id)
 }
 

@@ -1,5 +1,5 @@
 /** Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes. */
-import { asciiAddress, unicodeAddress } from '../address/email'
+import { addressKey, mailboxKey } from '../address/email'
 import type { TICKET_STATUSES } from '../db/schema'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -35,19 +35,14 @@ export async function lockConversation({ sql, organization_id }: Scope, ticket_i
 }
 
 /**
- * Finds those of the addresses that belong to mailboxes of the organization, with or without a `+tag`, and in either form
- * of an international domain.
- * @returns them in lower case
+ * Finds those of the addresses that belong to mailboxes of the organization, with or without a `+tag`.
+ * @returns their keys, those of the addresses as given
  */
 export async function ownAddresses({ sql, organization_id }: Scope, addresses: string[]): Promise<Set<string>> {
   if (addresses.length === 0) return new Set()
-  const given = addresses.map((address) => address.toLowerCase())
-  // No mailbox has a tag.
-  const untagged = given.map((address) => address.replace(/\+[^@]*@/, '@'))
-  const rows = await sql<{ address: string }[]>`
-    select given.address
-    from unnest(${given}::text[], ${untagged.map(asciiAddress)}::text[], ${untagged.map(unicodeAddress)}::text[])
-      as given (address, ascii, unicode)
-    join mailboxes m on m.organization_id = ${organization_id} and lower(m.address) in (given.ascii, given.unicode)`
-  return new Set(rows.map(({ address }) => address))
+  const rows = await sql<{ key: string }[]>`
+    select given.key from unnest(${addresses.map(addressKey)}::text[], ${addresses.map(mailboxKey)}::text[])
+      as given (key, mailbox_key)
+    join mailboxes m on m.organization_id = ${organization_id} and m.address_key = given.mailbox_key`
+  return new Set(rows.map(({ key }) => key))
 }

@@ -30,7 +30,7 @@ export async function planEmail(
   const seen = new Set([addressKey(contact_email)])
   for (const { name, email } of others) {
     const key = addressKey(email)
-    if (own.has(email.toLowerCase()) || seen.has(key)) continue
+    if (own.has(key) || seen.has(key)) continue
     seen.add(key)
     recipients.push({ kind: 'cc', name, email })
   }

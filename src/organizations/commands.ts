@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
+import { addressKey } from '../address/email'
 import { audit, auditChanges, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { hashPassword } from '../auth/password'
@@ -52,7 +53,7 @@ export async function createOrganization(
     await db.insert(ticket_counters).values({ organization_id: id })
     const created = await db
       .insert(users)
-      .values({ id: newId(), email: admin.email, name: admin.name, password_hash })
+      .values({ id: newId(), email: admin.email, email_key: addressKey(admin.email), name: admin.name, password_hash })
       .onConflictDoNothing()
       .returning({ id: users.id, email: users.email })
     const account = created[0] ?? (await findAccount(inner, admin.email))!

@@ -1,4 +1,4 @@
-import { addressKey, asciiAddress, unicodeAddress } from '../address/email'
+import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
@@ -46,24 +46,14 @@ export async function addParticipants(
   const rows = await rowsOf(scope, ticket, candidates)
   if (rows.length === 0) return
   const { sql, organization_id } = scope
-  // A participant with another spelling of the address keeps that spelling.
+  // A participant whose address is written in another way keeps it as it is.
   const changed = await sql<{ id: string; email: string }[]>`
-    insert into participants as p (organization_id, id, ticket_id, name, email, contact_id, confirmed)
-    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), coalesce(x.email, r.email), c.id,
+    insert into participants as p (organization_id, id, ticket_id, name, email, email_key, contact_id, confirmed)
+    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), r.email, r.email_key, c.id,
       ${standing === 'confirmed'}
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text, ascii text, unicode text)
-    left join lateral (
-      select email from participants
-      where organization_id = ${organization_id} and ticket_id = ${ticket.id}
-        and lower(email) in (lower(r.email), lower(r.ascii), lower(r.unicode))
-      order by lower(email) = lower(r.email) desc limit 1
-    ) x on true
-    left join lateral (
-      select id, name from contacts
-      where organization_id = ${organization_id} and lower(email) in (lower(r.email), lower(r.ascii), lower(r.unicode))
-      order by lower(email) = lower(r.email) desc limit 1
-    ) c on true
-    on conflict (organization_id, ticket_id, lower(email)) do update
+    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text, email_key text)
+    left join contacts c on c.organization_id = ${organization_id} and c.email_key = r.email_key
+    on conflict (organization_id, ticket_id, email_key) do update
       set confirmed = true, name = coalesce(p.name, excluded.name)
       where excluded.confirmed and not p.confirmed
     returning p.id, p.email`
@@ -100,10 +90,10 @@ async function rowsOf(scope: Scope, { contact_email }: TicketOfParticipants, can
   const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
   const rows = []
   for (const { name, email } of given) {
-    const key = addressKey(email)
-    if (own.has(email.toLowerCase()) || seen.has(key)) continue
-    seen.add(key)
-    rows.push({ id: newId(), name: name || null, email, ascii: asciiAddress(email), unicode: unicodeAddress(email) })
+    const email_key = addressKey(email)
+    if (own.has(email_key) || seen.has(email_key)) continue
+    seen.add(email_key)
+    rows.push({ id: newId(), name: name || null, email, email_key })
   }
   return rows
 }

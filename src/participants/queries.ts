@@ -1,4 +1,4 @@
-import { spellings } from '../address/spellings'
+import { addressKey } from '../address/email'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
@@ -25,15 +25,13 @@ async function countParticipants({ sql, organization_id }: Scope, ticket_id: str
   return counts
 }
 
-/** The participant with an address, in any case and spelling. */
+/** The participant with an address, however it is written. */
 export async function findParticipant(
   scope: Scope,
   ticket_id: string,
   email: string,
 ): Promise<Participant | undefined> {
-  const { sql } = scope
-  const has_address = sql`and lower(email) in ${spellings(sql, email)} order by lower(email) = lower(${email}) desc limit 1`
-  const [participant] = await selectParticipants(scope, ticket_id, has_address)
+  const [participant] = await selectParticipants(scope, ticket_id, scope.sql`and email_key = ${addressKey(email)}`)
   return participant
 }
 

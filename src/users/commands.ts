@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { addressKey } from '../address/email'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
 import { findAccount } from '../auth/queries'
@@ -86,7 +87,10 @@ type Account = { email: string; name: string; password_hash: string | undefined 
 async function createAccount({ db }: Scope, { email, name, password_hash }: Account): Promise<string> {
   requireHash(password_hash)
   const id = newId()
-  await db.insert(users).values({ id, email, name, password_hash }).catch(emailExists)
+  await db
+    .insert(users)
+    .values({ id, email, email_key: addressKey(email), name, password_hash })
+    .catch(emailExists)
   return id
 }
 
@@ -128,7 +132,12 @@ async function setAccount(scope: Scope, id: string, account: Partial<Account>): 
   const is_in_doubt = account.password_hash !== undefined || account.email !== undefined
   await db
     .update(users)
-    .set({ ...account, ...(is_in_doubt && { is_password_held: false }), updated_at: sql`now()` })
+    .set({
+      ...account,
+      ...(account.email !== undefined && { email_key: addressKey(account.email) }),
+      ...(is_in_doubt && { is_password_held: false }),
+      updated_at: sql`now()`,
+    })
     .where(eq(users.id, id))
     .catch(emailExists)
   if (account.password_hash) await endSessions(scope, id)

@@ -13,9 +13,9 @@ export async function seedTickets(sql: postgres.Sql, organization_id: string, co
   const from_ms = Date.now() - 2 * 365 * 86_400_000
   const step_ms = Math.floor((2 * 365 * 86_400_000) / count)
   await sql`
-    insert into contacts (organization_id, id, name, email, search)
+    insert into contacts (organization_id, id, name, email, email_key, search)
     select ${organization_id}, pg_temp.id_at(${from_ms}::bigint + n, 'c' || n), 'Contact ' || n,
-      'c' || n || '@customer.example', 'contact ' || n || ' c' || n || '@customer.example'
+      'c' || n || '@customer.example', 'c' || n || '@customer.example', 'contact ' || n || ' c' || n || '@customer.example'
     from generate_series(1, 1000) n`
   await sql`
     insert into labels (organization_id, id, name, color)

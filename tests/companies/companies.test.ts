@@ -246,8 +246,8 @@ describe('linking contacts', () => {
     const { sql, organization_id } = scope
     const rows = Array.from({ length: 4500 }, (_, i) => ({ id: Bun.randomUUIDv7(), email: `c${i}@acme.com` }))
     await sql`
-      insert into contacts (organization_id, id, name, email, search)
-      select ${organization_id}, id, email, email, email
+      insert into contacts (organization_id, id, name, email, email_key, search)
+      select ${organization_id}, id, email, email, email, email
       from json_to_recordset(${JSON.stringify(rows)}::json) as x (id uuid, email text)`
     const company = await createCompany(agent, { domains: ['acme.com'] })
     const answer = await agent.post(`/companies/${company.id}/link-contacts`)

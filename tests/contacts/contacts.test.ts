@@ -298,8 +298,8 @@ describe('deleting', () => {
       insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name, sender_email)
       values (${organization_id}, ${newId()}, ${ticket.id}, 'x', 'x', 'inbound', 'Ann', 'ann@example.com')`
     await sql`
-      insert into participants (organization_id, id, ticket_id, email, contact_id)
-      values (${organization_id}, ${newId()}, ${ticket.id}, 'ann@example.com', ${contact.id})`
+      insert into participants (organization_id, id, ticket_id, email, email_key, contact_id)
+      values (${organization_id}, ${newId()}, ${ticket.id}, 'ann@example.com', 'ann@example.com', ${contact.id})`
     const answer = await agent.delete(`/contacts/${contact.id}`)
     expect([answer.status, answer.text]).toEqual([204, ''])
 

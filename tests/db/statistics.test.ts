@@ -12,8 +12,8 @@ test('tables that were filled get statistics, once, and foreign keys are checked
   const { id } = await createOrganization()
   expect(await indexOfCheck(id)).toBe('tickets_number')
   await sql`
-    insert into contacts (organization_id, id, name, email, search)
-    select ${id}, gen_random_uuid(), 'C', n || '@customer.example', '' from generate_series(1, 500) n`
+    insert into contacts (organization_id, id, name, email, email_key, search)
+    select ${id}, gen_random_uuid(), 'C', n || '@customer.example', n || '@customer.example', '' from generate_series(1, 500) n`
   await sql`
     insert into tickets (organization_id, id, number, code, subject, contact_id)
     select organization_id, gen_random_uuid(), row_number() over (), 'T-' || row_number() over (), 'A ticket', id

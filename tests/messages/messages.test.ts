@@ -475,9 +475,9 @@ test('the confirmed participants get a copy, but neither the contact nor own mai
   await joinTicket(scope, ticket.id, [{ name: 'Bob Boss', email: 'Bob@customer.example' }], 'confirmed')
   await joinTicket(scope, ticket.id, [{ name: null, email: 'forwarded@elsewhere.example' }], 'listed')
   await scope.sql`
-    insert into participants (organization_id, id, ticket_id, email)
-    values (${scope.organization_id}, ${newId()}, ${ticket.id}, ${ticket.contact.email.toUpperCase()}),
-      (${scope.organization_id}, ${newId()}, ${ticket.id}, ${mailbox.address.replace('@', '+tag@').toUpperCase()})`
+    insert into participants (organization_id, id, ticket_id, email, email_key)
+    select ${scope.organization_id}, gen_random_uuid(), ${ticket.id}, upper(address), address
+    from unnest(${[ticket.contact.email, mailbox.address.replace('@', '+tag@')]}::text[]) as address`
   const message = await createMessage(agent, ticket.id)
   expect(message.cc).toEqual(['Bob@customer.example'])
   const recipients = await recipientsOf(scope, message.id)

@@ -1,4 +1,5 @@
 /** The API as a client sees it, over `app.handle`: real validation, authentication and database, no socket. */
+import { addressKey } from '../../src/address/email'
 import { createApp } from '../../src/app'
 import { hashPassword } from '../../src/auth/password'
 import { beginSession } from '../../src/auth/sessions'
@@ -100,7 +101,9 @@ async function createMember(organization_id: string, role: 'admin' | 'agent', na
   password_hash ??= await hashPassword(PASSWORD)
   const user_id = newId()
   const email = `${role}.${user_id}@deskwire.example`
-  await sql`insert into users (id, email, name, password_hash) values (${user_id}, ${email}, ${name}, ${password_hash})`
+  await sql`
+    insert into users (id, email, email_key, name, password_hash)
+    values (${user_id}, ${email}, ${addressKey(email)}, ${name}, ${password_hash})`
   await sql`insert into memberships (organization_id, user_id, role) values (${organization_id}, ${user_id}, ${role})`
   const { session_id } = await beginSession(connection(), user_id, { ip: '127.0.0.1', user_agent: null })
   const token = await signAccessToken({ sub: user_id, email, org_id: organization_id, role }, session_id)

@@ -1,4 +1,5 @@
 /** Factories: small functions that make what a test needs, and return it. */
+import { addressKey } from '../../src/address/email'
 import { newId } from '../../src/db/columns'
 import { EVENTS } from '../../src/db/schema'
 import { lockConversation } from '../../src/messages/conversation'
@@ -21,8 +22,9 @@ export async function insertTicket(
     where organization_id = ${organization_id} returning next_number - 1 as number`
   if (contact_id) {
     await sql`
-      insert into contacts (organization_id, id, name, email, search)
-      values (${organization_id}, ${contact_id}, ${name}, ${email}, ${`${name} ${email}`.toLowerCase()})`
+      insert into contacts (organization_id, id, name, email, email_key, search)
+      values (${organization_id}, ${contact_id}, ${name}, ${email}, ${addressKey(email)},
+        ${`${name} ${email}`.toLowerCase()})`
   }
   const code = `TKT-${number}`
   await sql`
@@ -43,9 +45,9 @@ export async function insertMailbox({ sql, organization_id }: Scope, fields: Par
   const id = newId()
   const { address = `support.${id}@acme.example`, active = true, is_default = true, smtp = true } = fields
   await sql`
-    insert into mailboxes (organization_id, id, address, active, is_default, smtp_host, smtp_port, smtp_security)
-    values (${organization_id}, ${id}, ${address}, ${active}, ${is_default}, ${smtp ? '127.0.0.1' : null},
-      ${smtp ? 2500 : null}, ${smtp ? 'none' : null})`
+    insert into mailboxes (organization_id, id, address, address_key, active, is_default, smtp_host, smtp_port, smtp_security)
+    values (${organization_id}, ${id}, ${address}, ${addressKey(address)}, ${active}, ${is_default},
+      ${smtp ? '127.0.0.1' : null}, ${smtp ? 2500 : null}, ${smtp ? 'none' : null})`
   return { id, address }
 }
 

@@ -1,5 +1,4 @@
 /** Makes a message durable before it gets its 250: the bytes of its original, and a ledger row for each organization. */
-import { asciiAddress } from '../../address/email'
 import { keepAll, promiseRemoval } from '../../attachments/removals'
 import { storage } from '../../attachments/storage'
 import { newId } from '../../db/columns'
@@ -13,14 +12,8 @@ import type { LedgerEntry } from './message'
 
 /** Finds the active mailbox of a RCPT address; null is answered 550. */
 export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | null> {
-  const mailbox = (await findMailboxByAddress(connection, address)) ?? (await findInAscii(connection, address))
+  const mailbox = await findMailboxByAddress(connection, address)
   return mailbox && { organization_id: mailbox.organization_id, mailbox_id: mailbox.id, address }
-}
-
-/** The listener gives international domains in Unicode; the address of a mailbox may have either form. */
-async function findInAscii(connection: Connection, address: string) {
-  const ascii = asciiAddress(address)
-  return ascii === address ? null : findMailboxByAddress(connection, ascii)
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Recognizes a message however often it is delivered. */
 import { createHash } from 'node:crypto'
+import { addressKey } from '../../address/email'
 import type { Scope } from '../../scope'
 import type { MailHeaders } from '../parse/parse'
 
@@ -27,7 +28,7 @@ export function fingerprintOf(
   const { message_id, subject, date, to, cc, in_reply_to, references } = headers
   const hash = createHash('sha256')
   const content = [sender?.name, subject, to, cc, in_reply_to, references]
-  hash.update(JSON.stringify([sender?.email.toLowerCase(), date, ...(message_id ? [] : content)]))
+  hash.update(JSON.stringify([sender && addressKey(sender.email), date, ...(message_id ? [] : content)]))
   if (!message_id || !date) hash.update(raw.subarray(bodyStart(raw)))
   const digest = hash.digest('hex')
   return {

@@ -1,4 +1,5 @@
 /** Makes the draft of a message of a ticket from an email. */
+import { addressKey } from '../../address/email'
 import { unsignedUrl } from '../../attachments/signed-url'
 import { newId } from '../../db/columns'
 import { embedImages, textToHtml } from '../../html/body'
@@ -32,7 +33,7 @@ export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name:
     is_internal: false,
     direction: 'inbound',
     sender_name: sender?.name || contact.name,
-    sender_email: contact.email,
+    sender_email: sender?.email ?? contact.email,
     auto_reply: content?.auto_reply || mail.envelope_sender === '',
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
@@ -52,7 +53,7 @@ export function subjectOf({ headers }: InboundMail): string {
 export function othersOf({ content, headers, recipient }: InboundMail): { name: string; email: string }[] {
   if (!content) return []
   return [...headers.to, ...headers.cc]
-    .filter(({ address }) => address.toLowerCase() !== recipient.toLowerCase())
+    .filter(({ address }) => addressKey(address) !== addressKey(recipient))
     .map(({ name, address }) => ({ name, email: address }))
 }
 

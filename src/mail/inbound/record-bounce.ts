@@ -1,5 +1,5 @@
 /** Records a report about delivery: marks the message and its recipients, and writes a note for the team. */
-import { unicodeAddress } from '../../address/email'
+import { addressKey } from '../../address/email'
 import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
 import { lockConversation } from '../../messages/conversation'
@@ -24,7 +24,7 @@ export async function recordBounce(
 ): Promise<void> {
   if (kind !== 'failed') return
   const diagnostic = report.diagnostic || 'The report gives no reason'
-  const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => address.toLowerCase())
+  const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => addressKey(address))
   const ticket = await lockConversation(scope, ticket_id)
   // Servers that report the same again and again add nothing.
   if (!(await markBounced(scope, message_id, failed, diagnostic))) return
@@ -45,15 +45,14 @@ export async function recordBounce(
 
 /**
  * Marks the recipients that the report names. When it names none of them, marks the only recipient that a server took
- * the message for; when there are several, none, because the others may well have got it. Reports give international
- * domains as Punycode.
+ * the message for; when there are several, none, because the others may well have got it.
  * @returns true when that says anything new
  */
 async function markBounced(scope: Scope, id: string, failed: string[], diagnostic: string): Promise<boolean> {
   const { sql, organization_id } = scope
   const [marked] = await sql<{ is_new: boolean }[]>`
     with reported as materialized (
-      select position, lower(email) = any(${failed.flatMap((address) => [address, unicodeAddress(address)])}) as is_named,
+      select position, email_key = any(${failed}) as is_named,
         status in ('sent', 'bounced') as is_taken
       from message_recipients where organization_id = ${organization_id} and message_id = ${id}
     ), recipients as (

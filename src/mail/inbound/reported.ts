@@ -1,5 +1,5 @@
 /** Finds the message of ours that a report about delivery is about. */
-import { unicodeAddress } from '../../address/email'
+import { addressKey } from '../../address/email'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'
 import type { Bounce } from '../parse/parse'
@@ -70,7 +70,7 @@ async function findLatest(
   sent: 'to those it names' | 'to anybody',
 ) {
   if (ticket_ids.length === 0) return undefined
-  const named = recipients.filter(({ action }) => action === kind).map(({ address }) => address.toLowerCase())
+  const named = recipients.filter(({ action }) => action === kind).map(({ address }) => addressKey(address))
   const [message] = await sql<Reported[]>`
     select m.ticket_id, m.id as message_id
     from messages m join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
@@ -78,7 +78,7 @@ async function findLatest(
       select exists (
         select from message_recipients r
         where r.organization_id = m.organization_id and r.message_id = m.id and r.status in ('sent', 'bounced')
-          and lower(r.email) = any(${named.flatMap((address) => [address, unicodeAddress(address)])})
+          and r.email_key = any(${named})
       ) as is_named
     ) recipients
     where m.organization_id = ${organization_id} and m.ticket_id = any(${ticket_ids}::uuid[])

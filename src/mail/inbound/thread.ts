@@ -3,7 +3,7 @@
  * that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
  */
 import { domainsOf } from '../../address/domains'
-import { spellings } from '../../address/spellings'
+import { addressKey } from '../../address/email'
 import type { THREADING_RULES } from '../../db/schema'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'
@@ -63,24 +63,25 @@ type Found = Omit<Thread, 'rule'>
  * or the customer's own mail.
  */
 function relation({ sql }: Scope, email: string | null) {
+  const key = email === null ? null : addressKey(email)
   return sql`
     left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
     left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
     cross join lateral (
       select
         coalesce(
-          lower(c.email) in ${spellings(sql, email)}
+          c.email_key = ${key}
           or co.domains && ${email === null ? [] : domainsOf(email)}::text[]
           or exists (
             select from contacts x
-            where x.organization_id = t.organization_id and lower(x.email) in ${spellings(sql, email)}
+            where x.organization_id = t.organization_id and x.email_key = ${key}
               and x.company_id = t.company_id
           ), false
         ) as is_customer,
         exists (
           select from participants p
           where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
-            and lower(p.email) in ${spellings(sql, email)}
+            and p.email_key = ${key}
         ) as is_participant
     ) related`
 }

@@ -22,12 +22,12 @@ export type Envelope = {
   tls: boolean
 }
 
-/** @param recipients the mailboxes by the addresses that were accepted, in lower case */
+/** @param recipients the mailboxes by the addresses that were accepted */
 export function envelopeOf(session: SMTPServerSession, recipients: Map<string, RcptMailbox>): Envelope {
-  const { mailFrom, rcptTo } = session.envelope
+  const { mailFrom } = session.envelope
   return {
     sender: mailFrom ? mailFrom.address : '',
-    recipients: rcptTo.flatMap(({ address }) => recipients.get(address.toLowerCase()) ?? []),
+    recipients: [...recipients.values()],
     remote_address: session.remoteAddress,
     helo: session.hostNameAppearsAs,
     tls: session.secure,

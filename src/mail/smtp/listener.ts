@@ -154,7 +154,7 @@ export class SmtpListener {
   async #rcpt({ address }: SMTPServerAddress, { id }: SMTPServerSession, callback: Callback): Promise<void> {
     const mailbox = await this.#gate.findMailbox(address)
     if (mailbox instanceof Error) return callback(mailbox)
-    this.#sessions.get(id)?.recipients.set(address.toLowerCase(), mailbox)
+    this.#sessions.get(id)?.recipients.set(address, mailbox)
     callback()
   }
 
