@@ -5,6 +5,7 @@ import { unknownIds } from '../errors'
 import { inBatches } from '../flow/batches'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
+import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
@@ -18,16 +19,29 @@ type NewAttachment = {
   content_type: string
   /** Content-ID of an inline image of an email, without angle brackets. */
   content_id?: string | null
+  /** Id of the user or API key that uploaded it; missing for a file of an email. */
+  uploader_id?: string | null
   body: Bytes
 }
 
 /** Uploads in one statement. */
 const BATCH = 500
 
-/** @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading) */
+/**
+ * Stores the file of a request.
+ * @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading, or for the quota); RATE_LIMITED for a user with
+ *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
+ */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
-  const { id } = await readUpload(request, ({ bytes, ...file }) => storeAttachment(scope, { ...file, body: bytes }))
-  return getAttachment(scope, id)
+  const allowance = await allowUpload(scope, request)
+  try {
+    const { id } = await readUpload(request, ({ bytes, ...file }) =>
+      storeAttachment(scope, { ...file, body: whileThereIsRoom(bytes), uploader_id: scope.actor.id }),
+    )
+    return await getAttachment(scope, id)
+  } finally {
+    allowance.end()
+  }
 }
 
 /**
@@ -44,8 +58,9 @@ export async function storeAttachment(scope: Scope, file: NewAttachment): Promis
     await inTransaction(scope, async ({ sql }) => {
       await keep(sql, key)
       await sql`
-        insert into attachments (organization_id, id, filename, content_type, size, digest, storage_key, content_id)
-        values (${organization_id}, ${id}, ${cleanFileName(file.filename)},
+        insert into attachments
+          (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key, content_id)
+        values (${organization_id}, ${id}, ${file.uploader_id ?? null}, ${cleanFileName(file.filename)},
           ${mediaType(file.content_type)}, ${size}, ${digest}, ${key}, ${file.content_id ?? null})`
     })
     return { id }

@@ -498,6 +498,8 @@ export const attachments = pgTable(
     ...tenant(),
     /** Null until a message uses the upload. */
     message_id: uuid(),
+    /** Id of the user or API key who uploaded it; null for a file of an email and rows of older releases. */
+    uploader_id: uuid(),
     filename: text().notNull(),
     content_type: text().notNull(),
     size: bigint({ mode: 'number' }).notNull(),
@@ -512,6 +514,7 @@ export const attachments = pgTable(
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('attachments_message').on(table.organization_id, table.message_id, table.id),
     index('attachments_unused').on(table.id).where(sql`${table.message_id} is null`),
+    index('attachments_unused_by').on(table.organization_id, table.uploader_id).where(sql`${table.message_id} is null`),
     reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),
     check('attachments_size', sql`${table.size} >= 0`),
   ],

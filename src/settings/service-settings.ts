@@ -142,6 +142,12 @@ export const SERVICE_SETTINGS = {
     read: wholeNumber(1024, 1_000_000_000),
     default: '26214400',
   },
+  ATTACHMENT_QUOTA_BYTES: {
+    meaning:
+      'Bytes that the attachments of one organization may take, those of mail included. An upload above it is refused, mail never is. `0` sets no limit.',
+    read: wholeNumber(0, 1e15),
+    default: '0',
+  },
   S3_ENDPOINT: { meaning: 'Address of the S3 service, when it is not that of AWS.', read: url('http:', 'https:') },
   S3_REGION: { meaning: 'Region of the bucket.', read: anyText },
   S3_ACCESS_KEY_ID: { meaning: 'Id of the key for the bucket.', read: anyText, missing: missingForBucket },

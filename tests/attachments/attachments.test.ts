@@ -1,5 +1,5 @@
 /** The attachment endpoints: uploads, downloads, limits and removal. */
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -358,6 +358,67 @@ test('uploads that no message used within 24 hours are removed with their bytes,
   expect((await agent.get(`/attachments/${old_used}/content`)).text).toBe('hello')
   expect((await agent.get(`/attachments/${fresh.id}/content`)).text).toBe('hello')
   expect(await isStored(unused.id)).toBe(false)
+})
+
+describe('limits of uploads:', () => {
+  const upload = (client: Client, content = 'hello') => client.post('/attachments', formOf(content, 'hello.txt'))
+
+  test('a user may have 100 uploads that no message uses, others and the next day are not concerned', async () => {
+    const { agent, admin, scope } = await createOrganization()
+    await scope.sql`
+      insert into attachments (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key)
+      select ${scope.organization_id}, gen_random_uuid(), ${agent.user_id}, 'a', 'text/plain', 1, '', 'attachments/' || i
+      from generate_series(1, 98) i`
+    const answers = await Promise.all(Array.from({ length: 5 }, () => upload(agent)))
+    expect(answers.map(({ status }) => status).filter((status) => status === 201).length).toBeLessThanOrEqual(2)
+    while ((await upload(agent)).status === 201);
+    const refused = await upload(agent)
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMITED'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect((await upload(admin)).status).toBe(201)
+    const { id } = (await agent.get('/tickets')).body.data[0] ?? (await insertTicket(scope))
+    const [{ id: unused }] = await scope.sql<[{ id: string }]>`
+      select id from attachments where uploader_id = ${agent.user_id} and storage_key not like 'attachments/%-%' limit 1`
+    await createMessage(agent, id, { attachment_ids: [unused], send_email: false })
+    expect((await upload(agent)).status).toBe(201)
+    expect((await upload(agent)).status).toBe(429)
+  })
+
+  test('an organization that has used its quota is 413, another one is not', async () => {
+    const [full, other] = [await createOrganization(), await createOrganization()]
+    using _ = withSettings({ ATTACHMENT_QUOTA_BYTES: 1500, ATTACHMENT_MAX_BYTES: 1024 })
+    expect((await upload(full.agent, 'x'.repeat(700))).status).toBe(201)
+    const refused = await upload(full.admin)
+    expect([refused.status, refused.body.error]).toMatchObject([
+      413,
+      { code: 'PAYLOAD_TOO_LARGE', details: { quota_bytes: 1500, used_bytes: 700 } },
+    ])
+    expect((await upload(other.agent)).status).toBe(201)
+  })
+
+  test('many at once do not take more than the quota together', async () => {
+    const { agent, scope } = await createOrganization()
+    using _ = withSettings({ ATTACHMENT_QUOTA_BYTES: 3000, ATTACHMENT_MAX_BYTES: 1024 })
+    await Promise.all(Array.from({ length: 10 }, () => upload(agent, 'x'.repeat(1000))))
+    const [row] = await scope.sql<{ bytes: number }[]>`
+      select coalesce(sum(size), 0) as bytes from attachments where organization_id = ${scope.organization_id}`
+    expect(row!.bytes).toBeLessThanOrEqual(3000)
+  })
+
+  test('while the disk is nearly full an upload is 503 and leaves nothing', async () => {
+    const { agent, scope } = await createOrganization()
+    {
+      using _ = withSettings({ SMTP_MAX_BYTES: Number.MAX_SAFE_INTEGER })
+      const answer = await upload(agent)
+      expect([answer.status, answer.body.error.code, answer.headers.get('retry-after')]).toEqual([
+        503,
+        'SERVICE_UNAVAILABLE',
+        '5',
+      ])
+    }
+    expect(await scope.sql`select from attachments where organization_id = ${scope.organization_id}`).toHaveLength(0)
+    expect((await upload(agent)).status).toBe(201)
+  })
 })
 
 test('bytes that a crash left without a row are removed after an hour, not before', async () => {

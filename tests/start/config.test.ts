@@ -33,6 +33,7 @@ describe('settings', () => {
       SMTP_MAX_CLIENTS_PER_ADDRESS: 50,
       SMTP_MAX_BYTES: 26_214_400,
       ATTACHMENT_MAX_BYTES: 26_214_400,
+      ATTACHMENT_QUOTA_BYTES: 0,
       ATTACHMENT_STORE: 'file',
       S3_ENDPOINT: undefined,
       S3_REGION: undefined,
