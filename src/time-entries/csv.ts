@@ -1,5 +1,5 @@
 /** Writes time entries as CSV (RFC 4180). Pure. */
-import { stringify } from 'csv-stringify/sync'
+import { type CastingContext, stringify } from 'csv-stringify/sync'
 
 const COLUMNS = [
   'Date',
@@ -30,36 +30,41 @@ export type CsvRow = {
   currency: string
 }
 
-export const CSV_HEADER = toCsv([COLUMNS])
+/** The columns with what people wrote. */
+const WRITTEN = new Set(['Ticket Subject', 'Company', 'User', 'Description'])
+
+export const CSV_HEADER = `${COLUMNS.join(',')}\r\n`
 
 /** The rows as text of the file, each with its line end. */
 export function csvRows(rows: CsvRow[]): string {
-  return toCsv(
-    rows.map((row) => [
-      row.date,
-      row.code,
-      row.subject,
-      row.company ?? '',
-      row.user,
-      String(row.duration_minutes),
-      row.description ?? '',
-      String(row.billable),
-      row.rate ?? '',
-      row.amount ?? '',
-      row.currency,
-    ]),
-  )
+  const cells = rows.map((row) => [
+    row.date,
+    row.code,
+    row.subject,
+    row.company ?? '',
+    row.user,
+    String(row.duration_minutes),
+    row.description ?? '',
+    String(row.billable),
+    row.rate ?? '',
+    row.amount ?? '',
+    row.currency,
+  ])
+  return stringify(cells, { record_delimiter: '\r\n', cast: { string: cellOf } })
 }
 
-function toCsv(rows: string[][]): string {
-  // Without `quoted_match` the library leaves a lone CR or LF unquoted, because neither ends a record here.
-  return stringify(
-    rows.map((cells) => cells.map(guard)),
-    { record_delimiter: '\r\n', quoted_match: /[\r\n]/ },
-  )
+/**
+ * Cells with what people wrote are always quoted, so that no program takes a sign in them for the end of the cell or row.
+ * Without text a cell stays empty.
+ */
+function cellOf(text: string, { index }: CastingContext) {
+  return { value: guard(text), quoted: text !== '' && WRITTEN.has(COLUMNS[index]!) }
 }
 
-/** Makes text of a cell that a spreadsheet would run as a formula. */
+/**
+ * Makes text of a cell that a spreadsheet would run as a formula: = + - @, also in full width, and tab, CR and LF before
+ * them (OWASP, CSV injection).
+ */
 function guard(cell: string): string {
-  return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(cell) ? `'${cell}` : cell
 }

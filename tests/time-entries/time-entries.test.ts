@@ -418,8 +418,8 @@ describe('the export', () => {
     expect(answer.headers.get('x-request-id')).toBeTruthy()
     expect(answer.text).toBe(
       'Date,Ticket Code,Ticket Subject,Company,User,Duration,Description,Billable,Rate,Amount,Currency\r\n' +
-        `2026-01-30,${outside.code},'=cmd|calc,,Alan Agent,60,,false,,,USD\r\n` +
-        `2026-01-10,${inside.code},Printer on fire,"Acme, Inc.",Alan Agent,45,"said ""no""\nthen yes",true,80.00,60.00,EUR\r\n`,
+        `2026-01-30,${outside.code},"'=cmd|calc",,"Alan Agent",60,,false,,,USD\r\n` +
+        `2026-01-10,${inside.code},"Printer on fire","Acme, Inc.","Alan Agent",45,"said ""no""\nthen yes",true,80.00,60.00,EUR\r\n`,
     )
     const part = await agent.get(`/time-entries/export?format=csv&date_from=${DATES.middle}&date_to=${DATES.late}`)
     expect(part.text.split('\r\n')).toHaveLength(3)
