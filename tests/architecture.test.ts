@@ -122,6 +122,7 @@ const PURE = new Set([
     'html/body',
     'html/text',
     'html/backgrounds',
+    'html/colors',
     'html/elements',
   ],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
@@ -200,7 +201,15 @@ describe('only some files know', () => {
       /\bBun\.\w|from 'bun[':]/,
       [
         ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded/supervise', 'db/embedded/home'],
-        ...['db/embedded/server', 'db/embedded/file-lock', 'db/migrate', 'metrics/prometheus', 'main', 'flow/stream'],
+        ...[
+          'db/embedded/server',
+          'db/embedded/file-lock',
+          'db/migrate',
+          'html/colors',
+          'metrics/prometheus',
+          'main',
+          'flow/stream',
+        ],
       ],
     ],
   ])('%s', (_, pattern, allowed) => {

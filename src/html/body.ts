@@ -2,6 +2,7 @@
 import { LinkifyIt } from 'linkify-it'
 import sanitizeHtml from 'sanitize-html'
 import { showBackgrounds } from './backgrounds'
+import { dropHidingColors, TEXT_COLOR } from './colors'
 import { limitDepth, TAGS, UNREADABLE } from './elements'
 import { safeHtmlToText } from './text'
 
@@ -28,7 +29,7 @@ const BORDER =
   /^(?:(?:\d{1,2}(?:\.\d{1,4})?(?:px|pt|em)?|thin|medium|thick|none|solid|dashed|dotted|double|groove|ridge|inset|outset|#[0-9a-f]{3,8}|rgba?\([\d.,%]{1,30}\)|[a-z]{3,20})(?:\s+|$)){1,4}$/i
 
 const STYLES: Record<string, RegExp[]> = {
-  color: [COLOR],
+  color: [TEXT_COLOR],
   'background-color': [COLOR],
   'font-family': [/^[\w\s"',.-]{1,200}$/],
   'font-size': [TEXT_SIZE, /^(?:x{1,2}-)?(?:small|large)$|^(?:medium|smaller|larger)$/i],
@@ -155,7 +156,7 @@ type ImageAddress = { src: string } | { 'data-src': string }
 
 /** @param place says where the address of an image goes; null drops the image */
 function sanitize(html: string, place: (image: ImageSource) => ImageAddress | null): string {
-  return sanitizeHtml(limitDepth(html), {
+  const safe_html = sanitizeHtml(limitDepth(html), {
     allowedTags: TAGS,
     allowedAttributes: {
       '*': ['style', 'dir', 'lang', 'align', 'title'],
@@ -188,6 +189,7 @@ function sanitize(html: string, place: (image: ImageSource) => ImageAddress | nu
     },
     exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src && !frame.attribs['data-src'],
   })
+  return dropHidingColors(safe_html)
 }
 
 /** True for an absolute address. A relative one would point into the page that shows the message. */

@@ -53,6 +53,53 @@ describe('HTML', () => {
   })
 
   test.each([
+    'color:transparent',
+    'color:#fff0',
+    'color:#ffffff00',
+    'color:#0007',
+    'color:rgba(0,0,0,0)',
+    'color:rgba(0, 0, 0, .01)',
+    'color:rgb(0 0 0 / 20%)',
+    'color:hsla(0,0%,0%,0.1)',
+    'color:Canvas',
+    'color:#fff;background-color:#fff',
+    'background-color:white;color:#FFFFFF',
+    'background-color:rgb(255,255,255);color:#fefefe',
+    'color:hsl(0,0%,100%);background-color:#fff;font-weight:bold',
+  ])('text cannot be hidden by %p', (style) => {
+    const { body_html } = renderBody(`<p style="${style}">a</p>`)
+    expect(body_html).not.toMatch(/[";]color:/)
+    expect(body_html).not.toMatch(/style=""|;"|";/)
+    expect(body_html).toEndWith('>a</p>')
+  })
+
+  test('text cannot have the colour of its cell', () => {
+    const html = (color: string) => `<table><tr><td bgcolor="#fff" style="color:${color}">a</td></tr></table>`
+    expect(renderBody(html('white')).body_html).toBe('<table><tr><td bgcolor="#fff">a</td></tr></table>')
+    expect(renderBody(html('red')).body_html).toBe(html('red'))
+  })
+
+  test.each([
+    'color:#333',
+    'color:rgba(0, 0, 0, 0.87)',
+    'color:#000c',
+    'color:inherit',
+    'color:windowtext',
+    'color:rgb(10, 20, 30)',
+    'color:#fff;background-color:#000',
+    'background-color:transparent;color:red',
+    'background-color:#fff',
+  ])('text may have %p', (style) => {
+    const { body_html } = renderBody(`<p style="${style}">a</p>`)
+    expect(body_html).toBe(`<p style="${style}">a</p>`)
+  })
+
+  test('words that look like a style are no style', () => {
+    const text = 'style="color:#fff;background-color:#fff"'
+    expect(renderBody(`<p>${text}</p>`).body_html).toContain(text)
+  })
+
+  test.each([
     ['noscript', '<noscript><p>Order <b>5</b></p></noscript>', '<p>Order <b>5</b></p>'],
     ['noscript around a picture', '<noscript><img src="https://x.org/a.png" alt="a"></noscript>b', 'ab'],
     ['noscript that never ends', '<noscript><p>Order 5</p>', '<p>Order 5</p>'],
