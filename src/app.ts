@@ -31,6 +31,7 @@ import { documentationRoutes } from './http/openapi/documentation-page'
 import { pipeline } from './http/pipeline'
 import { handlersOf } from './http/rerun/route-handlers'
 import { inboundMessageRoutes } from './inbound-messages/routes'
+import { invitationRoutes } from './invitations/routes'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { messageRoutes } from './messages/routes'
@@ -60,6 +61,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(webhookRoutes)
     .use(organizationRoutes)
     .use(userRoutes)
+    .use(invitationRoutes)
     .use(mailboxRoutes)
     .use(inboundMessageRoutes)
     .use(auditLogRoutes)

@@ -6,6 +6,7 @@ import { generatedPassword } from './auth/password'
 import { config, ignoreProxies } from './config'
 import { connection, NO_LIMITS } from './db/pool'
 import type { Connection } from './db/transact'
+import { renewLinks } from './invitations/commands'
 import { safeError } from './log'
 import { createOrganization } from './organizations/commands'
 import { listOrganizations } from './organizations/queries'
@@ -38,7 +39,8 @@ const COMMANDS: Command[] = [
   {
     name: 'organization create',
     options: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password PASSWORD]',
-    meaning: 'Creates an organization with its first admin. Prints the password when it was generated.',
+    meaning:
+      'Creates an organization with its first admin. Prints the password when it was generated. A person of another organization is invited instead, and the link is printed.',
     needs: 'new database',
     run: createOrganizationWith,
   },
@@ -51,9 +53,17 @@ const COMMANDS: Command[] = [
   {
     name: 'user password',
     options: '--email EMAIL [--password PASSWORD]',
-    meaning: 'Sets the password of an account and ends its refresh tokens. Prints the password when it was generated.',
+    meaning: 'Sets the password of an account and ends its sessions. Prints the password when it was generated.',
     needs: 'database',
     run: changePassword,
+  },
+  {
+    name: 'invitation link',
+    options: '--email EMAIL',
+    meaning:
+      'Makes a new link for each invitation of an address; the link of before ends. Give it to that person alone: it opens the account.',
+    needs: 'database',
+    run: makeLinks,
   },
   {
     name: 'migrate',
@@ -124,12 +134,18 @@ function print(result: unknown): void {
 async function createOrganizationWith(options: Options, connection: Connection): Promise<unknown> {
   const name = requiredOption(options, 'name')
   const email = emailOption(options, 'admin-email')
-  const given = passwordOption(options, 'admin-password')
+  const password = passwordOption(options, 'admin-password')
   const admin_name = options['admin-name'] ?? email.split('@')[0]!
-  const admin = { email, name: String(admin_name), password: given ?? generatedPassword() }
-  const created = await createOrganization(connection, { name, admin })
-  const is_shown = created.is_new_account && given === undefined
-  return { id: created.id, name, admin: { ...created.admin, ...(is_shown && { password: admin.password }) } }
+  const created = await createOrganization(connection, { name, admin: { email, name: String(admin_name), password } })
+  const { type, ...admin } = created.admin
+  return { id: created.id, name, admin: { ...admin, ...(type === 'invited' && { status: type }) } }
+}
+
+async function makeLinks(options: Options, connection: Connection): Promise<unknown> {
+  const email = emailOption(options, 'email')
+  const invitations = await renewLinks(connection, email)
+  if (invitations.length === 0) throw new UsageError(`there is no invitation for the email ${email}`)
+  return invitations
 }
 
 async function changePassword(options: Options, connection: Connection): Promise<unknown> {
@@ -158,7 +174,7 @@ async function retryNow(options: Options, connection: Connection): Promise<unkno
 async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
   ignoreProxies()
   checkAuthorities()
-  const settled = { webhook: 0, email: 0, inbound: 0 }
+  const settled = { webhook: 0, email: 0, inbound: 0, letter: 0 }
   const isDue = async () => (await outboxStats(connection)).some(({ due }) => due > 0)
   // A round leaves out the rows that another process was just looking at: the next round takes them.
   for (; await isDue(); await sleep(ROUND_MS)) {

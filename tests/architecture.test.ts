@@ -20,10 +20,13 @@ const SHARED = 'config errors log scope secrets shapes db disk flow timeline sea
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config log db db/embedded mail/inbound mail/smtp metrics organizations outbox start'],
-  ['cli', 'config log settings scope db db/embedded address audit-log auth errors organizations outbox shapes start'],
+  [
+    'cli',
+    'config log settings scope db db/embedded address audit-log auth errors invitations organizations outbox shapes start',
+  ],
   [
     'app',
-    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages labels mailboxes messages organizations participants tickets time-entries users webhooks',
+    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages invitations labels mailboxes messages organizations participants tickets time-entries users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -45,7 +48,10 @@ const ROOMS: [room: string, imports: string][] = [
   ['db/embedded', 'errors log'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
-  ['start', `${SHARED} ${MAIL} net settings db/embedded http/rerun attachments metrics outbox tickets webhooks`],
+  [
+    'start',
+    `${SHARED} ${MAIL} net settings db/embedded http/rerun attachments invitations letters metrics outbox tickets webhooks`,
+  ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
   ['http/rerun', 'config errors log scope shapes db flow http attachments'],
@@ -67,14 +73,16 @@ const ROOMS: [room: string, imports: string][] = [
   ['companies', `${SHARED} contacts`],
   ['contacts', `${SHARED} webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
+  ['invitations', `${SHARED} letters mailboxes users`],
   ['labels', SHARED],
+  ['letters', `${SHARED} mail/outbound mailboxes outbox`],
   ['mailboxes', `${SHARED} net mail/outbound`],
   ['messages', `${SHARED} attachments outbox webhooks`],
-  ['organizations', SHARED],
+  ['organizations', `${SHARED} invitations users`],
   ['participants', `${SHARED} messages`],
   ['tickets', `${SHARED} attachments messages time-entries webhooks`],
   ['time-entries', `${SHARED} webhooks`],
-  ['users', SHARED],
+  ['users', `${SHARED} invitations`],
   ['webhooks', `${SHARED} net metrics outbox`],
 ]
 
@@ -92,7 +100,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^db\/pool$/,
-    /^(main|cli|start\/database|auth\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
+    /^(main|cli|start\/database|(auth|invitations|organizations)\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
   ],
   [
     'transactions without a scope',

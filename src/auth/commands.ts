@@ -1,5 +1,4 @@
 import { addressKey } from '../address/email'
-import { auditAccount } from '../audit-log/audit'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import type { Origin } from '../scope'
@@ -7,12 +6,9 @@ import { forgetMemberships } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
-import { type Account, findAccount, getMe, listMemberships } from './queries'
-import { beginSession, endSessions, getSession, noteUse } from './sessions'
+import { findAccount, getMe } from './queries'
+import { claimsOf, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
 import { type Claims, hashToken } from './tokens'
-
-/** What sign-in gives: the account, and a session with the claims of its first access token. */
-export type SignedIn = { account: Account; claims: Claims; session_id: string; refresh_token: string }
 
 /**
  * Signs an account in.
@@ -36,13 +32,7 @@ export async function signIn(
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
   const { account, claims } = found
-  const session = await transact(connection, async (inner) => {
-    const session = await beginSession(inner, account.id, origin)
-    const resource = { type: 'session', id: session.session_id } as const
-    await auditAccount({ ...inner, origin }, account.id, { action: 'auth.login', resource })
-    return session
-  })
-  return { account, claims, ...session }
+  return transact(connection, (inner) => startSession(inner, account, claims, origin))
 }
 
 /**
@@ -111,12 +101,6 @@ async function getPassword({ sql }: Connection, user_id: string): Promise<{ emai
     select email, password_hash from users where id = ${user_id}`
   if (!account) throw new ApiError('INVALID_TOKEN')
   return account
-}
-
-/** Returns the claims of an account in its first organization; undefined when it has no membership left. */
-async function claimsOf(connection: Connection, account: { id: string; email: string }): Promise<Claims | undefined> {
-  const [first] = await listMemberships(connection, account.id)
-  return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }
 }
 
 /**

@@ -1,9 +1,16 @@
 /** Hashes and checks passwords with argon2id: 19 MiB of memory and 2 passes, the least that OWASP advises. */
 import { randomBytes } from 'node:crypto'
+import { codePoints } from '../shapes/characters'
 
 /** Returns the hash that is stored of a password. */
 export function hashPassword(password: string): Promise<string> {
   return Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 })
+}
+
+/** Tells if a text can be a new password: 8 to 200 characters. */
+export function isPassword(text: string): boolean {
+  const length = codePoints(text)
+  return length >= 8 && length <= 200
 }
 
 let nobody: Promise<string> | undefined

@@ -3,7 +3,7 @@ import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Me } from './model'
 
-export type Account = { id: string; email: string; name: string; password_hash: string }
+type Account = { id: string; email: string; name: string; password_hash: string }
 
 /** Finds the account of an email, however it is written. */
 export async function findAccount({ sql }: Connection, email: string): Promise<Account | undefined> {

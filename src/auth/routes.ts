@@ -1,17 +1,16 @@
 import Elysia from 'elysia'
-import { config } from '../config'
 import { connection } from '../db/pool'
-import { data } from '../http/answer'
+import { data, headersOf } from '../http/answer'
 import { signedIn } from '../http/authenticate'
 import { originOf } from '../http/request'
 import { list, NoContent } from '../shapes/answers'
 import { path } from '../shapes/fields'
-import { refresh, type SignedIn, signIn, signOut, updateMe } from './commands'
+import { refresh, signIn, signOut, updateMe } from './commands'
 import { forgetMemberships } from './membership'
 import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Session, Tokens } from './model'
 import { getMe } from './queries'
-import { endSession, endSessions, listSessions } from './sessions'
-import { type Claims, signAccessToken } from './tokens'
+import { endSession, endSessions, listSessions, signedInAnswer } from './sessions'
+import { accessTokenFor } from './tokens'
 
 export const authRoutes = new Elysia({
   tags: ['Authentication'],
@@ -19,7 +18,8 @@ export const authRoutes = new Elysia({
 })
   .post(
     '/auth/login',
-    async ({ body, request, set }) => tokensFor(await signIn(connection(), body, originOf(request), headersOf(set))),
+    async ({ body, request, set }) =>
+      signedInAnswer(await signIn(connection(), body, originOf(request), headersOf(set))),
     {
       body: Credentials,
       response: Tokens,
@@ -97,23 +97,3 @@ export const authRoutes = new Elysia({
     },
     { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
   )
-
-/** The headers of the answer, as Elysia gives them to a handler. */
-function headersOf(set: { headers: unknown }): Record<string, string | number> {
-  return set.headers as Record<string, string | number>
-}
-
-/** The answer to a sign-in. */
-async function tokensFor({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {
-  const { id, email, name } = account
-  const { access_token, ...rest } = await accessTokenFor(claims, session_id)
-  return { access_token, refresh_token, ...rest, user: { id, email, name } }
-}
-
-async function accessTokenFor(claims: Claims, session_id: string): Promise<AccessToken> {
-  return {
-    access_token: await signAccessToken(claims, session_id),
-    token_type: 'bearer',
-    expires_in: config.ACCESS_TOKEN_SECONDS,
-  }
-}

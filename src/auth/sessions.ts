@@ -2,13 +2,52 @@
  * Sessions: a refresh token with the access tokens that it was exchanged for. Each access token names its session, so that
  * the end of a session ends them too: at once in this process, within 10 seconds in the others.
  */
+import { auditAccount } from '../audit-log/audit'
 import { config } from '../config'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Origin } from '../scope'
-import type { Session } from './model'
-import { hashToken, newSecretToken } from './tokens'
+import type { Session, Tokens } from './model'
+import { listMemberships } from './queries'
+import { accessTokenFor, type Claims, hashToken, newSecretToken } from './tokens'
+
+/** What sign-in gives: the account, and a session with the claims of its first access token. */
+export type SignedIn = {
+  account: { id: string; email: string; name: string }
+  claims: Claims
+  session_id: string
+  refresh_token: string
+}
+
+/** Begins the session of an account that has proven itself, in the caller's transaction, and audits the sign-in. */
+export async function startSession(
+  connection: Connection,
+  account: SignedIn['account'],
+  claims: Claims,
+  origin: Origin,
+): Promise<SignedIn> {
+  const session = await beginSession(connection, account.id, origin)
+  const resource = { type: 'session', id: session.session_id } as const
+  await auditAccount({ ...connection, origin }, account.id, { action: 'auth.login', resource })
+  return { account, claims, ...session }
+}
+
+/** Makes the answer to a sign-in. */
+export async function signedInAnswer({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {
+  const { id, email, name } = account
+  const { access_token, ...rest } = await accessTokenFor(claims, session_id)
+  return { access_token, refresh_token, ...rest, user: { id, email, name } }
+}
+
+/** Returns the claims of an account in its first organization; undefined when it has no membership left. */
+export async function claimsOf(
+  connection: Connection,
+  account: { id: string; email: string },
+): Promise<Claims | undefined> {
+  const [first] = await listMemberships(connection, account.id)
+  return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }
+}
 
 /** Begins a session of an account. */
 export async function beginSession(

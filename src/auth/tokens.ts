@@ -6,6 +6,7 @@ import { config } from '../config'
 import { ApiError } from '../errors'
 import { keysOf } from '../secrets'
 import { isUuid } from '../shapes/ids'
+import type { AccessToken } from './model'
 
 /** Claims of an access token about its user: `org_id` is the first organization, `role` the role there. */
 export type Claims = { sub: string; email: string; org_id: string; role: string }
@@ -32,6 +33,15 @@ export function signAccessToken(claims: Claims, session_id: string): Promise<str
     .setIssuedAt()
     .setExpirationTime(`${config.ACCESS_TOKEN_SECONDS}s`)
     .sign(accessKey())
+}
+
+/** Makes the answer that holds an access token. */
+export async function accessTokenFor(claims: Claims, session_id: string): Promise<AccessToken> {
+  return {
+    access_token: await signAccessToken(claims, session_id),
+    token_type: 'bearer',
+    expires_in: config.ACCESS_TOKEN_SECONDS,
+  }
 }
 
 /**

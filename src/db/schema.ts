@@ -35,7 +35,7 @@ const RECIPIENT_KINDS = ['to', 'cc'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
-export const OUTBOX_KINDS = ['webhook', 'email', 'inbound'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
 export const ACTOR_TYPES = ['user', 'contact', 'system'] as const
 /** Of the audit log: customers do nothing that it lists. */
 export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
@@ -167,6 +167,61 @@ export const refresh_tokens = pgTable(
     index('refresh_tokens_user').on(table.user_id),
     index('refresh_tokens_expiry').on(table.expires_at),
     uniqueIndex('refresh_tokens_id').on(table.id),
+  ],
+)
+
+/** Invitations that wait for an answer: accepted, declined and taken-back ones have no row. */
+export const invitations = pgTable(
+  'invitations',
+  {
+    ...root(),
+    email: text().notNull(),
+    /** What addresses are compared by (`addressKey`). */
+    email_key: text().notNull(),
+    name: text().notNull(),
+    role: text({ enum: ROLES }).notNull(),
+    hourly_rate: rate(),
+    currency: text(),
+    /** SHA-256 of the token in the link. */
+    token_hash: bytes().notNull(),
+    /**
+     * The link went by a way that no organization can read, so it proves the address to all of them: by the operator's
+     * server, or from the operator's hand.
+     */
+    is_proof: boolean().notNull(),
+    expires_at: instant().notNull(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('invitations_email').on(table.organization_id, table.email_key),
+    index('invitations_address').on(table.email_key),
+    uniqueIndex('invitations_token').on(table.token_hash),
+    index('invitations_expiry').on(table.expires_at),
+    check('invitations_role', isOneOf(table.role, ROLES)),
+    check('invitations_hourly_rate', isRate(table.hourly_rate)),
+    check('invitations_currency', isCurrency(table.currency)),
+  ],
+)
+
+/** Mail of the service itself that waits to be sent. A row goes when its letter was sent or given up. */
+export const letters = pgTable(
+  'letters',
+  {
+    ...tenant(),
+    /** The invitation or the password reset. */
+    about_id: uuid().notNull(),
+    /** The mailbox that sends it; null for the operator's server. */
+    mailbox_id: uuid(),
+    recipient: text().notNull(),
+    /** Subject and text with a link that opens an account: encrypted with a key derived from SECRET_KEY. */
+    sealed_text: text().notNull(),
+    expires_at: instant().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('letters_about').on(table.organization_id, table.about_id),
+    index('letters_expiry').on(table.expires_at),
   ],
 )
 
@@ -682,7 +737,7 @@ export const delivery_attempts = pgTable(
 
 /**
  * Work that is left: a row for each webhook delivery to send (id of the delivery), each email to send (id of the
- * message) and each inbound email to file (id of the ledger row). Finished work has no row here.
+ * message), each inbound email to file (id of the ledger row) and each letter to send (its id). Finished work has no row.
  */
 export const outbox = pgTable(
   'outbox',

@@ -9,6 +9,11 @@ export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
   return { data: await value }
 }
 
+/** The headers of the answer, as Elysia gives them to a handler. */
+export function headersOf(set: { headers: unknown }): Record<string, string | number> {
+  return set.headers as Record<string, string | number>
+}
+
 /**
  * An answer that is written while its lists are read. Nothing is read before it is sent, and nothing at all for a HEAD,
  * a 304 or a comparison of tags.

@@ -11,6 +11,8 @@ type Resource = {
   code: ErrorCode
   /** The column that holds the id; `id` when it is missing here. */
   key?: string
+  /** Another table with such ids, in its column `id`. */
+  also?: string
   /** The column that is set when the row counts as deleted. */
   deleted?: string
   /** The id of the path that the row belongs to, and its column. */
@@ -38,6 +40,7 @@ const RESOURCES = {
     table: 'memberships',
     code: 'USER_NOT_FOUND',
     key: 'user_id',
+    also: 'invitations',
     deleted: 'removed_at',
     foreign_keys: ['tickets_assignee_fk'],
   },
@@ -89,13 +92,17 @@ async function findRows(
 ): Promise<void> {
   for (const [name, id] of Object.entries(params)) {
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/resources.ts knows`)
-    const { table, key = 'id', code, deleted, parent }: Resource = RESOURCES[name]
+    const { table, key = 'id', also, code, deleted, parent }: Resource = RESOURCES[name]
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
         ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
         ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
       ${lock}`
-    if (found.length === 0) throw new ApiError(code)
+    if (found.length > 0) continue
+    const others = also
+      ? await sql`select from ${sql(also)} where organization_id = ${organization_id} and id = ${id} ${lock}`
+      : []
+    if (others.length === 0) throw new ApiError(code)
   }
 }

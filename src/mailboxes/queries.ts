@@ -38,6 +38,15 @@ export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string
   return { ...row, password: row.password ? decrypt(row.password) : null }
 }
 
+/** Reads the key with which a mailbox signs; null when it does not. @throws MAILBOX_NOT_FOUND */
+export async function getMailboxDkim({ sql, organization_id }: Scope, id: string): Promise<StoredDkim | null> {
+  const [row] = await sql<(StoredDkim & { domain: string | null })[]>`
+    select dkim_domain as domain, dkim_selector as selector, dkim_private_key as private_key
+    from mailboxes where organization_id = ${organization_id} and id = ${id}`
+  if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
+  return row.domain === null ? null : { ...row, private_key: decrypt(row.private_key) }
+}
+
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
 /** Finds the active mailbox of an address in any organization, however it is written, with or without a `+tag`. */

@@ -1,13 +1,15 @@
 import { eq, sql } from 'drizzle-orm'
-import { addressKey } from '../address/email'
 import { audit, auditChanges, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
-import { hashPassword } from '../auth/password'
-import { findAccount } from '../auth/queries'
+import { generatedPassword, hashPassword } from '../auth/password'
 import { newId } from '../db/columns'
-import { memberships, organizations, ticket_counters, users } from '../db/schema'
+import { organizations, ticket_counters } from '../db/schema'
 import { type Connection, transact } from '../db/transact'
-import { inTransaction, type Scope } from '../scope'
+import { OperatorError } from '../errors'
+import { createInvitationLink } from '../invitations/commands'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { addAtOnce } from '../users/commands'
+import { isReliedOnElsewhere, lockAccount } from '../users/queries'
 import type { Organization, OrganizationChanges } from './model'
 import { getOrganization, lockOrganization } from './queries'
 
@@ -34,38 +36,69 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
 
 type NewOrganization = {
   name: string
-  admin: { email: string; name: string; password: string }
+  /** A password is made when none is given. */
+  admin: { email: string; name: string; password?: string }
 }
 
+type FirstAdmin =
+  | {
+      type: 'member'
+      id: string
+      email: string
+      /** Only when it was made. */
+      password?: string
+    }
+  | {
+      type: 'invited'
+      /** Of the invitation. */
+      id: string
+      email: string
+      /** Opens the invitation. */
+      link: string
+    }
+
 /**
- * Creates an organization with its first admin. An account that exists already becomes a member and keeps its password.
- * @returns `is_new_account` tells whether `password` is the account's
+ * Creates an organization with its first admin. A person of another organization is invited: an account belongs to its
+ * person, and admins elsewhere may know its password.
+ * @throws OperatorError when a password is given for such a person
  */
 export async function createOrganization(
   connection: Connection,
   { name, admin }: NewOrganization,
-): Promise<{ id: string; admin: { id: string; email: string }; is_new_account: boolean }> {
-  const password_hash = await hashPassword(admin.password)
+): Promise<{ id: string; admin: FirstAdmin }> {
+  const password = admin.password ?? generatedPassword()
+  const password_hash = await hashPassword(password)
   return transact(connection, async (inner) => {
     const { db } = inner
     const id = newId()
     await db.insert(organizations).values({ id, name })
     await db.insert(ticket_counters).values({ organization_id: id })
-    const created = await db
-      .insert(users)
-      .values({ id: newId(), email: admin.email, email_key: addressKey(admin.email), name: admin.name, password_hash })
-      .onConflictDoNothing()
-      .returning({ id: users.id, email: users.email })
-    const account = created[0] ?? (await findAccount(inner, admin.email))!
-    await db.insert(memberships).values({ organization_id: id, user_id: account.id, role: 'admin' })
+    const first = await addFirstAdmin({ ...inner, organization_id: id, actor: SYSTEM }, admin, password_hash)
     await audit(
       { ...inner, organization_id: id, actor: OPERATOR },
       {
         action: 'operator.organization_create',
         resource: { type: 'organization', id },
-        changes: changesOf(null, { name, admin: account.email }),
+        changes: changesOf(null, { name, admin: first.email }),
       },
     )
-    return { id, admin: { id: account.id, email: account.email }, is_new_account: created.length > 0 }
+    if (first.type === 'invited' || admin.password !== undefined) return { id, admin: first }
+    return { id, admin: { ...first, password } }
   })
+}
+
+async function addFirstAdmin(
+  scope: Scope,
+  { email, name, password }: NewOrganization['admin'],
+  password_hash: string,
+): Promise<FirstAdmin> {
+  const account = await lockAccount(scope, email)
+  const fields = { email, name, role: 'admin' } as const
+  if (!(await isReliedOnElsewhere(scope, email))) {
+    return { type: 'member', id: await addAtOnce(scope, account?.id, fields, password_hash), email }
+  }
+  if (password !== undefined) {
+    throw new OperatorError(`${email} belongs to another organization too: leave out the password to invite the person`)
+  }
+  return { type: 'invited', email, ...(await createInvitationLink(scope, fields)) }
 }

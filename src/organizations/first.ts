@@ -1,5 +1,4 @@
 /** Creates the first organization, from the settings, in a database without any. */
-import { generatedPassword } from '../auth/password'
 import { config } from '../config'
 import { type Connection, transact } from '../db/transact'
 import { createOrganization } from './commands'
@@ -18,9 +17,8 @@ export function createFirstOrganization(
     await inner.sql`select pg_advisory_xact_lock(${FIRST_LOCK})`
     const [any] = await inner.sql`select from organizations limit 1`
     if (any) return undefined
-    const password = config.ADMIN_PASSWORD ?? generatedPassword()
-    const admin = { email: config.ADMIN_EMAIL, name: config.ADMIN_NAME, password }
-    const { is_new_account } = await createOrganization(inner, { name: config.ORGANIZATION_NAME, admin })
-    return { email: admin.email, password: config.ADMIN_PASSWORD || !is_new_account ? null : password }
+    const { ADMIN_EMAIL: email, ADMIN_NAME: name, ADMIN_PASSWORD: password, ORGANIZATION_NAME } = config
+    const { admin } = await createOrganization(inner, { name: ORGANIZATION_NAME, admin: { email, name, password } })
+    return { email, password: (admin.type === 'member' && admin.password) || null }
   })
 }

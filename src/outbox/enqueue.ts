@@ -7,8 +7,8 @@ import { wake } from './wake'
 
 /**
  * Inserts an outbox row, and wakes the workers after the commit.
- * @param id of the message (`email`) or of the ledger row (`inbound`)
- * @param lane_id the mailbox (`email`) or the organization (`inbound`)
+ * @param id of the message (`email`), of the ledger row (`inbound`) or of the letter
+ * @param lane_id the mailbox (`email`) or the organization (`inbound`); for a letter the mailbox, else the organization
  */
 export async function enqueueWork(
   scope: Scope,
@@ -19,7 +19,7 @@ export async function enqueueWork(
   const { sql, organization_id } = scope
   await sql`
     insert into outbox (organization_id, id, kind, lane_id, run_at)
-    values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'email' ? firstAttemptAt(sql) : sql`now()`})`
+    values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'inbound' ? sql`now()` : firstAttemptAt(sql)})`
   afterCommit(scope, () => wake(kind))
 }
 

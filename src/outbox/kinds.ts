@@ -15,6 +15,7 @@ const INBOUND_DELAYS_S = [5, 30, 120, 600]
 export const KINDS: Record<OutboxKind, KindRules> = {
   webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, afterFault: uncounted },
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
+  letter: { slots: 10, suspect_slots: 4, lane_slots: 2, afterFault: uncounted },
   // Filing a message holds a connection of the pool. A lane is an organization: two slots are always left for others, as
   // beside two suspects (messages slow to parse).
   inbound: {

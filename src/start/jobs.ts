@@ -8,6 +8,8 @@ import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
 import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
+import { removeOldInvitations } from '../invitations/commands'
+import { removeOldLetters } from '../letters/send-letter'
 import { log, safeError } from '../log'
 import { removeOldOriginals } from '../mail/inbound/retention'
 import { foldTicketCounts } from '../tickets/counts'
@@ -40,6 +42,8 @@ const JOBS: CronJob[] = [
     run: (c) => removeOldAuditEntries(c, config.AUDIT_RETENTION_DAYS),
   },
   { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'remove old invitations', pattern: '15 50 * * * *', run: removeOldInvitations },
+  { name: 'remove old letters', pattern: '30 50 * * * *', run: removeOldLetters },
   { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
 ]
 

@@ -2,36 +2,78 @@ import { and, eq, sql } from 'drizzle-orm'
 import { addressKey } from '../address/email'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
-import { findAccount } from '../auth/queries'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { newId } from '../db/columns'
 import { memberships, users } from '../db/schema'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
+import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
+import { isInvited } from '../invitations/queries'
 import { afterCommit, inTransaction, type Scope } from '../scope'
+import { addMembership, isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
-import { ADMINS, getUser, hasActiveAdmin, isMemberElsewhere, lockAdmins, wasMemberElsewhere } from './queries'
+import {
+  getMember,
+  getUser,
+  isMember,
+  isMemberElsewhere,
+  isReliedOnElsewhere,
+  lockAccount,
+  lockAdmins,
+} from './queries'
 
 /**
- * Adds a member. An account that only this organization ever relied on is like a new one: it gets name and password anew,
- * and its sessions of before end. Another account gets a membership and keeps its name and password.
- * @throws EMAIL_ALREADY_EXISTS when the email is a member's; VALIDATION_ERROR at /password for a new account without one
+ * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once: its
+ * account gets name and password anew, and the sessions of before end. Everybody else is invited, because an account and
+ * its password belong to the person. The answer to an invitation says nothing of an account that may exist.
+ * @throws EMAIL_ALREADY_EXISTS when the email is a member's or invited; VALIDATION_ERROR at /password when the address has
+ *   to be invited; EMAIL_SEND_FAILED when no invitation can leave
  */
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
-  const { email, name, password, ...membership } = input
+  const { email, password } = input
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   const id = await inTransaction(scope, async (scope) => {
-    const known = await findAccount(scope, email)
-    const id = known?.id ?? (await createAccount(scope, { email, name, password_hash }))
-    await addMembership(scope, id, membership)
-    if (known && !(await wasMemberElsewhere(scope, id))) {
-      requireHash(password_hash)
-      await setAccount(scope, id, { name, password_hash })
+    const known = await lockAccount(scope, email)
+    if (await isMember(scope, email)) throw alreadyMember()
+    if (await isInvited(scope, email)) throw alreadyInvited()
+    if (password_hash === undefined) return inviteUser(scope, input)
+    if (await isReliedOnElsewhere(scope, email)) {
+      throw fieldError(
+        'VALIDATION_ERROR',
+        '/password',
+        'cannot be set for this address: leave it out to invite the person',
+      )
     }
-    return id
+    return addAtOnce(scope, known?.id, input, password_hash)
   })
-  afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)
+}
+
+async function inviteUser(
+  scope: Scope,
+  { email, name, role, hourly_rate, currency, active }: NewUser,
+): Promise<string> {
+  if (active === false) throw fieldError('VALIDATION_ERROR', '/active', 'cannot be false without a password')
+  return createInvitation(scope, { email, name, role, hourly_rate, currency })
+}
+
+/**
+ * Makes an address a member without asking the person. Only for an address that no other organization relies on.
+ * @param known_id of the account that it has, which gets name and password anew
+ */
+export async function addAtOnce(
+  scope: Scope,
+  known_id: string | undefined,
+  input: Omit<NewUser, 'password'>,
+  password_hash: string,
+): Promise<string> {
+  const { email, name, hourly_rate = null, currency = null, active = true } = input
+  const role = input.role ?? 'agent'
+  const id = known_id ?? (await createAccount(scope, { email, name, password_hash }))
+  if (!(await addMembership(scope, id, { role, hourly_rate, currency, active }))) throw alreadyMember()
+  if (known_id) await setAccount(scope, id, { name, password_hash })
+  afterCommit(scope, () => forgetMemberships(id))
+  return id
 }
 
 /**
@@ -44,7 +86,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   await inTransaction(scope, async (scope) => {
     await lockAdmins(scope)
-    const user = await getUser(scope, id)
+    const user = await getMember(scope, id)
     if (email !== undefined || name !== undefined || password_hash !== undefined) {
       await updateAccount(scope, id, { email, name, password_hash })
     }
@@ -56,7 +98,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     await endSessionsOfNoMember(scope, id)
     const after = { ...user, ...membership }
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
-      await requireAdmin(scope, ADMINS.includes(after.role) ? '/active' : '/role')
+      await requireAdmin(scope, isAdmin(after.role) ? '/active' : '/role')
     }
   })
   afterCommit(scope, () => forgetMemberships(id))
@@ -64,57 +106,35 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
 }
 
 /**
- * Takes a member out of the organization; tickets and time entries keep the name.
+ * Takes a member out of the organization, or an invitation back.
  * @throws USER_NOT_FOUND, VALIDATION_ERROR for the last admin
  */
 export async function deleteUser(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    await lockAdmins(scope)
-    const user = await getUser(scope, id)
-    const { db, organization_id } = scope
-    await db
-      .update(memberships)
-      .set({ removed_at: sql`now()`, updated_at: sql`now()` })
-      .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
-    await endSessionsOfNoMember(scope, id)
-    if (isActiveAdmin(user)) await requireAdmin(scope, '')
+    if (!(await revokeInvitation(scope, id))) await removeMembership(scope, id)
   })
-  afterCommit(scope, () => forgetMemberships(id))
+}
+
+/** Sends an invitation again. @throws USER_NOT_FOUND when the id is that of no invitation; EMAIL_SEND_FAILED */
+export async function inviteAgain(scope: Scope, id: string): Promise<User> {
+  await resendInvitation(scope, id)
+  return getUser(scope, id)
+}
+
+function alreadyMember(): ApiError {
+  return fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
 }
 
 type Account = { email: string; name: string; password_hash: string | undefined }
 
-async function createAccount({ db }: Scope, { email, name, password_hash }: Account): Promise<string> {
-  requireHash(password_hash)
+/** @throws EMAIL_ALREADY_EXISTS when another request has just made the account */
+async function createAccount({ db }: Scope, account: Account & { password_hash: string }): Promise<string> {
   const id = newId()
   await db
     .insert(users)
-    .values({ id, email, email_key: addressKey(email), name, password_hash })
+    .values({ id, email_key: addressKey(account.email), ...account })
     .catch(emailExists)
   return id
-}
-
-type MembershipFields = Pick<NewUser, 'role' | 'hourly_rate' | 'currency' | 'active'>
-
-/** Adds a membership, also for a member who was removed. @throws EMAIL_ALREADY_EXISTS */
-async function addMembership({ db, organization_id }: Scope, user_id: string, fields: MembershipFields): Promise<void> {
-  const { role, hourly_rate = null, currency = null, active = true } = fields
-  const values = { role: role ?? 'agent', hourly_rate, currency, active }
-  const added = await db
-    .insert(memberships)
-    .values({ organization_id, user_id, ...values })
-    .onConflictDoUpdate({
-      target: [memberships.organization_id, memberships.user_id],
-      set: { ...values, removed_at: null, created_at: sql`clock_timestamp()`, updated_at: sql`now()` },
-      setWhere: sql`${memberships.removed_at} is not null`,
-    })
-    .returning({ user_id: memberships.user_id })
-  if (added.length === 0) throw fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
-}
-
-/** @throws VALIDATION_ERROR at /password */
-function requireHash(password_hash: string | undefined): asserts password_hash {
-  if (password_hash === undefined) throw fieldError('VALIDATION_ERROR', '/password', 'is required for a new account')
 }
 
 /** @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS */
@@ -143,14 +163,8 @@ async function setAccount(scope: Scope, id: string, account: Partial<Account>): 
   if (account.password_hash) await endSessions(scope, id)
 }
 
-/** @param path of the field that takes the last admin away @throws VALIDATION_ERROR */
-async function requireAdmin(scope: Scope, path: string): Promise<void> {
-  if (await hasActiveAdmin(scope)) return
-  throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
-}
-
 function isActiveAdmin({ role, active }: Pick<User, 'role' | 'active'>): boolean {
-  return active && ADMINS.includes(role)
+  return active && isAdmin(role)
 }
 
 function emailExists(error: unknown): never {

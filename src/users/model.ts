@@ -10,6 +10,8 @@ const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' })
 const name = text({ min: 1, max: 255 })
 const role = oneOf(ROLES)
 
+export const USER_STATUSES = ['active', 'inactive', 'invited'] as const
+
 export const User = Type.Object({
   id: Uuid,
   email: Type.String(),
@@ -19,7 +21,10 @@ export const User = Type.Object({
     Type.Number({ description: "Of time on tickets whose company has none; null: the organization's" }),
   ),
   currency: Type.String({ description: "ISO 4217 code; the organization's unless set" }),
-  active: Type.Boolean({ description: 'Whether the user may sign in' }),
+  active: Type.Boolean({ description: 'Whether the user may sign in: true for the status `active` alone' }),
+  status: oneOf(USER_STATUSES, {
+    description: '`invited` until the invitation was accepted; `id` is its id until then',
+  }),
   created_at: Instant,
 })
 export type User = typeof User.static
@@ -27,7 +32,7 @@ export type User = typeof User.static
 export const NewUser = body({
   email,
   name,
-  password: optional(Password),
+  password: optional({ ...Password, description: '8 to 200 characters. Without one the person is invited by email' }),
   role: optional(role),
   hourly_rate: optional(rateInput()),
   currency: optional(currencyInput()),

@@ -1,3 +1,4 @@
+import { addressKey } from '../address/email'
 import { rolesThatMay } from '../auth/permissions'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
@@ -9,22 +10,46 @@ import type { User } from './model'
 /** The roles that may manage users. An organization always keeps one active member with such a role. */
 export const ADMINS = rolesThatMay('users:write')
 
-/** The members of the organization, by name. */
-export function listUsers(scope: Scope, query: Paging): Promise<Page<User>> {
-  const { sql, organization_id } = scope
+type UserQuery = Paging & { status?: User['status'] }
+
+/** The members of the organization and the people invited to it, by name. */
+export function listUsers(scope: Scope, query: UserQuery): Promise<Page<User>> {
+  const { sql } = scope
+  const { status } = query
+  const where = status ? sql`where u.status = ${status}` : sql``
   return page(scope, query, {
     sort: { keys: [sql`lower(u.name)`, sql`u.id`], direction: 'asc' },
-    rows: ({ slice }) => selectUsers(scope, slice),
-    count: () => sql<{ total: number }[]>`
-      select count(*) as total from memberships where organization_id = ${organization_id} and removed_at is null`,
+    rows: ({ slice }) => sql<User[]>`select u.* from (${people(scope)}) as u ${where} ${slice}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total from (${people(scope)}) as u ${where}`,
   })
 }
 
-/** A member of the organization. @throws USER_NOT_FOUND */
+/** A member of the organization, or an invitation to it. @throws USER_NOT_FOUND */
 export async function getUser(scope: Scope, id: string): Promise<User> {
-  const [user] = await selectUsers(scope, scope.sql`and m.user_id = ${id}`)
+  const [user] = await scope.sql<User[]>`select u.* from (${people(scope)}) as u where u.id = ${id}`
   if (!user) throw new ApiError('USER_NOT_FOUND')
   return user
+}
+
+/** A member of the organization. @throws USER_NOT_FOUND */
+export async function getMember(scope: Scope, id: string): Promise<User> {
+  const [user] = await scope.sql<User[]>`select u.* from (${members(scope)}) as u where u.id = ${id}`
+  if (!user) throw new ApiError('USER_NOT_FOUND')
+  return user
+}
+
+/** Tells whether an email is that of a member of the organization. */
+export async function isMember({ sql, organization_id }: Scope, email: string): Promise<boolean> {
+  const found = await sql`
+    select from memberships m join users u on u.id = m.user_id
+    where m.organization_id = ${organization_id} and m.removed_at is null and u.email_key = ${addressKey(email)}`
+  return found.length > 0
+}
+
+/** Locks the account of an email until the caller's transaction ends. @returns undefined when there is none */
+export async function lockAccount({ sql }: Scope, email: string): Promise<{ id: string } | undefined> {
+  const [account] = await sql<{ id: string }[]>`select id from users where email_key = ${addressKey(email)} for update`
+  return account
 }
 
 /**
@@ -53,20 +78,41 @@ export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id
   return found.length > 0
 }
 
-/** Tells whether an account is or was a member of another organization. */
-export async function wasMemberElsewhere({ sql, organization_id }: Scope, user_id: string): Promise<boolean> {
-  const found = await sql`
-    select from memberships where organization_id <> ${organization_id} and user_id = ${user_id} limit 1`
-  return found.length > 0
+/**
+ * Tells whether another organization has, had or awaits a member with this email: an invitation that can still be accepted
+ * counts as a membership.
+ */
+export async function isReliedOnElsewhere({ sql, organization_id }: Scope, email: string): Promise<boolean> {
+  const [found] = await sql<{ is_relied_on: boolean }[]>`
+    select exists (
+      select from memberships m join users u on u.id = m.user_id
+      where m.organization_id <> ${organization_id} and u.email_key = ${addressKey(email)}
+    ) or exists (
+      select from invitations
+      where organization_id <> ${organization_id} and email_key = ${addressKey(email)} and expires_at > now()
+    ) as is_relied_on`
+  return found!.is_relied_on
 }
 
-/** The select list is the response: its columns are the fields of `User`. */
-function selectUsers({ sql, organization_id }: Scope, rest: Fragment) {
-  return sql<User[]>`
+/** SQL of everybody in the organization. The select list is the response: its columns are the fields of `User`. */
+function people(scope: Scope): Fragment {
+  return scope.sql`${members(scope)} union all ${invited(scope)}`
+}
+
+function members({ sql, organization_id }: Scope): Fragment {
+  return sql`
     select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,
-      m.created_at
+      case when m.active then 'active' else 'inactive' end as status, m.created_at
     from memberships m
     join users u on u.id = m.user_id
     join organizations o on o.id = m.organization_id
-    where m.organization_id = ${organization_id} and m.removed_at is null ${rest}`
+    where m.organization_id = ${organization_id} and m.removed_at is null`
+}
+
+function invited({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    select i.id, i.email, i.name, i.role, i.hourly_rate, coalesce(i.currency, o.currency), false, 'invited', i.created_at
+    from invitations i
+    join organizations o on o.id = i.organization_id
+    where i.organization_id = ${organization_id}`
 }

@@ -3,19 +3,19 @@ import { data } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
-import { Paging, query } from '../shapes/query'
-import { createUser, deleteUser, updateUser } from './commands'
-import { NewUser, User, UserChanges } from './model'
+import { Paging, query, queryWord } from '../shapes/query'
+import { createUser, deleteUser, inviteAgain, updateUser } from './commands'
+import { NewUser, USER_STATUSES, User, UserChanges } from './model'
 import { getUser, listUsers } from './queries'
 
 export const userRoutes = new Elysia({
   tags: ['Users'],
-  detail: { about: 'Members of the organization and their roles.' },
+  detail: { about: 'Members of the organization, people who are invited to it, and their roles.' },
 })
   .use(inOrganization)
 
   .get('/users', ({ scope, query }) => listUsers(scope, query), {
-    query: query(Paging),
+    query: query({ ...Paging, status: queryWord(USER_STATUSES) }),
     response: pageOf(User),
     detail: { summary: 'List users', permission: 'users:read' },
   })
@@ -26,7 +26,7 @@ export const userRoutes = new Elysia({
     detail: {
       summary: 'Create user',
       permission: 'users:write',
-      codes: ['EMAIL_ALREADY_EXISTS'],
+      codes: ['EMAIL_ALREADY_EXISTS', 'EMAIL_SEND_FAILED'],
       idempotency: 'with the change',
     },
   })
@@ -42,6 +42,17 @@ export const userRoutes = new Elysia({
     body: UserChanges,
     response: one(User),
     detail: { summary: 'Update user', permission: 'users:write', codes: ['EMAIL_ALREADY_EXISTS'] },
+  })
+
+  .post('/users/:user_id/invite', ({ scope, params }) => data(inviteAgain(scope, params.user_id)), {
+    params: path('user_id'),
+    response: one(User),
+    detail: {
+      summary: 'Send invitation again',
+      permission: 'admin',
+      codes: ['EMAIL_SEND_FAILED'],
+      idempotency: 'with the change',
+    },
   })
 
   .delete(

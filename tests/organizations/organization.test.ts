@@ -115,19 +115,18 @@ describe('an operator creates an organization', () => {
     const email = `first.${newId()}@deskwire.example`
     const admin = { email, name: 'Grace', password: PASSWORD }
     const created = await createWithAdmin(connection(), { name: 'New', admin })
-    expect(created).toEqual({ id: expect.any(String), admin: { id: expect.any(String), email }, is_new_account: true })
+    expect(created).toEqual({ id: expect.any(String), admin: { type: 'member', id: expect.any(String), email } })
     const client = await signIn(email)
     expect((await client.get('/auth/me')).body.organizations).toEqual([{ id: created.id, name: 'New', role: 'admin' }])
     expect((await createTicket(client)).code).toBe('TKT-1')
   })
 
-  test('for an account that exists already, which keeps its password', async () => {
+  test('for a person whom another organization knows: an invitation, and no admin yet', async () => {
     const { agent } = await createOrganization()
-    const admin = { email: agent.email.toUpperCase(), name: 'Somebody else', password: 'another password' }
+    const admin = { email: agent.email.toUpperCase(), name: 'Somebody else' }
     const created = await createWithAdmin(connection(), { name: 'New', admin })
-    expect(created).toMatchObject({ admin: { id: agent.user_id, email: agent.email }, is_new_account: false })
+    expect(created.admin).toMatchObject({ type: 'invited', link: expect.stringContaining('?token=') })
     const me = (await (await signIn(agent.email)).get('/auth/me')).body
-    expect(me.name).toBe('Alan Agent')
-    expect(me.organizations).toContainEqual({ id: created.id, name: 'New', role: 'admin' })
+    expect([me.name, me.organizations.length]).toEqual(['Alan Agent', 1])
   })
 })

@@ -72,6 +72,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
     'PATCH /auth/me': { name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
     'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
+    'POST /auth/invitations/{token}/accept': { password: PASSWORD, name: 'Ivy', current_password: PASSWORD },
     'POST /tickets': {
       subject: 'Printer on fire',
       description: 'It burns',

@@ -140,7 +140,8 @@ function withLineEnds(text: string): string {
   return text.replace(/\r\n?|\n/g, '\r\n')
 }
 
-function signatureOf({ domain, selector, private_key }: DkimSigner) {
+/** Gives the key of a domain to the library, which signs what it sends. */
+export function signatureOf({ domain, selector, private_key }: DkimSigner) {
   const spool = { cacheDir: tmpdir(), cacheTreshold: SIGNED_IN_MEMORY }
   return { domainName: domain, keySelector: selector, privateKey: private_key, ...spool }
 }

@@ -1,0 +1,38 @@
+/** The texts of letters, and the links in them. */
+import { config } from '../config'
+
+export type LetterText = { subject: string; text: string }
+
+/** Writes the letter with the link of an invitation. */
+export function invitationLetter({ organization, inviter, token }: InvitationFields): LetterText {
+  const name = oneLine(organization)
+  return {
+    subject: `Invitation to ${name}`,
+    text: `${oneLine(inviter)} invites you to work on the support tickets of ${name}.
+
+Open this link within 7 days to accept or to decline:
+
+${invitationLink(token)}
+
+The link is for you alone: do not pass it on. If you do not know ${name}, ignore this email, and nothing happens.
+`,
+  }
+}
+
+type InvitationFields = { organization: string; inviter: string; token: string }
+
+/** Returns the link that opens an invitation. */
+export function invitationLink(token: string): string {
+  return linkTo(config.INVITATION_URL, token)
+}
+
+function linkTo(page: string, token: string): string {
+  const link = new URL(page)
+  link.searchParams.set('token', token)
+  return link.href
+}
+
+/** Takes control characters out of a name that others chose, so that it stays in its line. */
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
+}
