@@ -93,7 +93,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'what HTTP needs',
     /^http\//,
-    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/password-guesses)$/,
+    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-guesses|refused-sign-ins))$/,
   ],
   ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).

@@ -9,7 +9,7 @@ import type { Origin, Scope } from '../scope'
 import type { AuditAction, AuditResource } from './actions'
 import type { Changes } from './changes-of'
 
-type AuditEntry = {
+export type AuditEntry = {
   action: AuditAction
   /** The thing that it was done to; null for what concerns many things, such as an export. */
   resource: { type: AuditResource; id: string } | null

@@ -1,4 +1,6 @@
 import { addressKey } from '../address/email'
+import { type AuditEntry, auditAccount, OPERATOR } from '../audit-log/audit'
+import { changesOf } from '../audit-log/changes-of'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import type { Origin } from '../scope'
@@ -7,8 +9,12 @@ import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
 import { findAccount, getMe } from './queries'
-import { claimsOf, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
+import { noteRefusedSignIn } from './refused-sign-ins'
+import { claimsOf, endSession, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
 import { type Claims, hashToken } from './tokens'
+
+/** The account of an access token, and its session. */
+type Caller = { id: string; session_id: string | null }
 
 /**
  * Signs an account in.
@@ -28,6 +34,7 @@ export async function signIn(
     const account = await findAccount(connection, email)
     const matches = await verifyPassword(password, account?.password_hash)
     const claims = account && matches ? await claimsOf(connection, account) : undefined
+    if (account && !claims) noteRefusedSignIn(connection, account.id, origin)
     return account && claims && { account, claims }
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
@@ -52,40 +59,82 @@ export async function refresh(
 }
 
 /** Ends a refresh token if it is the caller's own. Its last access token goes on until its time is over. */
-export async function signOut({ sql }: Connection, user_id: string, refresh_token: string): Promise<void> {
-  await sql`
-    update refresh_tokens set signed_out_at = now()
-    where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null`
+export async function signOut(
+  connection: Connection,
+  user_id: string,
+  refresh_token: string,
+  origin: Origin,
+): Promise<void> {
+  await transact(connection, async (inner) => {
+    const [session] = await inner.sql<{ id: string }[]>`
+      update refresh_tokens set signed_out_at = now()
+      where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null
+      returning id`
+    if (!session) return
+    const resource = { type: 'session', id: session.id } as const
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource })
+  })
+}
+
+/** Ends one of the caller's sessions. @throws SESSION_NOT_FOUND */
+export async function endOwnSession(
+  connection: Connection,
+  user_id: string,
+  session_id: string,
+  origin: Origin,
+): Promise<void> {
+  await transact(connection, async (inner) => {
+    await endSession(inner, user_id, session_id)
+    const resource = { type: 'session', id: session_id } as const
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource })
+  })
+  forgetMemberships(user_id)
+}
+
+/** Ends all sessions of the caller but the present one. */
+export async function endOtherSessions(connection: Connection, caller: Caller, origin: Origin): Promise<void> {
+  await transact(connection, async (inner) => {
+    await endSessions(inner, caller.id, caller.session_id)
+    const resource = { type: 'user', id: caller.id } as const
+    await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource })
+  })
+  forgetMemberships(caller.id)
 }
 
 /**
  * Changes the caller's name or password; a new password ends all other sessions.
- * @param address the client's: wrong current passwords are counted like those of sign-in
+ * @param origin where it comes from: wrong current passwords are counted like those of sign-in
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED
  */
 export async function updateMe(
   connection: Connection,
-  { id: user_id, session_id }: { id: string; session_id: string | null },
+  { id: user_id, session_id }: Caller,
   changes: MeChanges,
-  { address, headers }: { address: string; headers: Record<string, string | number> },
+  { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
 ): Promise<Me> {
   const { name, current_password, new_password } = changes
   if (new_password !== undefined) {
     const { email, password_hash } = await getPassword(connection, user_id)
     const isRight = async () => (await verifyPassword(current_password ?? '', password_hash)) || undefined
     const fault = current_password === undefined ? 'is required' : 'is not right'
-    if (current_password === undefined || !(await tryPassword({ email, address }, headers, isRight))) {
+    if (current_password === undefined || !(await tryPassword({ email, address: origin.ip }, headers, isRight))) {
       throw fieldError('VALIDATION_ERROR', '/current_password', fault)
     }
   }
   const password_hash = new_password === undefined ? null : await hashPassword(new_password)
   await transact(connection, async (inner) => {
+    const [before] = await inner.sql<{ name: string }[]>`select name from users where id = ${user_id} for no key update`
     await inner.sql`
       update users
       set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
       where id = ${user_id}`
     if (password_hash) await endSessions(inner, user_id, session_id)
+    const note = (entry: Pick<AuditEntry, 'action' | 'changes'>) =>
+      auditAccount({ ...inner, origin }, user_id, { ...entry, resource: { type: 'user', id: user_id } })
+    if (password_hash) await note({ action: 'auth.password_changed' })
+    const changes = name === undefined ? null : changesOf(before ?? null, { name })
+    if (changes) await note({ action: 'user.updated', changes })
   })
   forgetMemberships(user_id)
   return getMe(connection, user_id)
@@ -117,7 +166,10 @@ export async function setPassword(
     const [user] = await inner.sql<{ id: string }[]>`
       update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
       where email_key = ${addressKey(email)} returning id`
-    if (user) await endSessions(inner, user.id)
-    return user?.id
+    if (!user) return undefined
+    await endSessions(inner, user.id)
+    const resource = { type: 'user', id: user.id } as const
+    await auditAccount({ ...inner, actor: OPERATOR }, user.id, { action: 'operator.user_password', resource })
+    return user.id
   })
 }

@@ -5,11 +5,10 @@ import { signedIn } from '../http/authenticate'
 import { originOf } from '../http/request'
 import { list, NoContent } from '../shapes/answers'
 import { path } from '../shapes/fields'
-import { refresh, signIn, signOut, updateMe } from './commands'
-import { forgetMemberships } from './membership'
+import { endOtherSessions, endOwnSession, refresh, signIn, signOut, updateMe } from './commands'
 import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Session, Tokens } from './model'
 import { getMe } from './queries'
-import { endSession, endSessions, listSessions, signedInAnswer } from './sessions'
+import { listSessions, signedInAnswer } from './sessions'
 import { accessTokenFor } from './tokens'
 
 export const authRoutes = new Elysia({
@@ -50,8 +49,7 @@ export const authRoutes = new Elysia({
   .patch(
     '/auth/me',
     ({ user, body, request, set }) => {
-      const { ip: address } = originOf(request)
-      return updateMe(connection(), user, body, { address, headers: headersOf(set) })
+      return updateMe(connection(), user, body, { origin: originOf(request), headers: headersOf(set) })
     },
     {
       body: MeChanges,
@@ -62,8 +60,8 @@ export const authRoutes = new Elysia({
 
   .post(
     '/auth/logout',
-    async ({ user, body, status }) => {
-      await signOut(connection(), user.id, body.refresh_token)
+    async ({ user, body, request, status }) => {
+      await signOut(connection(), user.id, body.refresh_token, originOf(request))
       return status(204, undefined)
     },
     { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
@@ -76,9 +74,8 @@ export const authRoutes = new Elysia({
 
   .delete(
     '/auth/sessions/:session_id',
-    async ({ user, params, status }) => {
-      await endSession(connection(), user.id, params.session_id)
-      forgetMemberships(user.id)
+    async ({ user, params, request, status }) => {
+      await endOwnSession(connection(), user.id, params.session_id, originOf(request))
       return status(204, undefined)
     },
     {
@@ -90,9 +87,8 @@ export const authRoutes = new Elysia({
 
   .delete(
     '/auth/sessions',
-    async ({ user, status }) => {
-      await endSessions(connection(), user.id, user.session_id)
-      forgetMemberships(user.id)
+    async ({ user, request, status }) => {
+      await endOtherSessions(connection(), user, originOf(request))
       return status(204, undefined)
     },
     { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },

@@ -4,7 +4,7 @@ import { removeOldAuditEntries } from '../../src/audit-log/audit-retention'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { firstIdAt } from '../../src/shapes/ids'
-import { type Client, createOrganization, signIn, startApi, stopApi } from '../support/api'
+import { type Client, createOrganization, startApi, stopApi } from '../support/api'
 import { createMailbox } from '../support/mail'
 import { withSettings } from '../support/settings'
 import { createWebhook } from '../support/webhooks'
@@ -180,17 +180,4 @@ describe('the table', () => {
     const [old] = await logOf(admin, 'action=auth.login')
     expect(old.created_at).toBe(`${new Date(young_ms).toISOString().slice(0, 19)}Z`)
   })
-})
-
-test('a sign-in stands in the log of each organization of the account', async () => {
-  const [here, there] = [await createOrganization(), await createOrganization()]
-  const { user_id, email } = here.agent
-  await connection().sql`insert into memberships (organization_id, user_id) values (${there.id}, ${user_id})`
-  await signIn(email)
-  for (const { admin } of [here, there]) {
-    const [entry] = await logOf(admin, 'action=auth.login')
-    expect(entry.actor).toEqual({ type: 'user', id: user_id, name: 'Alan Agent' })
-    expect(entry.resource.type).toBe('session')
-    expect(entry.ip).toBe('127.0.0.1')
-  }
 })

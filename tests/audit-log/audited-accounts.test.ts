@@ -1,0 +1,93 @@
+/** What people do with their own accounts, in the log of each of their organizations. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setPassword } from '../../src/auth/commands'
+import { noteRefusedSignIn } from '../../src/auth/refused-sign-ins'
+import { connection } from '../../src/db/pool'
+import { createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../support/api'
+import { until } from '../support/service'
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+type Entry = { action: string; actor: unknown; resource: { type: string; id: string }; changes: unknown; ip: string }
+
+/** A member of two organizations, and the entries about the account that both of them have alike, the first one first. */
+async function createMember() {
+  const [here, there] = [await createOrganization(), await createOrganization()]
+  const { user_id, email } = here.agent
+  await connection().sql`insert into memberships (organization_id, user_id) values (${there.id}, ${user_id})`
+  const entriesOf = async (admin: typeof here.admin): Promise<Entry[]> =>
+    (await admin.get('/audit-log?per_page=100')).body.data.reverse()
+  const entries = async (): Promise<Entry[]> => {
+    const found = await entriesOf(here.admin)
+    expect(await entriesOf(there.admin)).toEqual(found)
+    return found
+  }
+  return { email, user_id, entries, actor: { type: 'user', id: user_id, name: 'Alan Agent' } }
+}
+
+/** The number of entries in both organizations. */
+async function refusedOf(user_id: string): Promise<number> {
+  const [row] = await connection().sql<{ total: number }[]>`
+    select count(*) as total from audit_log where actor_id = ${user_id} and action = 'auth.login_failed'`
+  return row!.total
+}
+
+test('a sign-in, its end and the end of other sessions are listed', async () => {
+  const { email, user_id, entries, actor } = await createMember()
+  const client = await signIn(email)
+  const { refresh_token } = (await stranger().post('/auth/login', { email, password: PASSWORD })).body
+  await signIn(email)
+  await signIn(email)
+  const sessions = (await client.get('/auth/sessions')).body.data
+  const other = sessions.find(({ current }: { current: boolean }) => !current).id
+  expect((await client.delete(`/auth/sessions/${other}`)).status).toBe(204)
+  expect((await client.delete(`/auth/sessions/${other}`)).status).toBe(404)
+  expect((await client.post('/auth/logout', { refresh_token })).status).toBe(204)
+  expect((await client.post('/auth/logout', { refresh_token })).status).toBe(204)
+  expect((await client.delete('/auth/sessions')).status).toBe(204)
+  const found = await entries()
+  const ends = ['auth.session_ended', 'auth.logout', 'auth.session_ended']
+  expect(found.map(({ action }) => action)).toEqual([...Array(4).fill('auth.login'), ...ends])
+  expect(found[4]!.resource).toEqual({ type: 'session', id: other })
+  expect(found[5]!.resource).toEqual(found[1]!.resource)
+  expect(found[6]!.resource).toEqual({ type: 'user', id: user_id })
+  for (const entry of found) expect(entry).toMatchObject({ actor, ip: '127.0.0.1', request_id: expect.any(String) })
+})
+
+test('a refused sign-in of a known account is listed, and no other', async () => {
+  const { email, entries, user_id, actor } = await createMember()
+  const refuse = (email: string) => stranger().post('/auth/login', { email, password: 'wrong-password-1' })
+  expect((await refuse('nobody@deskwire.example')).status).toBe(401)
+  expect((await refuse(email.toUpperCase())).status).toBe(401)
+  await until('it is listed', async () => (await refusedOf(user_id)) > 0)
+  expect(await entries()).toMatchObject([
+    { action: 'auth.login_failed', actor, resource: { type: 'user', id: user_id }, changes: null, ip: '127.0.0.1' },
+  ])
+})
+
+test('100 refused sign-ins of an account are listed in a day', async () => {
+  const { user_id } = await createMember()
+  const origin = { ip: '192.0.2.1', user_agent: null, request_id: 'guess' }
+  for (let n = 0; n < 103; n++) noteRefusedSignIn(connection(), user_id, origin)
+  await until('100 are listed', async () => (await refusedOf(user_id)) >= 200)
+  expect(await refusedOf(user_id)).toBe(200)
+})
+
+test('a new password and a new name are listed, and no password', async () => {
+  const { email, entries, user_id } = await createMember()
+  const client = await signIn(email)
+  const new_password = 'another-password-2'
+  await client.patch('/auth/me', { name: 'Alan Turing', current_password: PASSWORD, new_password })
+  await client.patch('/auth/me', { name: 'Alan Turing' })
+  await client.patch('/auth/me', { current_password: PASSWORD, new_password })
+  await setPassword(connection(), email, 'operators-password-3')
+  const [, ...found] = await entries()
+  const resource = { type: 'user', id: user_id }
+  expect(found).toMatchObject([
+    { action: 'auth.password_changed', resource, changes: null },
+    { action: 'user.updated', resource, changes: { name: { from: 'Alan Agent', to: 'Alan Turing' } } },
+    { action: 'operator.user_password', resource, actor: { type: 'operator', id: null }, ip: null },
+  ])
+  expect(JSON.stringify(found)).not.toMatch(/password-\d/)
+})
