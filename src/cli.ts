@@ -31,6 +31,7 @@ import { diagnose } from './start/doctor'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
 import { checkAuthorities } from './start/preflight'
+import { rotateSecrets } from './start/rotate-secrets'
 
 /** Between looks at the outbox while it is drained. */
 const ROUND_MS = 100
@@ -96,6 +97,12 @@ const COMMANDS: Command[] = [
     meaning: 'Prints figures of the database, the outbox and the disk, with warnings.',
     needs: 'database',
     run: (_options, connection) => diagnose(connection),
+  },
+  {
+    name: 'secrets rotate',
+    meaning: 'Encrypts all stored secrets with the present SECRET_KEY. Prints how many, and how many no key fits.',
+    needs: 'database',
+    run: (_options, connection) => rotateSecrets(connection),
   },
   {
     name: 'settings',

@@ -1,6 +1,6 @@
 /**
  * Signs and encrypts with keys that are derived from SECRET_KEY, one for each purpose. Keys of the previous SECRET_KEY
- * still verify and decrypt.
+ * still decrypt, and verify all but access tokens.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
@@ -39,20 +39,43 @@ export function verify(purpose: Purpose, text: string, signature: Uint8Array): b
   return keysOf(purpose).some((key) => timingSafeEqual(mac(key, text).subarray(0, signature.length), signature))
 }
 
-/** Encrypts a text for the database (AES-256-GCM): base64url of nonce, tag and ciphertext. */
-export function encrypt(plain: string): string {
+/** Columns with encrypted texts. `secrets rotate` of the CLI encrypts all of them anew. */
+export const ENCRYPTED_COLUMNS = [
+  'letters.sealed_text',
+  'mailboxes.smtp_password',
+  'mailboxes.dkim_private_key',
+  'webhooks.secret',
+  'webhooks.previous_secret',
+] as const
+
+/** Where an encrypted text is stored. It can be decrypted for this column of this row, and for no other. */
+export type StoredAt = { column: (typeof ENCRYPTED_COLUMNS)[number]; organization_id: string; id: string }
+
+/**
+ * Encrypts a text for the database (AES-256-GCM) with the newest key: its id, a dot, and base64url of nonce, tag and
+ * ciphertext. The place is authenticated with it, so that who can write to the database cannot let one row use the secret
+ * of another.
+ */
+export function encrypt(plain: string, at: StoredAt): string {
+  const key = keysOf('encryption')[0]!
   const nonce = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', keysOf('encryption')[0]!, nonce)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(placeOf(at))
   const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
-  return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url')
+  return `${idOf(key)}.${Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64url')}`
 }
 
-/** The plain text of `encrypt`. @throws Error when no key fits */
-export function decrypt(encrypted: string): string {
-  const bytes = Buffer.from(encrypted, 'base64url')
+/**
+ * Decrypts a text of `encrypt`, or one of a release that wrote no key id and authenticated no place.
+ * @throws Error when no key fits, or when the text was encrypted for another place
+ */
+export function decrypt(encrypted: string, at: StoredAt): string {
+  const [key_id, text = encrypted] = encrypted.includes('.') ? encrypted.split('.') : []
+  const bytes = Buffer.from(text, 'base64url')
   for (const key of keysOf('encryption')) {
+    if (key_id !== undefined && key_id !== idOf(key)) continue
     try {
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, 12))
+      if (key_id !== undefined) decipher.setAAD(placeOf(at))
       decipher.setAuthTag(bytes.subarray(12, 28))
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8')
     } catch {
@@ -60,6 +83,20 @@ export function decrypt(encrypted: string): string {
     }
   }
   throw new Error('A stored secret cannot be decrypted: SECRET_KEY has changed, set SECRET_KEY_PREVIOUS')
+}
+
+/** What texts begin with that are encrypted with the present key and bound to their place. */
+export function presentPrefix(): string {
+  return `${idOf(keysOf('encryption')[0]!)}.`
+}
+
+/** Names a key without giving it away: 48 bits of an HMAC with it. */
+function idOf(key: Buffer): string {
+  return mac(key, 'key id').subarray(0, 6).toString('base64url')
+}
+
+function placeOf({ column, organization_id, id }: StoredAt): Buffer {
+  return Buffer.from(`${column}.${organization_id}.${id}`)
 }
 
 function mac(key: Buffer, text: string): Buffer {

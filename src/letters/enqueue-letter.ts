@@ -22,11 +22,12 @@ export async function enqueueLetter(scope: Scope, way: Way, letter: NewLetter): 
   const { sql, organization_id } = scope
   const { about_id, recipient, valid_s, subject, text } = letter
   const id = newId()
+  const at = { column: 'letters.sealed_text', organization_id, id } as const
   const mailbox_id = way.type === 'mailbox' ? way.mailbox_id : null
   await sql`
     insert into letters (organization_id, id, about_id, mailbox_id, recipient, sealed_text, expires_at)
     values (${organization_id}, ${id}, ${about_id}, ${mailbox_id}, ${recipient},
-      ${encrypt(JSON.stringify({ subject, text }))}, now() + make_interval(secs => ${valid_s}))`
+      ${encrypt(JSON.stringify({ subject, text }), at)}, now() + make_interval(secs => ${valid_s}))`
   await enqueueWork(scope, 'letter', id, mailbox_id ?? organization_id)
 }
 

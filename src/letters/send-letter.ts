@@ -18,7 +18,7 @@ import { decrypt } from '../secrets'
 import type { LetterText } from './letter-texts'
 import { ANY_NETWORK, operatorServer } from './operator-server'
 
-type Letter = { mailbox_id: string | null; recipient: string; sealed_text: string }
+type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
 type Failure = { is_permanent: boolean; is_healthy: boolean; reply_code: number | null }
 
@@ -58,7 +58,7 @@ export async function removeOldLetters({ sql }: Connection): Promise<void> {
 
 async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {
   const [letter] = await sql<Letter[]>`
-    select mailbox_id, recipient, sealed_text from letters
+    select id, mailbox_id, recipient, sealed_text from letters
     where organization_id = ${organization_id} and id = ${id} and expires_at > now()`
   return letter
 }
@@ -71,7 +71,7 @@ async function tryToSend(scope: Scope, letter: Letter): Promise<Failure | undefi
   // The operator or an admin may set it again, while the letter waits.
   if (!sender) return { is_permanent: false, is_healthy: true, reply_code: null }
   try {
-    const { rejected } = await sendMail(sender.smtp, compose(letter, sender), sender.options)
+    const { rejected } = await sendMail(sender.smtp, compose(scope, letter, sender), sender.options)
     const [refusal] = rejected
     return refusal && { is_permanent: refusal.is_permanent, is_healthy: true, reply_code: refusal.code }
   } catch (error) {
@@ -99,8 +99,9 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
   }
 }
 
-function compose({ recipient, sealed_text }: Letter, { from, dkim }: Sender): ComposedMail {
-  const { subject, text }: LetterText = JSON.parse(decrypt(sealed_text))
+function compose(scope: Scope, { id, recipient, sealed_text }: Letter, { from, dkim }: Sender): ComposedMail {
+  const at = { column: 'letters.sealed_text', organization_id: scope.organization_id, id } as const
+  const { subject, text }: LetterText = JSON.parse(decrypt(sealed_text, at))
   const message: SendMailOptions = {
     from: headerAddress(from),
     to: headerAddress({ address: recipient }),

@@ -19,12 +19,12 @@ import { checkPlainText, smtpColumns } from './smtp-columns'
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, ...fields } = input
-  const signing = await dkimColumns(dkim)
+  const id = newId()
+  const signing = await dkimColumns(scope, id, dkim)
   await checkPlainText(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
-    const id = newId()
     const server = await smtpColumns(scope, id, smtp)
     await db
       .insert(mailboxes)
@@ -55,7 +55,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const before = await getMasked(scope, id)
-    const signing = dkim === undefined ? {} : await dkimColumns(dkim, before)
+    const signing = dkim === undefined ? {} : await dkimColumns(scope, id, dkim, before)
     const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
     await db
       .update(mailboxes)
@@ -104,14 +104,20 @@ type DkimInput = NonNullable<NewMailbox['dkim']>
  * Gives the columns of a signature. Without a key in the input the stored key stays as long as domain and selector do,
  * under which its DNS record was published; else there is a new key.
  */
-async function dkimColumns(dkim: DkimInput | null | undefined, before?: Mailbox) {
+async function dkimColumns(
+  { organization_id }: Scope,
+  mailbox_id: string,
+  dkim: DkimInput | null | undefined,
+  before?: Mailbox,
+) {
   if (!dkim) return { dkim_domain: null, dkim_selector: null, dkim_private_key: null }
   const [dkim_domain, dkim_selector] = [toDomain(dkim.domain.trim())!, dkim.selector.trim()]
   const { domain, selector, dns_record } = before?.dkim ?? {}
   const is_published = domain === dkim_domain && selector === dkim_selector && dns_record
   if (is_published && !dkim.private_key) return {}
   const key = dkim.private_key ? readDkimKey(dkim.private_key)! : await newDkimKey()
-  return { dkim_domain, dkim_selector, dkim_private_key: encrypt(key) }
+  const at = { column: 'mailboxes.dkim_private_key', organization_id, id: mailbox_id } as const
+  return { dkim_domain, dkim_selector, dkim_private_key: encrypt(key, at) }
 }
 
 /** Refuses a signature of another domain, which proves nothing about the sender's domain (RFC 7489 section 3.1.1). */

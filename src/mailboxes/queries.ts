@@ -3,7 +3,7 @@ import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/settings'
 import type { Scope } from '../scope'
-import { decrypt } from '../secrets'
+import { decrypt, type StoredAt } from '../secrets'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import { dkimRecord } from './dkim'
@@ -35,7 +35,8 @@ export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string
     from mailboxes where organization_id = ${organization_id} and id = ${id}`
   if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
   if (row.host === null) return null
-  return { ...row, password: row.password ? decrypt(row.password) : null }
+  const at = { column: 'mailboxes.smtp_password', organization_id, id } as const
+  return { ...row, password: row.password ? decrypt(row.password, at) : null }
 }
 
 /** Reads the key with which a mailbox signs; null when it does not. @throws MAILBOX_NOT_FOUND */
@@ -44,7 +45,8 @@ export async function getMailboxDkim({ sql, organization_id }: Scope, id: string
     select dkim_domain as domain, dkim_selector as selector, dkim_private_key as private_key
     from mailboxes where organization_id = ${organization_id} and id = ${id}`
   if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
-  return row.domain === null ? null : { ...row, private_key: decrypt(row.private_key) }
+  const at = { column: 'mailboxes.dkim_private_key', organization_id, id } as const
+  return row.domain === null ? null : { ...row, private_key: decrypt(row.private_key, at) }
 }
 
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
@@ -72,18 +74,22 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       verp, created_at, updated_at
     from mailboxes
     where organization_id = ${organization_id} ${rest}`
-  return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim) }))
+  return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim, organization_id, row.id) }))
 }
 
 /** Gives the public part of a signature. A mailbox can still be read and changed when its key is lost. */
-function publicDkim({ domain, selector, private_key }: StoredDkim): NonNullable<Mailbox['dkim']> {
-  const key = tryDecrypt(private_key)
+function publicDkim(
+  { domain, selector, private_key }: StoredDkim,
+  organization_id: string,
+  id: string,
+): NonNullable<Mailbox['dkim']> {
+  const key = tryDecrypt(private_key, { column: 'mailboxes.dkim_private_key', organization_id, id })
   return { domain, selector, dns_record: key === undefined ? null : dkimRecord(domain, selector, key) }
 }
 
-function tryDecrypt(encrypted: string): string | undefined {
+function tryDecrypt(encrypted: string, at: StoredAt): string | undefined {
   try {
-    return decrypt(encrypted)
+    return decrypt(encrypted, at)
   } catch {
     return undefined
   }

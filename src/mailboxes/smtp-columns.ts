@@ -29,6 +29,7 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
   if (!smtp) return NOTHING
   const { port, security, password } = smtp
   const [host, username] = [smtp.host.trim(), smtp.username ?? null]
+  const at = { column: 'mailboxes.smtp_password', organization_id: scope.organization_id, id: mailbox_id } as const
   const stored = await findStored(scope, mailbox_id)
   const is_kept = password === undefined && stored?.has_password === true
   const is_same =
@@ -42,7 +43,7 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
     smtp_port: port,
     smtp_security: security,
     smtp_username: username,
-    ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password) }),
+    ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password, at) }),
   }
 }
 

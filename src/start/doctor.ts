@@ -5,6 +5,7 @@ import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
+import { countOutdatedSecrets } from './rotate-secrets'
 
 type DataDir = { path: string; writable: boolean; free_mib: number }
 
@@ -13,7 +14,11 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
   const figures = await readFigures(connection)
   const outbox = await outboxStats(connection)
   const data_dir = await checkDataDir()
-  const warnings = [...warningsOf(figures, outbox, data_dir), ...(await proxyWarnings())]
+  const warnings = [
+    ...warningsOf(figures, outbox, data_dir),
+    ...(await proxyWarnings()),
+    ...(await secretWarnings(connection)),
+  ]
   return { ...figures, outbox, data_dir, warnings }
 }
 
@@ -54,6 +59,12 @@ async function proxyWarnings(): Promise<string[]> {
     `X-Forwarded-For came from ${proxy.peer} at ${proxy.seen_at}, which TRUSTED_PROXIES does not name: if it is your ` +
       'reverse proxy, all clients behind it count as one address',
   ]
+}
+
+async function secretWarnings(connection: Connection): Promise<string[]> {
+  const count = await countOutdatedSecrets(connection)
+  if (count === 0) return []
+  return [`${count} stored secrets are not encrypted with the present SECRET_KEY: run the command secrets rotate`]
 }
 
 async function checkDataDir(): Promise<DataDir> {

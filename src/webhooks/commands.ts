@@ -3,11 +3,10 @@ import { changesOf, masked } from '../audit-log/changes-of'
 import { newId } from '../db/columns'
 import { wake } from '../outbox/wake'
 import { afterCommit, inTransaction, type Scope } from '../scope'
-import { encrypt } from '../secrets'
 import type { NewWebhook, Webhook, WebhookChanges } from './model'
 import { getWebhook, lockWebhook } from './queries'
 import { cancelQueued, releaseQueued } from './queue'
-import { replaceSecret } from './signing-secrets'
+import { encryptSecret, replaceSecret } from './signing-secrets'
 
 /** Creates a webhook, which gets events from now on. */
 export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<Webhook> {
@@ -17,7 +16,7 @@ export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<
     const { sql, organization_id } = scope
     await sql`
       insert into webhooks (organization_id, id, url, events, secret, active)
-      values (${organization_id}, ${id}, ${url}, ${withoutRepeats(events)}, ${secret ? encrypt(secret) : null}, ${active})`
+      values (${organization_id}, ${id}, ${url}, ${withoutRepeats(events)}, ${secret ? encryptSecret(secret, { organization_id, id }) : null}, ${active})`
     const created = await getWebhook(scope, id)
     await auditWebhook(scope, 'webhook.created', null, created)
     return created

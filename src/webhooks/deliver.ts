@@ -53,7 +53,7 @@ export const deliverWebhook: OutboxHandler = {
 async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> {
   const { id, webhook_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
-  const secrets = secretsOf(delivery)
+  const secrets = secretsOf(delivery, { organization_id: job.organization_id, id: webhook_id })
   const answer = await postWebhook({
     url,
     headers: signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date() }),

@@ -1,16 +1,23 @@
 /** Volume for the outbox, made by the database itself. */
+import { newId } from '../../src/db/columns'
 import type { Sql } from '../../src/db/transact'
 import { encrypt } from '../../src/secrets'
 
 /** Webhooks with a secret, each with its own path. */
 export async function seedWebhooks(sql: Sql, organization_id: string, url: string, count: number): Promise<string[]> {
-  const secret = encrypt('a secret of the receiver that is as long as usual')
-  const rows = await sql<{ id: string }[]>`
+  const ids = Array.from({ length: count }, newId)
+  const secrets = ids.map((id) => {
+    return encrypt('a secret of the receiver that is as long as usual', {
+      column: 'webhooks.secret',
+      organization_id,
+      id,
+    })
+  })
+  await sql`
     insert into webhooks (organization_id, id, url, events, secret)
-    select ${organization_id}::uuid, uuidv7(), ${url}::text || '/' || n, array['ticket.created'], ${secret}
-    from generate_series(1, ${count}::int) n
-    returning id`
-  return rows.map(({ id }) => id)
+    select ${organization_id}::uuid, id, ${url}::text || '/' || n, array['ticket.created'], secret
+    from unnest(${ids}::uuid[], ${secrets}::text[]) with ordinality given (id, secret, n)`
+  return ids
 }
 
 /** Events with a delivery each that is due, spread over webhooks. */

@@ -136,7 +136,13 @@ describe('the key of a mailbox', () => {
     const [row] = await scope.sql<{ dkim_private_key: string; everything: string }[]>`
       select dkim_private_key, mailboxes::text as everything from mailboxes where id = ${created.body.data.id}`
     expect(row!.everything).not.toContain('PRIVATE')
-    expect(decrypt(row!.dkim_private_key)).toBe(private_key)
+    expect(
+      decrypt(row!.dkim_private_key, {
+        column: 'mailboxes.dkim_private_key',
+        organization_id: scope.organization_id,
+        id: created.body.data.id,
+      }),
+    ).toBe(private_key)
   })
 
   test('keeps the key as long as its record stays where it is', async () => {

@@ -237,7 +237,7 @@ describe('the password', () => {
       select smtp_password, mailboxes::text as everything from mailboxes where organization_id = ${scope.organization_id}`
     expect(rows).toHaveLength(2)
     for (const { smtp_password, everything } of rows) {
-      expect(smtp_password).toMatch(/^[\w-]{40,}$/)
+      expect(smtp_password).toMatch(/^[\w-]{8}\.[\w-]{40,}$/)
       expect(everything).not.toContain(PASSWORD)
       expect(everything).not.toContain(Buffer.from(PASSWORD).toString('base64url'))
     }

@@ -1,9 +1,14 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { decrypt, encrypt, keysOf, type Purpose, sign, useSecrets, verify } from '../../src/secrets'
+import { decrypt, encrypt, keysOf, type Purpose, type StoredAt, sign, useSecrets, verify } from '../../src/secrets'
 
 const PURPOSES: Purpose[] = ['access-token', 'encryption', 'message-id', 'reply-tag', 'attachment-url']
 const OLD = 'the first secret key'
 const NEW = 'the second secret key'
+const HERE: StoredAt = {
+  column: 'webhooks.secret',
+  organization_id: '018f0000-0000-7000-8000-000000000001',
+  id: '018f0000-0000-7000-8000-000000000002',
+}
 
 beforeEach(() => useSecrets(NEW))
 afterAll(() => useSecrets('a secret key that only tests use'))
@@ -66,37 +71,51 @@ describe('a signature', () => {
 
 describe('encryption', () => {
   test.each(['', 'password', 'pässwörd 😀', 'x'.repeat(10_000)])('gives back %p', (plain) => {
-    const encrypted = encrypt(plain)
-    expect(encrypted).toMatch(/^[\w-]+$/)
-    expect(decrypt(encrypted)).toBe(plain)
+    const encrypted = encrypt(plain, HERE)
+    expect(encrypted).toMatch(/^[\w-]{8}\.[\w-]+$/)
+    expect(decrypt(encrypted, HERE)).toBe(plain)
   })
 
   test('of the same text is never the same', () => {
-    const all = Array.from({ length: 100 }, () => encrypt('password'))
+    const all = Array.from({ length: 100 }, () => encrypt('password', HERE))
     expect(new Set(all).size).toBe(100)
     expect(all.join()).not.toContain('password')
   })
 
   test('notices every changed byte, and what is too short', () => {
-    const bytes = Buffer.from(encrypt('password'), 'base64url')
+    const [key_id, text] = encrypt('password', HERE).split('.')
+    const bytes = Buffer.from(text!, 'base64url')
+    const refused = (changed: Buffer, id = key_id) =>
+      expect(() => decrypt(`${id}.${changed.toString('base64url')}`, HERE)).toThrow('cannot be decrypted')
     for (let i = 0; i < bytes.length; i++) {
       const changed = Buffer.from(bytes)
       changed[i]! ^= 1
-      expect(() => decrypt(changed.toString('base64url'))).toThrow('cannot be decrypted')
+      refused(changed)
     }
-    for (const cut of ['', bytes.subarray(0, 12).toString('base64url'), bytes.subarray(0, -1).toString('base64url')]) {
-      expect(() => decrypt(cut)).toThrow('cannot be decrypted')
-    }
+    for (const cut of [Buffer.alloc(0), bytes.subarray(0, 12), bytes.subarray(0, -1)]) refused(cut)
+    refused(bytes, 'AAAAAAAA')
+    expect(() => decrypt('', HERE)).toThrow('cannot be decrypted')
+    // Without the id of a key it would be a text of an earlier release, which names no place.
+    expect(() => decrypt(text!, HERE)).toThrow('cannot be decrypted')
+  })
+
+  test.each<Partial<StoredAt>>([
+    { column: 'webhooks.previous_secret' },
+    { organization_id: HERE.id },
+    { id: HERE.organization_id },
+  ])('is read at its place only, not with %j', (other) => {
+    const encrypted = encrypt('password', HERE)
+    expect(() => decrypt(encrypted, { ...HERE, ...other })).toThrow('cannot be decrypted')
   })
 
   test('with the previous secret is read as long as that is known', () => {
     useSecrets(OLD)
-    const encrypted = encrypt('password')
+    const encrypted = encrypt('password', HERE)
     useSecrets(NEW, OLD)
-    expect(decrypt(encrypted)).toBe('password')
-    const renewed = encrypt('password')
+    expect(decrypt(encrypted, HERE)).toBe('password')
+    const renewed = encrypt('password', HERE)
     useSecrets(NEW)
-    expect(decrypt(renewed)).toBe('password')
-    expect(() => decrypt(encrypted)).toThrow('SECRET_KEY_PREVIOUS')
+    expect(decrypt(renewed, HERE)).toBe('password')
+    expect(() => decrypt(encrypted, HERE)).toThrow('SECRET_KEY_PREVIOUS')
   })
 })

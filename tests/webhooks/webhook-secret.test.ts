@@ -69,7 +69,11 @@ function ownSignature(request: ReceivedRequest, secret: string): string {
 
 async function storedSecrets(id: string): Promise<(string | null)[]> {
   const [row] = await connection().sql`select secret, previous_secret from webhooks where id = ${id}`
-  return [row!.secret, row!.previous_secret].map((stored) => stored && decrypt(stored))
+  const at = { organization_id: organization.id, id }
+  return [
+    row!.secret && decrypt(row!.secret, { column: 'webhooks.secret', ...at }),
+    row!.previous_secret && decrypt(row!.previous_secret, { column: 'webhooks.previous_secret', ...at }),
+  ]
 }
 
 test('a changed secret signs at once, and the old one beside it for 24 hours', async () => {

@@ -39,7 +39,13 @@ describe('creating', () => {
     expect((await admin.get(`/webhooks/${answer.body.data.id}`)).body).toEqual(answer.body)
     const [row] = await scope.sql`select secret from webhooks where id = ${answer.body.data.id}`
     expect(row!.secret).not.toContain('s3cret')
-    expect(decrypt(row!.secret)).toBe(' s3cret ')
+    expect(
+      decrypt(row!.secret, {
+        column: 'webhooks.secret',
+        organization_id: scope.organization_id,
+        id: answer.body.data.id,
+      }),
+    ).toBe(' s3cret ')
   })
 
   test('a webhook can be created switched off and without a secret', async () => {

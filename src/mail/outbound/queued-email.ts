@@ -18,6 +18,7 @@ export type Email = {
   body_html: string
   email_message_id: string
   organization_name: string
+  mailbox_id: string | null
   address: string | null
   mailbox_name: string | null
   active: boolean | null
@@ -41,7 +42,7 @@ export type MailRecipient = {
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
-      o.name as organization_name, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,
+      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
         'password', b.smtp_password
@@ -107,8 +108,21 @@ export async function replyOf(
       ...attachmentOf(file),
       ...(shown.has(file.id) && { is_inline: true, content_id: contentIdOf(file.id) }),
     })),
-    dkim: email.dkim && { ...email.dkim, private_key: decrypt(email.dkim.private_key) },
+    dkim: email.dkim && {
+      ...email.dkim,
+      private_key: decryptColumn(scope, email, 'dkim_private_key', email.dkim.private_key),
+    },
   }
+}
+
+/** Decrypts a secret of the mailbox that sends an email. @throws Error when no SECRET_KEY fits */
+export function decryptColumn(
+  { organization_id }: Scope,
+  { mailbox_id }: Email,
+  column: 'smtp_password' | 'dkim_private_key',
+  encrypted: string,
+): string {
+  return decrypt(encrypted, { column: `mailboxes.${column}`, organization_id, id: mailbox_id ?? '' })
 }
 
 type StoredFile = { id: string; filename: string; content_type: string; size: number; storage_key: string }

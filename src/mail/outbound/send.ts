@@ -5,10 +5,9 @@ import { log } from '../../log'
 import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
 import { nextDelay_s } from '../../outbox/retry'
 import { type Scope, SYSTEM } from '../../scope'
-import { decrypt } from '../../secrets'
 import { ComposeError, type CustomerReply, composeReply } from './compose'
 import { needsUtf8 } from './header-values'
-import { type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
+import { decryptColumn, type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
 import { type RecipientResult, recordResults } from './record-results'
 import { SendError } from './send-error'
 import { type MailboxSmtp, sendOptions } from './settings'
@@ -56,7 +55,7 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailR
   // This may be undone: the message waits, as it does for a server that cannot be reached.
   if (!active || !smtp) return notTried(recipients, 'queued', 'The mailbox is switched off or has no SMTP settings')
   const reply = await replyOf(scope, id, email, address, everyone)
-  const password = smtp.password ? decrypt(smtp.password) : null
+  const password = smtp.password ? decryptColumn(scope, email, 'smtp_password', smtp.password) : null
   const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
   let attempt: Attempt = { results: [], is_healthy: true }
   // Recipients who need a server with SMTPUTF8 get another message, so that they do not stop the others.
