@@ -13,7 +13,7 @@ const FILES = readSources(path.join(ROOT, 'src'))
 const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 
 /** The mail rooms: of these, only the last two know tickets. */
-const MAIL = 'mail/smtp mail/mime mail/parse mail/inbound mail/outbound'
+const MAIL = 'mail/smtp mail/mime mail/parse mail/sender mail/inbound mail/outbound'
 /** Rooms that every section may import. */
 const SHARED = 'config errors log scope secrets shapes db disk flow timeline search html address http auth audit-log'
 
@@ -41,7 +41,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['disk', 'config errors log'],
   ['html', ''],
   ['address', 'shapes'],
-  ['net', 'config flow'],
+  ['net', 'config flow log'],
   ['search', 'scope html'],
   ['timeline', 'config errors scope shapes db'],
   ['db', 'address errors log metrics'],
@@ -60,9 +60,10 @@ const ROOMS: [room: string, imports: string][] = [
   ['mail/smtp', 'net config log flow'],
   ['mail/mime', ''],
   ['mail/parse', 'mail/mime html flow'],
+  ['mail/sender', 'mail/mime net config log address db'],
   [
     'mail/inbound',
-    `${SHARED} mail/parse mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
+    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
   ],
   ['mail/outbound', `${SHARED} net attachments messages outbox`],
 

@@ -9,6 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { SETTINGS } from '../src/settings/table'
 import { runOnServer, TEMPLATE_URL, withDatabase } from './support/database'
+import { startDns } from './support/dns'
 import { freePort } from './support/ports'
 
 /** Settings that a shell may hold and that tests must not act on: all but those of the log. */
@@ -48,6 +49,9 @@ async function run(args: string[]): Promise<number> {
   for (const signal of SIGNALS) process.on(signal, () => stopped.abort(signal))
   try {
     const server = await startServer(dir)
+    // The senders of mail are looked up there: no name exists, unless a test has a DNS server of its own.
+    using dns = await startDns()
+    process.env.DNS_SERVERS = dns.address
     try {
       const template = await createTemplate(server.url)
       return stopped.signal.aborted ? exitCode(stopped.signal.reason) : await runTests(args, template, stopped.signal)

@@ -50,6 +50,19 @@ export const INBOUND_OUTCOMES = [
   'unparsed',
 ] as const
 export const THREADING_RULES = ['in_reply_to', 'references', 'reply_tag', 'subject_code', 'new'] as const
+/** Results of SPF, DKIM, DMARC and ARC (RFC 8601, section 2.7). */
+export const AUTHENTICATION_RESULTS = [
+  'none',
+  'pass',
+  'fail',
+  'softfail',
+  'neutral',
+  'policy',
+  'temperror',
+  'permerror',
+] as const
+/** `flag` only shows whose mail is not proven to be theirs; `restrict` gives such mail fewer rights. */
+export const SENDER_POLICIES = ['flag', 'restrict'] as const
 export const EVENTS = [
   'ticket.created',
   'ticket.updated',
@@ -78,6 +91,7 @@ export const organizations = pgTable(
     hourly_rate: rate(),
     currency: text().notNull().default('USD'),
     reopen_on_reply: boolean().notNull().default(true),
+    sender_policy: text({ enum: SENDER_POLICIES }).notNull().default('flag'),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -85,6 +99,7 @@ export const organizations = pgTable(
     check('organizations_ticket_prefix', isPrefix(table.ticket_prefix)),
     check('organizations_hourly_rate', isRate(table.hourly_rate)),
     check('organizations_currency', isCurrency(table.currency)),
+    check('organizations_sender_policy', isOneOf(table.sender_policy, SENDER_POLICIES)),
   ],
 )
 
@@ -465,6 +480,8 @@ export const messages = pgTable(
     sender_name: text().notNull(),
     sender_email: text(),
     auto_reply: boolean().notNull().default(false),
+    /** Of inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
+    sender_verified: boolean(),
     cc: text().array().notNull().default(sql`'{}'`),
     /** Without angle brackets. */
     email_message_id: text(),
@@ -782,6 +799,11 @@ export const inbound_messages = pgTable(
     helo: text(),
     /** Delivered over TLS. */
     tls: boolean(),
+    /** Address of the trusted relay that connected and named that client by XCLIENT. */
+    relay_address: text(),
+    /** As in `messages`; null while pending. */
+    sender_verified: boolean(),
+    authentication: jsonb().$type<Record<'spf' | 'dkim' | 'dmarc' | 'arc', (typeof AUTHENTICATION_RESULTS)[number]>>(),
     email_message_id: text(),
     from_name: text(),
     from_email: text(),

@@ -7,7 +7,7 @@ import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
 import { fileMail, readMail } from '../mail/inbound/filing'
-import type { InboundMail } from '../mail/inbound/message'
+import { type InboundMail, type LedgerEntry, withCheckedSender } from '../mail/inbound/message'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
@@ -26,8 +26,8 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
-  const entry = { id: newId(), mailbox_id: mailbox.id, recipient: mailbox.address, envelope_sender: null }
-  const mail = await readMail(entry, raw, { is_patient: true, group: scope.organization_id })
+  const parsed = await readMail(entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
+  const mail = await withCheckedSender(parsed)
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`
   await promiseRemoval(scope.sql, [storage_key])
@@ -48,10 +48,16 @@ export async function downloadOriginal(scope: Scope, id: string): Promise<Readab
   return original
 }
 
+/** An import did not come over SMTP: only signatures can prove its sender. */
+function entryFor({ id, address }: Mailbox): LedgerEntry {
+  const unknown = { envelope_sender: null, remote_address: null, helo: null, relay_address: null }
+  return { id: newId(), mailbox_id: id, recipient: address, ...unknown }
+}
+
 /** The ledger row that the message would get. */
 async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promise<InboundMessage> {
   const decision = await decide(scope, mail)
-  const { headers, sender, raw } = mail
+  const { headers, sender, raw, sender_verified, authentication } = mail
   return {
     id: null,
     mailbox,
@@ -62,6 +68,8 @@ async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promis
     remote_address: null,
     helo: null,
     tls: null,
+    sender_verified,
+    authentication,
     received_at: `${new Date().toISOString().slice(0, 19)}Z`,
     outcome: decision.outcome,
     rule: 'rule' in decision ? decision.rule : null,

@@ -1,6 +1,6 @@
 /** The mail ledger as the API shows it, and the queries that it takes. */
 import { Type } from '@sinclair/typebox'
-import { INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
+import { AUTHENTICATION_RESULTS, INBOUND_OUTCOMES, THREADING_RULES } from '../db/schema'
 import { Instant, orNull, Uuid } from '../shapes/answers'
 import { oneOf } from '../shapes/fields'
 import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../shapes/query'
@@ -35,6 +35,19 @@ export const InboundMessage = Type.Object({
   ),
   helo: orNull(Type.String({ description: 'What that server called itself in HELO or EHLO' })),
   tls: orNull(Type.Boolean({ description: 'Whether it came over TLS' })),
+  sender_verified: orNull(Type.Boolean(), {
+    description:
+      'True: DMARC proves the sender; false: DMARC fails, and the domain wants such mail to be quarantined or rejected, or `From` is ambiguous; null: it cannot be told, or is still pending',
+  }),
+  authentication: orNull(
+    Type.Object({
+      spf: oneOf(AUTHENTICATION_RESULTS),
+      dkim: oneOf(AUTHENTICATION_RESULTS, { description: '`pass` when one of several signatures passes' }),
+      dmarc: oneOf(AUTHENTICATION_RESULTS),
+      arc: oneOf(AUTHENTICATION_RESULTS),
+    }),
+    { description: 'Results in the words of RFC 8601; null while pending, or when it was not checked' },
+  ),
   received_at: Instant,
   outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
   rule: orNull(oneOf(THREADING_RULES), {

@@ -39,7 +39,8 @@ function selectRows({ sql, organization_id }: Scope, rest: Fragment) {
   return sql<InboundMessage[]>`
     select id, json_build_object('id', mailbox_id, 'address', mailbox_address) as mailbox, email_message_id,
       case when outcome <> 'pending' then json_build_object('name', from_name, 'email', from_email) end as "from",
-      subject, size, remote_address, helo, tls, received_at, outcome, rule, ticket_id, message_id
+      subject, size, remote_address, helo, tls, sender_verified, authentication, received_at,
+       outcome, rule, ticket_id, message_id
     from inbound_messages
     where organization_id = ${organization_id} ${rest}`
 }

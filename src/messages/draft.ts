@@ -14,6 +14,8 @@ export type MessageDraft = {
   sender_name: string
   sender_email: string | null
   auto_reply?: boolean
+  /** As in `Message`. */
+  sender_verified?: boolean | null
   cc?: string[]
   /** Without angle brackets. */
   email_message_id?: string | null

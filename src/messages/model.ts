@@ -41,6 +41,10 @@ export const Message = Type.Object({
   ),
   cc: Type.Array(Type.String(), { description: 'Addresses in Cc' }),
   auto_reply: Type.Boolean({ description: 'Written by a machine; does not reopen the ticket' }),
+  sender_verified: orNull(Type.Boolean(), {
+    description:
+      'Of an inbound email: true when DMARC proves its sender; false when the sender is forged; null when it cannot be told',
+  }),
   created_at: Instant,
 })
 export type Message = typeof Message.static

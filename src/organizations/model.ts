@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { SENDER_POLICIES } from '../db/schema'
 import { orNull, Uuid } from '../shapes/answers'
-import { body, flag, nullable, optional, text } from '../shapes/fields'
+import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
 
 export const Organization = Type.Object({
@@ -10,6 +11,10 @@ export const Organization = Type.Object({
   hourly_rate: orNull(Type.Number({ description: 'Of time when neither company nor user has a rate' })),
   currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
   reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
+  sender_policy: oneOf(SENDER_POLICIES, {
+    description:
+      '`flag`: `sender_verified` only shows how well the sender of an email is known; `restrict`: an email whose sender is not proven joins no ticket by a code in its subject, and subscribes nobody',
+  }),
 })
 export type Organization = typeof Organization.static
 
@@ -19,5 +24,6 @@ export const OrganizationChanges = body({
   hourly_rate: optional(nullable(rateInput())),
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
   reopen_on_reply: optional(flag()),
+  sender_policy: optional(oneOf(SENDER_POLICIES)),
 })
 export type OrganizationChanges = typeof OrganizationChanges.static

@@ -1,6 +1,6 @@
 /** Settings of inbound mail, outgoing mail and webhooks. */
 import { hostname } from 'node:os'
-import { anyText, networks, type Setting, secondsList, textLike, wholeNumber } from './setting'
+import { anyText, nameServers, networks, type Setting, secondsList, textLike, wholeNumber } from './setting'
 
 const CLIENTS = wholeNumber(1, 100_000)
 const DAYS = wholeNumber(1, 36_500)
@@ -40,6 +40,24 @@ export const MAIL_SETTINGS = {
       'Networks (CIDRs, separated by commas) of the load balancers that send PROXY headers, such as AWS NLB with proxy protocol v2 or HAProxy with `send-proxy`. Each of their SMTP connections must begin with a header of version 1 or 2, and the address in it counts as the client.',
     read: networks,
     default: '',
+  },
+  SMTP_TRUSTED_RELAYS: {
+    meaning:
+      'Networks (CIDRs, separated by commas) of your own mail servers that relay mail to this service. SPF is judged by the address that their topmost `Received` field, or their XCLIENT command, names.',
+    read: networks,
+    default: '',
+  },
+  TRUSTED_AUTHSERV_ID: {
+    meaning:
+      'Name under which a trusted relay writes `Authentication-Results`. When the topmost of these fields has it, its result counts instead of our own. Set it only if the relay removes fields of that name from mail that comes in.',
+    read: textLike(/^[\w.-]{1,255}$/, 'must be a name, such as mx.example.com'),
+  },
+  DNS_SERVERS: {
+    meaning:
+      'Addresses of DNS servers, separated by commas, that are asked when the senders of mail are checked, such as `10.0.0.53,[fd00::53]:5353`.',
+    read: nameServers,
+    default: '',
+    default_words: "the system's",
   },
   RETRY_SCHEDULE_SECONDS: {
     meaning:

@@ -1,4 +1,5 @@
 /** A setting: what its entry in the table says, and the readers for the kinds of values that settings have. */
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /** The values of all settings, or of those above a setting in the table. */
@@ -103,6 +104,20 @@ export const networks: Reader<[ipaddr.IPv4 | ipaddr.IPv6, number][]> = (text) =>
       const cidr = part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`
       if (!ipaddr.isValidCIDR(cidr)) throw new WrongValue(`holds ${part}, which is not a network`)
       return ipaddr.parseCIDR(cidr)
+    })
+
+/** IP addresses separated by commas, each with or without a port. */
+export const nameServers: Reader<string[]> = (text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+    .map((part) => {
+      const [, in_brackets, bare, port] = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::(\d{1,5}))?$/i.exec(part) ?? []
+      const address = in_brackets ?? bare ?? part
+      if (!isIP(address)) throw new WrongValue(`holds ${part}, which is not an address`)
+      if (Number(port ?? 53) > 65_535) throw new WrongValue(`holds ${part}, whose port is too large`)
+      return address.includes(':') ? `[${address}]:${port ?? 53}` : `${address}:${port ?? 53}`
     })
 
 /** A URL with one of some protocols, written with their colon: `https:`. */

@@ -20,6 +20,7 @@ describe('the organization', () => {
       hourly_rate: null,
       currency: 'USD',
       reopen_on_reply: true,
+      sender_policy: 'flag',
     })
     expect((await admin.get('/organization')).body).toEqual(answer.body)
   })
@@ -32,6 +33,7 @@ describe('the organization', () => {
       hourly_rate: 99.95,
       currency: 'EUR',
       reopen_on_reply: false,
+      sender_policy: 'restrict',
     }
     const { id, ...before } = (await admin.get('/organization')).body.data
     for (const [field, value] of Object.entries(changes)) {
@@ -75,6 +77,8 @@ describe('the organization', () => {
     [{ currency: 'EURO' }, '/currency'],
     [{ reopen_on_reply: 'true' }, '/reopen_on_reply'],
     [{ reopen_on_reply: null }, '/reopen_on_reply'],
+    [{ sender_policy: 'off' }, '/sender_policy'],
+    [{ sender_policy: null }, '/sender_policy'],
   ])('is not changed by %j', async (changes, path) => {
     const { admin } = await createOrganization()
     const before = (await admin.get('/organization')).body

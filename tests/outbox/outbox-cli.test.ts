@@ -72,8 +72,8 @@ test('draining works off everything that is due, of every kind, and tells how mu
   for (let n = 0; n < 30; n++) await emit(scope, { n })
   const raw = rawMail({ From: 'dora@customer.example', Subject: 'Help', Message_ID: `<${newId()}@customer.example>` })
   const recipient = (await findRecipient(connection(), mailbox.address))!
-  const from = { sender: 'dora@customer.example', remote_address: '127.0.0.1', helo: 'relay', tls: false }
-  const envelope = { ...from, recipients: [recipient] }
+  const client = { remote_address: '127.0.0.1', relay_address: null, helo: 'relay', tls: false }
+  const envelope = { ...client, sender: 'dora@customer.example', recipients: [recipient] }
   await acceptMessage(connection(), envelope, Readable.from([raw]))
 
   const { code, lines, stderr } = await cli('outbox', 'drain')

@@ -35,6 +35,7 @@ export async function startService(env: Record<string, string>): Promise<Service
       PATH: process.env.PATH,
       HOME: process.env.HOME,
       TMPDIR: process.env.TMPDIR,
+      DNS_SERVERS: process.env.DNS_SERVERS,
       HOST: '127.0.0.1',
       PORT: port,
       SMTP_PORT: smtp_port,

@@ -49,15 +49,13 @@ type Stored = { storage_key: string; size: number }
 type NewRow = LedgerEntry &
   Stored & {
     organization_id: string
-    remote_address: string
-    helo: string
     tls: boolean
     /** Rows of the message: all are written, or none. */
     rows_of_message: number
   }
 
 /** One ledger row for each organization: a message to two mailboxes of one is a single message. */
-function rowsOf({ sender, recipients, remote_address, helo, tls }: Envelope, stored: Stored): NewRow[] {
+function rowsOf({ sender, recipients, remote_address, relay_address, helo, tls }: Envelope, stored: Stored): NewRow[] {
   const chosen = onePerOrganization(recipients)
   return chosen.map(({ organization_id, mailbox_id, address }) => ({
     id: newId(),
@@ -66,6 +64,7 @@ function rowsOf({ sender, recipients, remote_address, helo, tls }: Envelope, sto
     recipient: address,
     envelope_sender: sender,
     remote_address,
+    relay_address,
     helo: storable(helo),
     tls,
     ...stored,
@@ -95,9 +94,9 @@ const addToLedger = gathered(async (messages: { sql: Sql; rows: NewRow[] }[]) =>
   const added = await sql<{ storage_key: string }[]>`
     with given as materialized (
       select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.recipient, g.envelope_sender,
-        g.remote_address, g.helo, g.tls, g.size, g.storage_key, g.rows_of_message
+        g.remote_address, g.relay_address, g.helo, g.tls, g.size, g.storage_key, g.rows_of_message
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (organization_id uuid, id uuid, mailbox_id uuid,
-        recipient text, envelope_sender text, remote_address text, helo text, tls boolean, size bigint, storage_key text,
+        recipient text, envelope_sender text, remote_address text, relay_address text, helo text, tls boolean, size bigint, storage_key text,
         rows_of_message integer)
       join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
     ), kept as (
@@ -107,9 +106,9 @@ const addToLedger = gathered(async (messages: { sql: Sql; rows: NewRow[] }[]) =>
       )}
     ), ledger as (
       insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
-        remote_address, helo, tls, size, storage_key)
+        remote_address, relay_address, helo, tls, size, storage_key)
       select organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender,
-        remote_address, helo, tls, size, storage_key
+        remote_address, relay_address, helo, tls, size, storage_key
       from kept join given using (storage_key)
       returning organization_id, id, storage_key
     ), added as (

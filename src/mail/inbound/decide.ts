@@ -7,6 +7,7 @@
  * - `filing.ts` again, in the transaction that files the message, once it holds the locks of its conversation. This
  *   answer counts: between the two, another process may have filed the same message, or the one that it answers.
  */
+import type { SENDER_POLICIES } from '../../db/schema'
 import { readMessageId, readReplyTag } from '../../messages/anchors'
 import { type Scope, together } from '../../scope'
 import type { Bounce, MailHeaders } from '../parse/parse'
@@ -14,12 +15,13 @@ import { isFiled } from './fingerprint'
 import type { InboundMail } from './message'
 import { findReported, type Reported } from './reported'
 import { findThread, type Rule } from './thread'
+import { type AnchorKind, type Trust, trustIn } from './trust'
 
 export type Decision =
   | { outcome: 'duplicate' | 'own' | 'unmatched_bounce' }
   | ({ outcome: 'bounce'; bounce: Bounce } & Reported)
-  | { outcome: 'message'; rule: Rule; ticket_id: string; is_known: boolean }
-  | { outcome: 'ticket' | 'unparsed'; rule: 'new' }
+  | { outcome: 'message'; rule: Rule; ticket_id: string; is_known: boolean; anchor: AnchorKind; trust: Trust }
+  | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust }
 
 /** Addresses of Reply-To whose tags are read; our own mail has one. */
 const MAX_REPLY_TO = 50
@@ -29,23 +31,37 @@ const MAX_REPLY_TO = 50
  * of a conversation that exists, else a new ticket.
  */
 export async function decide(scope: Scope, mail: InboundMail): Promise<Decision> {
-  const { headers, content, bounce, sender, recipient, fingerprint } = mail
-  const [is_filed, is_own, thread] = await together([
+  const { headers, content, bounce, fingerprint } = mail
+  const [is_filed, is_own, { trust, thread }] = await together([
     isFiled(scope, fingerprint),
     isOwn(scope, headers, content?.bounce ?? null),
-    content && !bounce ? findThread(scope, headers, recipient, sender?.email ?? null) : undefined,
+    findTrustedThread(scope, mail),
   ])
   if (is_filed) return { outcome: 'duplicate' }
   if (is_own) return { outcome: 'own' }
-  if (!content) return { outcome: 'unparsed', rule: 'new' }
+  if (!content) return { outcome: 'unparsed', rule: 'new', trust }
   if (bounce) {
     const about = await findReported(scope, mail, bounce)
     return about ? { outcome: 'bounce', bounce, ...about } : { outcome: 'unmatched_bounce' }
   }
-  if (thread) return { outcome: 'message', ...thread }
+  if (thread) return { outcome: 'message', ...thread, trust }
   // The null sender wants no answer, and nothing says which conversation this is about.
   if (mail.envelope_sender === '') return { outcome: 'unmatched_bounce' }
-  return { outcome: 'ticket', rule: 'new' }
+  return { outcome: 'ticket', rule: 'new', trust }
+}
+
+/** Finds the ticket, and says what the mail may do there. A report belongs to no conversation. */
+async function findTrustedThread(scope: Scope, mail: InboundMail) {
+  const { headers, content, bounce, sender, recipient, sender_verified } = mail
+  const trust = trustIn(sender_verified, await getSenderPolicy(scope))
+  if (!content || bounce) return { trust }
+  return { trust, thread: await findThread(scope, headers, recipient, sender?.email ?? null, trust) }
+}
+
+async function getSenderPolicy({ sql, organization_id }: Scope) {
+  const [row] = await sql<{ sender_policy: (typeof SENDER_POLICIES)[number] }[]>`
+    select sender_policy from organizations where id = ${organization_id}`
+  return row?.sender_policy ?? 'flag'
 }
 
 /**

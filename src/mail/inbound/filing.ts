@@ -12,7 +12,7 @@ import { addMessage } from '../../messages/commands'
 import { type Conversation, lockConversation } from '../../messages/conversation'
 import type { MessageDraft } from '../../messages/draft'
 import { noteFiled } from '../../metrics/filed-mail'
-import { addParticipants } from '../../participants/commands'
+import { addParticipants, type Standing } from '../../participants/commands'
 import { type Actor, afterCommit, type Scope, together } from '../../scope'
 import { createTicket, updateTicket } from '../../tickets/commands'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
@@ -28,6 +28,10 @@ type Draft = MessageDraft & { id: string }
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
 const MAX_LEDGER_SUBJECT = 1000
+/** As many as `cc` of a message may have. */
+const MAX_CONFIRMED = 20
+/** Recipients of one mail that are listed at all. */
+const MAX_LISTED = 100
 
 /**
  * Parses a message, in another process. A message that the parser refuses is an InboundMail without content.
@@ -102,7 +106,7 @@ async function lockRelatives({ sql, organization_id }: Scope, { headers, fingerp
 /** Writes the outcome into the ledger, with the fingerprint by which another delivery of the message is found. */
 async function writeOutcome(
   scope: Scope,
-  { id, headers, sender, fingerprint }: InboundMail,
+  { id, headers, sender, fingerprint, sender_verified, authentication }: InboundMail,
   decision: Decision,
   filed?: { ticket_id: string; message_id: string },
 ): Promise<void> {
@@ -121,7 +125,8 @@ async function writeOutcome(
     set outcome = ${outcome}, rule = ${rule},
       email_message_id = ${headers.message_id}, from_name = ${sender?.name || null},
       from_email = ${sender?.email ?? null}, subject = ${headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null},
-      ticket_id = ${ticket_id}, message_id = ${message_id}
+      ticket_id = ${ticket_id}, message_id = ${message_id},
+      sender_verified = ${sender_verified}, authentication = ${authentication && JSON.stringify(authentication)}::text::jsonb
     where organization_id = ${organization_id} and id = ${id}`
   const row = { organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id }
   afterCommit(scope, () => noteFiled(row))
@@ -131,7 +136,7 @@ async function writeOutcome(
 async function openTicket(
   scope: Scope,
   mail: InboundMail,
-  decision: Decision,
+  decision: Extract<Decision, { rule: 'new' }>,
   draft: Draft,
   contact: ContactRef,
 ): Promise<void> {
@@ -142,7 +147,7 @@ async function openTicket(
     createTicket(scope, input, draft),
     writeOutcome(scope, mail, decision, { ticket_id: ticket.id, message_id: draft.id }),
   ])
-  await addParticipants(scope, ticket, othersOf(mail), 'confirmed')
+  await addRecipients(scope, ticket, mail, decision.trust.opens_with)
 }
 
 /** Adds the message to a conversation that exists, and reopens its ticket. */
@@ -159,29 +164,41 @@ async function addReply(
     writeOutcome(scope, mail, decision, { ticket_id, message_id: draft.id }),
     addPeople(scope, conversation, mail, decision),
   ])
-  const is_answer = !draft.auto_reply && conversation.status !== 'open'
+  const is_answer = decision.trust.reopens && !draft.auto_reply && conversation.status !== 'open'
   // Every other status may become open again.
   if (is_answer && (await reopens(scope))) await updateTicket(scope, ticket_id, { status: 'open' })
 }
 
 /**
- * Adds the recipients of the contact's mail as participants. Two kinds are listed without being confirmed: recipients of
- * a mail that shows only the ticket's code, and a stranger who writes with an anchor of ours. Neither a mail in the
- * contact's name nor a forwarded one must subscribe a stranger.
+ * Adds the recipients of the contact's mail as participants, confirmed as far as its sender can be trusted. A stranger
+ * who writes with an anchor of ours is only listed: a forwarded mail must not subscribe anybody.
  */
 async function addPeople(
   scope: Scope,
   conversation: Conversation,
   mail: InboundMail,
-  { is_known, rule }: Extract<Decision, { outcome: 'message' }>,
+  { is_known, anchor, trust }: Extract<Decision, { outcome: 'message' }>,
 ): Promise<void> {
   const { sender } = mail
   const { contact_email } = conversation
   if (contact_email && sender && addressKey(contact_email) === addressKey(sender.email)) {
-    await addParticipants(scope, conversation, othersOf(mail), rule === 'subject_code' ? 'listed' : 'confirmed')
+    await addRecipients(scope, conversation, mail, trust.adds[anchor])
   } else if (sender && !is_known) {
     await addParticipants(scope, conversation, [sender], 'listed')
   }
+}
+
+/** Adds the recipients of a mail. Of a long list only the first are confirmed: an answer goes to each of them. */
+async function addRecipients(
+  scope: Scope,
+  ticket: Pick<Conversation, 'id' | 'contact_email'>,
+  mail: InboundMail,
+  standing: Standing,
+): Promise<void> {
+  const others = othersOf(mail)
+  const most = standing === 'confirmed' ? MAX_CONFIRMED : 0
+  await addParticipants(scope, ticket, others.slice(0, most), 'confirmed')
+  await addParticipants(scope, ticket, others.slice(most, MAX_LISTED), 'listed')
 }
 
 async function reopens({ sql, organization_id }: Scope): Promise<boolean> {

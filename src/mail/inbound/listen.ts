@@ -21,6 +21,7 @@ export function startInbound(connection: Connection, tls?: { cert: string; key: 
     max_clients: config.SMTP_MAX_CLIENTS,
     max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
     proxies: config.SMTP_TRUSTED_PROXIES,
+    relays: config.SMTP_TRUSTED_RELAYS,
     tls,
     refusal: checkCapacity(connection.sql),
     observe: observeSmtp,

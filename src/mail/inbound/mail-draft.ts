@@ -35,6 +35,7 @@ export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name:
     sender_name: sender?.name || contact.name,
     sender_email: sender?.email ?? contact.email,
     auto_reply: content?.auto_reply || mail.envelope_sender === '',
+    sender_verified: mail.sender_verified,
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
     references: ancestorsOf(mail),

@@ -7,6 +7,8 @@
 import { isEmailAddress } from '../../address/email'
 import { storable } from '../../search/fold'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
+import { checkSender } from '../sender/check'
+import type { Authentication } from '../sender/results'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
 import { isTagged } from './thread'
 
@@ -20,6 +22,10 @@ export type LedgerEntry = {
   recipient: string
   /** Empty for the null sender; null when it did not come over SMTP. */
   envelope_sender: string | null
+  /** As in `Envelope`; null when it did not come over SMTP, or to a release that did not keep it. */
+  remote_address: string | null
+  helo: string | null
+  relay_address: string | null
 }
 
 export type InboundMail = LedgerEntry & {
@@ -33,6 +39,10 @@ export type InboundMail = LedgerEntry & {
   /** Its report about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
   fingerprint: Fingerprint
+  /** True when the sender is proven, false when From is forged, null when nobody can tell, or it was not checked. */
+  sender_verified: boolean | null
+  /** Null: not checked. */
+  authentication: Authentication | null
 }
 
 type Sender = { name: string; email: string }
@@ -40,7 +50,10 @@ type Sender = { name: string; email: string }
 /** Keys of an index have at most some 2,700 bytes; no mail system makes ids of a thousand. */
 const MAX_ID_BYTES = 1000
 
-/** @param parsed null when the message could not be parsed: then only its header is read */
+/**
+ * Joins them. The sender is not checked yet.
+ * @param parsed null when the message could not be parsed: then only its header is read
+ */
 export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedMail | null): InboundMail {
   const headers = withStorableIds(parsed ?? readHeaders(raw))
   const sender = senderOf(headers, entry.envelope_sender)
@@ -53,7 +66,20 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     sender,
     bounce: parsed && bounceOf(entry, headers, parsed),
     fingerprint,
+    sender_verified: null,
+    authentication: null,
   }
+}
+
+/** Checks who wrote the message. Never rejects, and takes at most 5 seconds. */
+export async function withCheckedSender(mail: InboundMail): Promise<InboundMail> {
+  const { raw, headers, sender, envelope_sender, remote_address, helo, relay_address } = mail
+  const from = headers.from?.address ?? null
+  const delivery = remote_address === null ? null : { remote_address, helo: helo ?? '', relay_address }
+  const { sender_verified, authentication } = await checkSender({ raw, from, envelope_sender, delivery })
+  // What proves From proves nobody else.
+  const is_from = sender !== undefined && sender.email === from
+  return { ...mail, authentication, sender_verified: sender_verified === true && !is_from ? null : sender_verified }
 }
 
 function withStorableIds({ message_id, in_reply_to, references, ...rest }: MailHeaders): MailHeaders {

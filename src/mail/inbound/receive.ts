@@ -7,7 +7,7 @@ import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
 import { ParserBusy } from '../parse/lanes'
 import { fileMail, readMail } from './filing'
-import { type InboundMail, inboundMail, type LedgerEntry } from './message'
+import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
 import { overtakesParent } from './overtaking'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
@@ -37,7 +37,7 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
     return { ...KINDS.inbound.afterFault(job), healthy: true }
   }
   if (await overtakesParent(scope, mail)) return NOT_YET
-  return fileInSettlement(scope, mail)
+  return fileInSettlement(scope, await withCheckedSender(mail))
 }
 
 /**
@@ -68,7 +68,8 @@ async function readPending(
   id: string,
 ): Promise<{ entry: LedgerEntry; raw: Uint8Array } | undefined> {
   const [row] = await sql<(LedgerEntry & { storage_key: string | null })[]>`
-    select id, mailbox_id, recipient, envelope_sender, storage_key from inbound_messages
+    select id, mailbox_id, recipient, envelope_sender, remote_address, helo, relay_address, storage_key
+    from inbound_messages
     where organization_id = ${organization_id} and id = ${id} and outcome = 'pending'`
   if (!row?.storage_key) return undefined
   const { storage_key, ...entry } = row

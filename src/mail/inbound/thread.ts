@@ -8,6 +8,7 @@ import type { THREADING_RULES } from '../../db/schema'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
 import type { Scope } from '../../scope'
 import { endsOf, type MailHeaders } from '../parse/parse'
+import type { AnchorKind, Trust } from './trust'
 
 export type Rule = (typeof THREADING_RULES)[number]
 
@@ -16,6 +17,7 @@ type Thread = {
   rule: Rule
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
+  anchor: AnchorKind
 }
 
 /** Addresses of one message that are looked up; a message that needs more is an attack. */
@@ -28,7 +30,7 @@ const MAX_CODES = 5
 /**
  * Finds the ticket of a message; undefined when the message starts a new one. Anchors that the service issued (signed)
  * lead there for everybody who holds them. Anchors of others, and the code in the subject, lead there only for people of
- * the ticket: its contact, its company, its confirmed participants.
+ * the ticket: its contact, its company, its confirmed participants. A forged sender is nobody of them.
  * @param recipient the address at RCPT, with its `+tag`
  * @param sender_email address of the writer, null when the message has none
  */
@@ -37,11 +39,13 @@ export async function findThread(
   headers: MailHeaders,
   recipient: string,
   sender_email: string | null,
+  trust: Trust,
 ): Promise<Thread | undefined> {
+  const person = trust.threads_by_foreign_ids ? sender_email : null
   return (
-    (await byAnchor(scope, headers, sender_email)) ??
-    (await byTag(scope, destinationsOf(headers, recipient), sender_email)) ??
-    (await bySubjectCode(scope, headers.subject ?? '', sender_email))
+    (await byAnchor(scope, headers, person)) ??
+    (await byTag(scope, destinationsOf(headers, recipient), person)) ??
+    (trust.threads_by_code ? await bySubjectCode(scope, headers.subject ?? '', person) : undefined)
   )
 }
 
@@ -55,7 +59,7 @@ export function isTagged(headers: MailHeaders, recipient: string): boolean {
   return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
 }
 
-type Found = Omit<Thread, 'rule'>
+type Found = Pick<Thread, 'ticket_id' | 'is_known'>
 
 /**
  * Joins to ticket `t` what an address is to it: `is_customer` (its contact, or of its company) or `is_participant`
@@ -118,7 +122,8 @@ async function byAnchor(
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
     )
-    select t.id as ticket_id, a.rule, is_customer or is_participant as is_known
+    select t.id as ticket_id, a.rule, is_customer or is_participant as is_known,
+      case when is_issued then 'issued' else 'foreign' end as anchor
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
     ${relation(scope, sender_email)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
@@ -140,7 +145,7 @@ async function byTag(scope: Scope, addresses: string[], sender_email: string | n
         select ticket_id from messages
         where organization_id = ${organization_id} and id = ${message_id} and direction = 'outbound'
       ))`
-    if (found) return { ...found, rule: 'reply_tag' }
+    if (found) return { ...found, rule: 'reply_tag', anchor: 'issued' }
   }
   return undefined
 }
@@ -155,7 +160,7 @@ async function bySubjectCode(scope: Scope, subject: string, sender_email: string
       from tickets t ${relation(scope, sender_email)}
       where t.organization_id = ${organization_id} and t.number = ${numberOf(code)} and t.code = ${code}
         and t.deleted_at is null and (is_customer or is_participant)`
-    if (found) return { ...found, rule: 'subject_code' }
+    if (found) return { ...found, rule: 'subject_code', anchor: 'foreign' }
   }
   return undefined
 }

@@ -14,22 +14,35 @@ export type Envelope = {
   sender: string
   /** At least one. */
   recipients: RcptMailbox[]
-  /** The IP address that connected; behind a trusted proxy the client that its PROXY header names. */
+  /** The IP address that connected, or the client that a trusted proxy (PROXY header) or relay (XCLIENT) names. */
   remote_address: string
+  /** The trusted relay that connected, when it named that client by XCLIENT; else null. */
+  relay_address: string | null
   /** The name that the client gave in HELO or EHLO, in lower case; any text without control characters, at most 300. */
   helo: string
   /** True after STARTTLS. */
   tls: boolean
 }
 
+/** Reads what a relay said of its client by XCLIENT (https://www.postfix.org/XCLIENT_README.html). */
+function namedClient({ xClient }: SMTPServerSession): { relay_address: string | null; helo: string | undefined } {
+  const text = (key: string) => {
+    const value = xClient?.get(key)
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  return { relay_address: text('ADDR') ? (text('ADDR:DEFAULT') ?? null) : null, helo: text('HELO') }
+}
+
 /** @param recipients the mailboxes by the addresses that were accepted */
 export function envelopeOf(session: SMTPServerSession, recipients: Map<string, RcptMailbox>): Envelope {
   const { mailFrom } = session.envelope
+  const { relay_address, helo } = namedClient(session)
   return {
     sender: mailFrom ? mailFrom.address : '',
     recipients: [...recipients.values()],
     remote_address: session.remoteAddress,
-    helo: session.hostNameAppearsAs,
+    relay_address,
+    helo: helo ?? session.hostNameAppearsAs,
     tls: session.secure,
   }
 }

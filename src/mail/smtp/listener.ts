@@ -15,14 +15,16 @@ import { FAULT, refuse, reply, type SmtpReply } from './reply'
 
 /** Recipients of one message, the least that RFC 5321 allows (section 4.5.3.1.8). */
 const RECIPIENTS_MAX = 100
-/** Nobody authenticates here or passes for another client, and the last three are jokes of the library. */
-const DISABLED_COMMANDS = ['AUTH', 'XCLIENT', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
+/** Nobody authenticates here, and the last three are jokes of the library. */
+const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
 /** The library's own cut at the end of a stop would leave half-open sockets behind: it comes so much later than ours. */
 const LIBRARY_CUT_MS = 60_000
 
 /** State of a session, beside what the library keeps. */
 type State = {
+  /** The address that counts as the client's; XCLIENT does not change it. */
+  client: string
   /** The mailboxes of the message, by the addresses that were accepted, in lower case. */
   recipients: Map<string, RcptMailbox>
   /** The time of MAIL, by `performance.now()`. */
@@ -135,7 +137,7 @@ export class SmtpListener {
     }
     this.#clients.add(address)
     const deadline = setTimeout(() => this.#expire(id), session_deadline_ms)
-    this.#sessions.set(id, { recipients: new Map(), began_ms: 0, is_overdue: false, deadline })
+    this.#sessions.set(id, { client: address, recipients: new Map(), began_ms: 0, is_overdue: false, deadline })
     callback()
   }
 
@@ -202,12 +204,12 @@ export class SmtpListener {
   }
 
   /** A client is gone. */
-  #forget({ id, remoteAddress }: SMTPServerSession): void {
+  #forget({ id }: SMTPServerSession): void {
     const state = this.#sessions.get(id)
     if (!state) return
     clearTimeout(state.deadline)
     this.#sessions.delete(id)
-    this.#clients.remove(remoteAddress)
+    this.#clients.remove(state.client)
   }
 
   /** The deadline of a session has passed. */

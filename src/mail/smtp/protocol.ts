@@ -9,6 +9,7 @@
  * - `SMTPServer._handleProxy`, overridden: reads version 1 only, and lets a header take as long as it likes.
  * - `SMTPServer._onError` and `_onClientConnect`: `connect` is overridden to make connections of the class below, and
  *   wires them as the original does.
+ * - `SMTPConnection._proxyCommandAllowed`, overridden: the option `useXClient` takes single addresses, no networks.
  * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
  * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
  * - `SMTPConnection._socket`: the library's `close()` waits 5 s for the client's end; here the socket goes once the
@@ -24,7 +25,8 @@ import { isInNetworks } from '../../net/networks'
 import type { SmtpLimits, SmtpOptions } from './options'
 import { type ProxyHeader, ProxyHeaderError, readProxyHeader } from './proxy-header'
 
-type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'log'> & Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'>
+type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays' | 'log'> &
+  Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'>
 
 /** The library's server with these options. */
 export class ProtocolServer extends SMTPServer {
@@ -53,7 +55,7 @@ export class ProtocolServer extends SMTPServer {
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
-    const connection = new LimitedConnection(this, socket, options, this.protocol.max_commands)
+    const connection = new LimitedConnection(this, socket, options, this.protocol)
     if (!options?.remoteAddress && this._expectsProxyHeader(socket)) this.#nameless.add(connection.session)
     this.connections.add(connection)
     connection.on('error', (error) => this._onError(error))
@@ -92,18 +94,24 @@ class LimitedConnection extends SMTPConnection {
     server: SMTPServer,
     socket: Socket,
     options: ConstructorParameters<typeof SMTPConnection>[2],
-    readonly max_commands: number,
+    readonly protocol: ProtocolOptions,
   ) {
     super(server, socket, options)
   }
 
   override _onCommand(command: Buffer, callback?: () => void): void {
     this.#commands += 1
-    if (this.#commands > this.max_commands * (this._transactionCounter + 1)) {
+    if (this.#commands > this.protocol.max_commands * (this._transactionCounter + 1)) {
       this.send(421, '4.7.0 Too many commands')
     } else {
       super._onCommand(command, callback)
     }
+  }
+
+  /** XCLIENT comes once, from a trusted relay: the client that it hands over to must not name another one. */
+  override _proxyCommandAllowed(command: string): boolean {
+    const is_relay = isInNetworks(this._originalRemoteAddress, this.protocol.relays ?? [])
+    return command === 'XCLIENT' && is_relay && !this._xClient.has('ADDR')
   }
 
   /** The library derives the enhanced code (RFC 3463) from the reply code, unless the text begins with one. */

@@ -27,6 +27,7 @@ describe('taking a message', () => {
         address,
       })),
       remote_address: '127.0.0.1',
+      relay_address: null,
       helo: 'client.example.test',
       tls: false,
     })

@@ -1,0 +1,44 @@
+/** Says what mail may do, by how well its sender is known. Pure. */
+import type { SENDER_POLICIES } from '../../db/schema'
+import type { Standing } from '../../participants/commands'
+
+/** The anchor that led a message to its ticket: one that the service issued, or another, which strangers may know. */
+export type AnchorKind = 'issued' | 'foreign'
+
+export type Trust = {
+  /** Ids of others lead to their ticket. */
+  threads_by_foreign_ids: boolean
+  /** The code in the subject leads to its ticket. */
+  threads_by_code: boolean
+  /** Standing of the recipients of a mail that opens a ticket. */
+  opens_with: Standing
+  /** Standing of the recipients of a later mail of the contact. */
+  adds: Record<AnchorKind, Standing>
+  reopens: boolean
+}
+
+const PROVEN: Trust = {
+  threads_by_foreign_ids: true,
+  threads_by_code: true,
+  opens_with: 'confirmed',
+  adds: { issued: 'confirmed', foreign: 'confirmed' },
+  reopens: true,
+}
+
+const UNKNOWN: Trust = { ...PROVEN, adds: { issued: 'confirmed', foreign: 'listed' } }
+
+const RESTRICTED: Trust = { ...UNKNOWN, threads_by_code: false, opens_with: 'listed' }
+
+const FORGED: Trust = {
+  threads_by_foreign_ids: false,
+  threads_by_code: false,
+  opens_with: 'listed',
+  adds: { issued: 'listed', foreign: 'listed' },
+  reopens: false,
+}
+
+/** @param policy setting of the organization */
+export function trustIn(sender_verified: boolean | null, policy: (typeof SENDER_POLICIES)[number]): Trust {
+  if (sender_verified !== null) return sender_verified ? PROVEN : FORGED
+  return policy === 'restrict' ? RESTRICTED : UNKNOWN
+}

@@ -1,0 +1,48 @@
+/** Finds the server that handed a message to us, or to our own relay: the one by which SPF is judged. */
+import parser from 'mailauth/lib/parse-received'
+import { config } from '../../config'
+import { isInNetworks } from '../../net/networks'
+import type { HeaderField } from '../mime/headers'
+
+/** What SMTP says of the delivery of a message. */
+export type Delivery = {
+  /** The address that connected, or that a relay named by XCLIENT. */
+  remote_address: string
+  helo: string
+  /** The relay that connected, when it named its client by XCLIENT. */
+  relay_address: string | null
+}
+
+type Client = { address: string; helo: string }
+
+type Handover = {
+  /** Null when the relay does not say it. */
+  client: Client | null
+  /** True when it came through a relay of SMTP_TRUSTED_RELAYS, whose own header fields can be believed. */
+  is_relayed: boolean
+}
+
+/** Relays of one operator that a message passes one after the other. */
+const MOST_RELAYS = 10
+/** Of a Received field. */
+const MAX_FIELD = 2000
+
+/**
+ * Follows the Received fields, from the topmost one, as long as trusted relays wrote them: the first address that is not
+ * of a trusted relay is the client.
+ */
+export function findHandover({ remote_address, helo, relay_address }: Delivery, fields: HeaderField[]): Handover {
+  const relays = config.SMTP_TRUSTED_RELAYS
+  const client = { address: remote_address, helo }
+  if (relay_address) return { client, is_relayed: isInNetworks(relay_address, relays) }
+  if (!isInNetworks(remote_address, relays)) return { client, is_relayed: false }
+  for (const { value } of fields.filter(({ key }) => key === 'received').slice(0, MOST_RELAYS)) {
+    const received = parser.parseReceived(`Received: ${value.slice(0, MAX_FIELD)}`)
+    const address = received && parser.getClientAddress(received.from)
+    if (!address) return { client: null, is_relayed: true }
+    if (!isInNetworks(address, relays)) {
+      return { client: { address, helo: received.from?.value ?? '' }, is_relayed: true }
+    }
+  }
+  return { client: null, is_relayed: true }
+}
