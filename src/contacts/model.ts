@@ -18,7 +18,7 @@ export const Contact = Type.Object({
   id: Uuid,
   name: Type.String(),
   email: Type.String(),
-  phone: orNull(Type.String({ description: 'As given' })),
+  phone: orNull(Type.String({ description: 'As given, without spaces around it' })),
   company: orNull(Type.Object({ id: Uuid, name: Type.String() }, { description: 'Null: linked to none' })),
   notes: orNull(Type.String({ description: 'For the team only' })),
   ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
