@@ -35,7 +35,7 @@ import { invitationRoutes } from './invitations/routes'
 import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { messageRoutes } from './messages/routes'
-import { organizationRoutes } from './organizations/routes'
+import { organizationRoutes, ownOrganizationRoutes } from './organizations/routes'
 import { participantRoutes } from './participants/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
@@ -60,6 +60,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(timeEntryRoutes)
     .use(webhookRoutes)
     .use(organizationRoutes)
+    .use(ownOrganizationRoutes)
     .use(userRoutes)
     .use(invitationRoutes)
     .use(mailboxRoutes)

@@ -25,6 +25,7 @@ export const ERRORS = {
   LABEL_NOT_FOUND: [404, 'One or more labels do not exist'],
   TIME_ENTRY_NOT_FOUND: [404, 'The time entry does not exist'],
   WEBHOOK_NOT_FOUND: [404, 'The webhook does not exist'],
+  ORGANIZATION_NOT_FOUND: [404, 'You are no member of the organization'],
   SESSION_NOT_FOUND: [404, 'The session does not exist'],
   DELIVERY_NOT_FOUND: [404, 'The delivery does not exist'],
   USER_NOT_FOUND: [404, 'The user does not exist or is not an active member'],

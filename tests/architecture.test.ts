@@ -70,7 +70,7 @@ const ROOMS: [room: string, imports: string][] = [
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],
   ['audit-log', 'scope shapes db flow http'],
-  ['auth', `${SHARED} net`],
+  ['auth', `${SHARED} letters mailboxes net`],
   ['companies', `${SHARED} contacts`],
   ['contacts', `${SHARED} webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
@@ -94,7 +94,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'what HTTP needs',
     /^http\//,
-    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-guesses|refused-sign-ins))$/,
+    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-(guesses|reset)|refused-sign-ins))$/,
   ],
   ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
@@ -106,7 +106,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
+    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/password-reset$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
   ],
   [
     'the database server',

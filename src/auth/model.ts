@@ -54,6 +54,13 @@ export type Session = typeof Session.static
 
 export const Password = text({ min: 8, max: 200, trim: false, description: '8 to 200 characters' })
 
+export const ForgottenPassword = body({ email: Type.String({ fault: 'must be text' }) })
+
+export const PasswordReset = body({
+  token: Type.String({ fault: 'must be text', description: 'From the link of the email' }),
+  new_password: Password,
+})
+
 export const MeChanges = body({
   name: optional(text({ min: 1, max: 255 })),
   current_password: optional(Type.String({ fault: 'must be text' })),

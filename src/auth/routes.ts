@@ -6,7 +6,18 @@ import { originOf } from '../http/request'
 import { list, NoContent } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { endOtherSessions, endOwnSession, refresh, signIn, signOut, updateMe } from './commands'
-import { AccessToken, Credentials, Me, MeChanges, RefreshToken, Session, Tokens } from './model'
+import {
+  AccessToken,
+  Credentials,
+  ForgottenPassword,
+  Me,
+  MeChanges,
+  PasswordReset,
+  RefreshToken,
+  Session,
+  Tokens,
+} from './model'
+import { requestReset, resetPassword } from './password-reset'
 import { getMe } from './queries'
 import { listSessions, signedInAnswer } from './sessions'
 import { accessTokenFor } from './tokens'
@@ -36,6 +47,32 @@ export const authRoutes = new Elysia({
       body: RefreshToken,
       response: AccessToken,
       detail: { summary: 'Refresh access token', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+    },
+  )
+
+  .post(
+    '/auth/password/forgot',
+    async ({ body, request, set, status }) => {
+      await requestReset(connection(), body.email, originOf(request), headersOf(set))
+      return status(204, undefined)
+    },
+    {
+      body: ForgottenPassword,
+      response: { 204: NoContent },
+      detail: { summary: 'Ask for a new password', permission: 'anyone' },
+    },
+  )
+
+  .post(
+    '/auth/password/reset',
+    async ({ body, request, status }) => {
+      await resetPassword(connection(), body, originOf(request))
+      return status(204, undefined)
+    },
+    {
+      body: PasswordReset,
+      response: { 204: NoContent },
+      detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
     },
   )
 

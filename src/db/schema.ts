@@ -185,6 +185,29 @@ export const refresh_tokens = pgTable(
   ],
 )
 
+/** Links for forgotten passwords. Used ones stay until they expire, because an account gets few in an hour. */
+export const password_resets = pgTable(
+  'password_resets',
+  {
+    id: id().primaryKey(),
+    user_id: uuid()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** The organization whose mailbox sent the link, so that it proves nothing to others; null for the operator's server. */
+    organization_id: uuid(),
+    /** SHA-256 of the token in the link. */
+    token_hash: bytes().notNull(),
+    created_at: createdAt(),
+    expires_at: instant().notNull(),
+    used_at: instant(),
+  },
+  (table) => [
+    uniqueIndex('password_resets_token').on(table.token_hash),
+    index('password_resets_user').on(table.user_id),
+    index('password_resets_expiry').on(table.expires_at),
+  ],
+)
+
 /** Invitations that wait for an answer: accepted, declined and taken-back ones have no row. */
 export const invitations = pgTable(
   'invitations',

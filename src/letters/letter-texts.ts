@@ -26,6 +26,21 @@ export function invitationLink(token: string): string {
   return linkTo(config.INVITATION_URL, token)
 }
 
+/** Writes the letter with the link for a forgotten password. */
+export function resetLetter(token: string): LetterText {
+  return {
+    subject: 'Set a new password',
+    text: `Somebody, probably you, asked for a new password of the account with this address.
+
+Open this link within an hour to set it:
+
+${linkTo(config.PASSWORD_RESET_URL, token)}
+
+If it was not you, ignore this email: the password stays as it is.
+`,
+  }
+}
+
 function linkTo(page: string, token: string): string {
   const link = new URL(page)
   link.searchParams.set('token', token)

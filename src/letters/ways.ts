@@ -11,7 +11,7 @@ import { operatorServer } from './operator-server'
 export type Way = { type: 'operator' } | { type: 'mailbox'; mailbox_id: string }
 
 /** Finds the way for letters of an organization: the operator's server, else its default mailbox, if that can send. */
-async function findWay({ sql, organization_id }: Scope): Promise<Way | undefined> {
+export async function findWay({ sql, organization_id }: Scope): Promise<Way | undefined> {
   if (operatorServer()) return { type: 'operator' }
   const [mailbox] = await sql<{ id: string }[]>`
     select id from mailboxes

@@ -1,15 +1,21 @@
 import Elysia from 'elysia'
+import { connection } from '../db/pool'
 import { data } from '../http/answer'
-import { inOrganization } from '../http/authenticate'
-import { one } from '../shapes/answers'
+import { inOrganization, signedIn } from '../http/authenticate'
+import { originOf } from '../http/request'
+import { NoContent, one } from '../shapes/answers'
+import { path } from '../shapes/fields'
+import { leaveOrganization } from '../users/commands'
 import { updateOrganization } from './commands'
 import { Organization, OrganizationChanges } from './model'
 import { getOrganization } from './queries'
 
-export const organizationRoutes = new Elysia({
+const SECTION = {
   tags: ['Organization'],
-  detail: { about: 'Settings of the organization.' },
-})
+  detail: { about: 'Settings of the organization, and leaving it.' },
+}
+
+export const organizationRoutes = new Elysia(SECTION)
   .use(inOrganization)
 
   .get('/organization', ({ scope }) => data(getOrganization(scope)), {
@@ -22,3 +28,21 @@ export const organizationRoutes = new Elysia({
     response: one(Organization),
     detail: { summary: 'Update organization', permission: 'organization:write' },
   })
+
+/** Routes about the organizations of the caller's account. */
+export const ownOrganizationRoutes = new Elysia(SECTION).use(signedIn).delete(
+  '/auth/me/organizations/:organization_id',
+  async ({ user, params, request, status }) => {
+    await leaveOrganization(connection(), user.id, params.organization_id, originOf(request))
+    return status(204, undefined)
+  },
+  {
+    params: path('organization_id'),
+    response: { 204: NoContent },
+    detail: {
+      summary: 'Leave organization',
+      permission: 'account',
+      codes: ['ORGANIZATION_NOT_FOUND', 'VALIDATION_ERROR'],
+    },
+  },
+)

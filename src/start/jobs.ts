@@ -4,6 +4,7 @@ import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'
 import { removeOldAuditEntries } from '../audit-log/audit-retention'
 import { deleteExpiredTokens } from '../auth/commands'
+import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
@@ -42,6 +43,7 @@ const JOBS: CronJob[] = [
     run: (c) => removeOldAuditEntries(c, config.AUDIT_RETENTION_DAYS),
   },
   { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'remove old resets', pattern: '45 50 * * * *', run: removeOldResets },
   { name: 'remove old invitations', pattern: '15 50 * * * *', run: removeOldInvitations },
   { name: 'remove old letters', pattern: '30 50 * * * *', run: removeOldLetters },
   { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },

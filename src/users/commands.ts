@@ -1,18 +1,21 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { addressKey } from '../address/email'
+import { audit } from '../audit-log/audit'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { newId } from '../db/columns'
-import { memberships, users } from '../db/schema'
+import { memberships, password_resets, users } from '../db/schema'
+import type { Connection } from '../db/transact'
 import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
-import { afterCommit, inTransaction, type Scope } from '../scope'
+import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from '../scope'
 import { addMembership, isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
 import {
+  findPerson,
   getMember,
   getUser,
   isMember,
@@ -115,6 +118,25 @@ export async function deleteUser(scope: Scope, id: string): Promise<void> {
   })
 }
 
+/**
+ * Takes the person out of an organization, in the person's own name.
+ * @throws ORGANIZATION_NOT_FOUND when the person is no member; VALIDATION_ERROR for the last admin
+ */
+export async function leaveOrganization(
+  connection: Connection,
+  user_id: string,
+  organization_id: string,
+  origin: Origin,
+): Promise<void> {
+  const person = await findPerson(connection, user_id, organization_id)
+  if (!person) throw new ApiError('ORGANIZATION_NOT_FOUND')
+  const actor: Actor = { type: 'user', id: user_id, ...person }
+  await inTransaction({ ...connection, organization_id, actor, origin }, async (scope) => {
+    await removeMembership(scope, user_id)
+    await audit(scope, { action: 'user.left', resource: { type: 'user', id: user_id } })
+  })
+}
+
 /** Sends an invitation again. @throws USER_NOT_FOUND when the id is that of no invitation; EMAIL_SEND_FAILED */
 export async function inviteAgain(scope: Scope, id: string): Promise<User> {
   await resendInvitation(scope, id)
@@ -161,6 +183,8 @@ async function setAccount(scope: Scope, id: string, account: Partial<Account>): 
     .where(eq(users.id, id))
     .catch(emailExists)
   if (account.password_hash) await endSessions(scope, id)
+  // Links that went to the address of before prove nothing about the new one.
+  if (account.email !== undefined) await db.delete(password_resets).where(eq(password_resets.user_id, id))
 }
 
 function isActiveAdmin({ role, active }: Pick<User, 'role' | 'active'>): boolean {

@@ -38,6 +38,19 @@ export async function getMember(scope: Scope, id: string): Promise<User> {
   return user
 }
 
+/** Finds a member by the account, active or not, as an actor in the organization. */
+export async function findPerson(
+  { sql }: Pick<Scope, 'sql'>,
+  user_id: string,
+  organization_id: string,
+): Promise<{ name: string; email: string; role: User['role'] } | undefined> {
+  const [person] = await sql<{ name: string; email: string; role: User['role'] }[]>`
+    select u.name, u.email, m.role
+    from memberships m join users u on u.id = m.user_id
+    where m.organization_id = ${organization_id} and m.user_id = ${user_id} and m.removed_at is null`
+  return person
+}
+
 /** Tells whether an email is that of a member of the organization. */
 export async function isMember({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const found = await sql`

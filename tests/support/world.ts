@@ -70,6 +70,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
   const bodies: Record<string, Record<string, unknown>> = {
     'POST /auth/login': { email: 'nobody@deskwire.example', password: PASSWORD },
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
+    'POST /auth/password/forgot': { email: 'nobody@deskwire.example' },
+    'POST /auth/password/reset': { token: 'x'.repeat(43), new_password: PASSWORD },
     'PATCH /auth/me': { name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
     'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
     'POST /auth/invitations/{token}/accept': { password: PASSWORD, name: 'Ivy', current_password: PASSWORD },
