@@ -28,6 +28,7 @@ import {
 } from './start/command-line'
 import { openDatabase } from './start/database'
 import { diagnose } from './start/doctor'
+import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
 import { checkAuthorities } from './start/preflight'
@@ -125,6 +126,7 @@ async function main(args: string[]): Promise<void> {
   if (command.needs === 'nothing') return print(command.run(options))
   const { needs, pool_size = 2 } = command
   const no_database = needs === 'new database' ? 'create' : 'refuse'
+  await dropRoot(no_database)
   const database = await openDatabase({ other_service: 'join', no_database, pool_size, limits: NO_LIMITS })
   try {
     print(await command.run(options, connection()))

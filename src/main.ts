@@ -10,6 +10,7 @@ import { createFirstOrganization } from './organizations/first'
 import { type Drain, startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
 import { isDatabaseReady, type OpenDatabase, openDatabase } from './start/database'
+import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { startJobs } from './start/jobs'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
@@ -41,6 +42,8 @@ async function start(): Promise<void> {
   ignoreProxies()
   await checkSettings()
   const certificate = readCertificate()
+  const why_root = await dropRoot('create')
+  if (why_root) log.warn(`the service stays root, because ${why_root}`)
   const stopping = new AbortController()
   // First, because it fails when a route declares too little.
   const app = createApp(async () => !stopping.signal.aborted && (await isDatabaseReady()))

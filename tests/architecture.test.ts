@@ -42,15 +42,16 @@ const ROOMS: [room: string, imports: string][] = [
   ['html', ''],
   ['address', 'shapes'],
   ['net', 'config flow log'],
+  ['process', ''],
   ['search', 'scope html'],
   ['timeline', 'config errors scope shapes db'],
   ['db', 'address errors log metrics'],
-  ['db/embedded', 'errors log'],
+  ['db/embedded', 'errors log process'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded http/rerun attachments invitations letters metrics outbox tickets webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments invitations letters metrics outbox tickets webhooks`,
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
@@ -59,7 +60,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   ['mail/smtp', 'net config log flow'],
   ['mail/mime', ''],
-  ['mail/parse', 'mail/mime html flow'],
+  ['mail/parse', 'mail/mime html flow process'],
   ['mail/sender', 'mail/mime net config log address db'],
   [
     'mail/inbound',
@@ -111,7 +112,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|start\/(doctor|database)|db\/.*)$/,
+    /^(main|cli|start\/(doctor|database|drop-root)|db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],
@@ -204,7 +205,7 @@ describe('only some files know', () => {
       /\b(actor|caller)\.type\s*[!=]==?/,
       ['auth/permissions', 'http/authenticate', 'http/rerun/idempotency'],
     ],
-    ['the environment', /process\.env\b|Bun\.env\b|import\.meta\.env\b/, ['config', 'launch.mjs']],
+    ['the environment', /process\.env\b|Bun\.env\b|import\.meta\.env\b/, ['config', 'launch.mjs', 'process/child']],
     [
       'Bun',
       /\bBun\.\w|from 'bun[':]/,

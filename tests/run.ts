@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { SETTINGS } from '../src/settings/table'
-import { runOnServer, TEMPLATE_URL, withDatabase } from './support/database'
+import { runOnServer, TEMPLATE_URL, urlOf, withDatabase } from './support/database'
 import { startDns } from './support/dns'
 import { freePort } from './support/ports'
 
@@ -70,7 +70,7 @@ async function startServer(dir: string): Promise<{ url: string; stop(): Promise<
   const port = await freePort()
   const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
-  return { url: `postgres://${server.connection.username}@127.0.0.1:${port}/postgres`, stop: server.stop }
+  return { url: urlOf(server.connection, port, 'postgres'), stop: server.stop }
 }
 
 async function createTemplate(server_url: string): Promise<string> {

@@ -14,7 +14,8 @@ export async function analyzeNewTables({ sql }: Connection): Promise<string[]> {
     select relname as name from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples < 0
       and pg_relation_size(oid) >= ${LEAST_PAGES} * current_setting('block_size')::integer
-      and pg_has_role(relowner, 'usage')`
+      and case when current_setting('server_version_num')::integer >= 170000
+        then has_table_privilege(oid, 'maintain') else pg_has_role(relowner, 'usage') end`
   const names = tables.map(({ name }) => name)
   if (names.length > 0) await sql`analyze ${sql(names)}`
   return names

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, config } from '../config'
+import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
 import { migrateDatabase } from '../db/migrate'
 import { closeDatabase, connectDatabase, connection, type TimeLimits, tryConnection } from '../db/pool'
@@ -52,7 +53,8 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
     await migrateDatabase(embedded.connection)
-    connectDatabase(embedded.connection, pool_size, limits)
+    await grantToService(embedded.connection)
+    connectDatabase(embedded.service, pool_size, limits)
   } catch (error) {
     await embedded.stop()
     throw error

@@ -8,6 +8,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
 import { startEmbedded } from '../../src/db/embedded/supervise'
+import { urlOf } from '../support/database'
 import { freePort } from '../support/ports'
 import { startService, until } from '../support/service'
 import { smtpDialog } from '../support/smtp'
@@ -26,7 +27,7 @@ const port = await freePort()
 const database = await startEmbedded(path.join(dir, 'database'), {
   settings: { listen_addresses: '127.0.0.1', port: String(port) },
 })
-const url = `postgres://${database.connection.username}@127.0.0.1:${port}/deskwire`
+const url = urlOf(database.connection, port)
 const service = await startService({
   DATABASE_URL: url,
   SECRET_KEY: 'a secret key that only benchmarks use',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { simpleParser } from 'mailparser'
 import { startEmbedded } from '../../src/db/embedded/supervise'
+import { urlOf } from '../support/database'
 import { freePort } from '../support/ports'
 import { type Relay, startRelay, whyNoRelay } from '../support/postfix'
 import { type Receiver, startReceiver } from '../support/receiver'
@@ -37,7 +38,7 @@ beforeAll(async () => {
   const mail_ca = path.join(tmpdir(), `mail-ca-${crypto.randomUUID()}.pem`)
   writeFileSync(mail_ca, sink.ca)
   service = await startService({
-    DATABASE_URL: `postgres://${database.connection.username}@127.0.0.1:${port}/deskwire`,
+    DATABASE_URL: urlOf(database.connection, port),
     SECRET_KEY: 'a secret key that only tests use',
     DATA_DIR: path.join(data_dir, 'service'),
     WEBHOOK_CA_FILE: receiver.ca_file,

@@ -32,6 +32,11 @@ export async function createDatabase(): Promise<TestDatabase> {
   }
 }
 
+/** The URL of an embedded PostgreSQL that listens on a port of 127.0.0.1. */
+export function urlOf(role: { username: string; password: string }, port: number, database = 'deskwire'): string {
+  return `postgres://${role.username}:${role.password}@127.0.0.1:${port}/${database}`
+}
+
 /** The same URL with another database. */
 export function withDatabase(url: string, name: string): string {
   const changed = new URL(url)

@@ -4,7 +4,7 @@ import path from 'node:path'
 import postgres from 'postgres'
 import { startEmbedded } from '../../src/db/embedded/supervise'
 import { migrateDatabase } from '../../src/db/migrate'
-import { runOnServer, withDatabase } from './database'
+import { runOnServer, urlOf, withDatabase } from './database'
 import { freePort } from './ports'
 import { until } from './service'
 
@@ -26,7 +26,7 @@ export async function startOwnPostgres(dir: string, settings: Record<string, str
   // Without fsync, written data survives a crash of the server, but not of the machine.
   const common = { listen_addresses: '127.0.0.1', port: String(port), fsync: 'off', autovacuum: 'off' }
   const server = await startEmbedded(dir, { settings: { ...common, ...settings } })
-  const url = `postgres://${server.connection.username}@127.0.0.1:${port}/deskwire`
+  const url = urlOf(server.connection, port)
   await migrateDatabase(url)
   const createDatabase = async () => {
     const name = `test_${crypto.randomUUID().replaceAll('-', '')}`

@@ -2,22 +2,25 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { namedUser, type OsUser } from '../../process/accounts'
+import { bareEnvironment } from '../../process/child'
 import { EmbeddedError } from './faults'
+import { asUser } from './file-user'
 import type { Home } from './home'
-import { makePrivate } from './os-user'
+import { giveTo } from './ownership'
 
 /** Parameters of postgresql.conf. */
 export type Settings = Record<string, string>
 
-/** The superuser of the database, and its only user. */
+/** The superuser of the database. It owns all that is in it. */
 export const OWNER = 'deskwire'
 
 const MAJOR = '18'
 
 /** @throws EmbeddedError when the folder holds something else, or cannot be made */
 export function prepareData(home: Home, programs: string, settings: Settings): void {
-  if (!isOurs(home.data)) createData(home, programs, settings)
-  fs.chmodSync(home.data, 0o700)
+  asUser(home.user, () => isOurs(home.data)) || createData(home, programs, settings)
+  asUser(home.user, () => fs.chmodSync(home.data, 0o700))
 }
 
 /** @returns false when there is no data yet */
@@ -39,20 +42,46 @@ function isOurs(data: string): boolean {
 /** Only a finished directory gets the name: an interrupted first start leaves none that looks like one. */
 function createData(home: Home, programs: string, settings: Settings): void {
   const unfinished = `${home.data}.new`
-  fs.rmSync(unfinished, { recursive: true, force: true })
-  makePrivate(unfinished, home.user)
+  const remove = () => asUser(home.user, () => fs.rmSync(unfinished, { recursive: true, force: true }))
+  remove()
+  asUser(home.user, () => fs.mkdirSync(unfinished, { mode: 0o700 }))
+  // Nobody but the owner of the folder can connect until there are passwords (`access.ts`).
   const args = ['-D', unfinished, '-U', OWNER, '-A', 'trust', '-E', 'UTF8', '--no-instructions']
   // Needs no locale of the operating system, and knows upper and lower case of all letters.
   args.push('--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8')
   if (settings.fsync === 'off') args.push('--no-sync')
-  const result = spawnSync(`${programs}/initdb`, args, { ...home.user, cwd: home.dir, encoding: 'utf8' })
+  const result = withAccount(home, unfinished, (user) =>
+    spawnSync(`${programs}/initdb`, args, { ...user, cwd: '/', env: bareEnvironment(), encoding: 'utf8' }),
+  )
   if (result.status !== 0) {
-    fs.rmSync(unfinished, { recursive: true, force: true })
+    remove()
     // The first error is the reason, the others follow from it.
     throw new EmbeddedError(`the database cannot be created: ${errorsIn(result.stderr).at(0)}`)
   }
-  fs.rmSync(home.data, { recursive: true, force: true })
-  fs.renameSync(unfinished, home.data)
+  asUser(home.user, () => {
+    fs.rmSync(home.data, { recursive: true, force: true })
+    fs.renameSync(unfinished, home.data)
+  })
+}
+
+/**
+ * Runs `work` as the server's user. When that user has no account, `work` runs as one that has: the folder belongs to
+ * that one for the time, and the folders around it open to the group of the server's user.
+ */
+function withAccount<T>(home: Home, folder: string, work: (user: OsUser | undefined) => T): T {
+  const { user, dir } = home
+  const named = user && namedUser(user)
+  if (!user || !named || named.uid === user.uid) return work(user)
+  const around = [path.dirname(dir), dir].filter((outer) => fs.statSync(outer).uid === user.uid)
+  const setMode = (mode: number) => asUser(user, () => around.forEach((outer) => void fs.chmodSync(outer, mode)))
+  setMode(0o710)
+  try {
+    giveTo(named, folder, user)
+    return work(named)
+  } finally {
+    giveTo(user, folder, named)
+    setMode(0o700)
+  }
 }
 
 /** The lines that PostgreSQL's programs mark as errors; the last line when no line is marked. */

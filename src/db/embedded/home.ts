@@ -3,8 +3,9 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { log } from '../../log'
+import { type OsUser, sharedIds, userBehind } from '../../process/accounts'
 import { EmbeddedError } from './faults'
-import { canEnter, linkOnce, makePrivate, type OsUser, unprivilegedUser, userOf } from './os-user'
+import { canEnter, linkOnce, makePrivate, userOf } from './os-user'
 
 export type Home = {
   /** Private folder (0700) of the server's OS user: data, locks, log. */
@@ -13,6 +14,8 @@ export type Home = {
   data: string
   /** Private folder of the Unix socket. */
   socket_dir: string
+  /** Names the socket. */
+  port: number
   /** The OS user that the server runs as; undefined for the one that the service runs as. */
   user: OsUser | undefined
 }
@@ -27,7 +30,8 @@ const MAX_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 export function prepareHome(data_dir: string, port: number): Home {
   const dir = findHome(data_dir) ?? makeHome(data_dir)
   const user = userOf(dir)
-  return { dir, data: path.join(dir, 'data'), socket_dir: socketFolder(dir, port, user), user }
+  if (user) letIn(path.resolve(data_dir), user)
+  return { dir, data: path.join(dir, 'data'), socket_dir: socketFolder(dir, port, user), port, user }
 }
 
 /** The existing folder with all links resolved, because PostgreSQL and we must call it by the same name. */
@@ -37,29 +41,21 @@ function findHome(data_dir: string): string | undefined {
   if (!fs.existsSync(link)) {
     throw new EmbeddedError(`the database of ${data_dir} is missing: ${link} points to ${fs.readlinkSync(link)}`)
   }
-  const dir = fs.realpathSync(link)
-  giveRootsFilesToServer(dir)
-  return dir
-}
-
-/** Gives files of root to the server's user: a database that root copied or restored belongs to root. */
-function giveRootsFilesToServer(dir: string) {
-  if (process.getuid?.() !== 0 || fs.statSync(dir).uid !== 0) return
-  const { uid, gid } = unprivilegedUser()
-  for (const entry of fs.readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-    fs.lchownSync(path.join(dir, entry), uid, gid)
+  // Root made the link of its own. Another one could lead to anything, whose files would then change hands.
+  if (process.getuid?.() === 0 && fs.lstatSync(link).isSymbolicLink() && fs.lstatSync(link).uid !== 0) {
+    throw new EmbeddedError(`${link} is a link that root has not made`)
   }
-  fs.chownSync(dir, uid, gid)
+  return fs.realpathSync(link)
 }
 
 function makeHome(data_dir: string): string {
-  fs.mkdirSync(data_dir, { recursive: true })
+  fs.mkdirSync(data_dir, { recursive: true, mode: 0o700 })
   const dir = path.join(fs.realpathSync(data_dir), 'postgres')
   if (process.getuid?.() !== 0) {
     makePrivate(dir, undefined)
     return dir
   }
-  const user = unprivilegedUser()
+  const user = userBehind(fs.statSync(data_dir))
   letIn(data_dir, user)
   if (canEnter(data_dir, user)) {
     makePrivate(dir, user)
@@ -82,8 +78,8 @@ function makeHomeElsewhere(data_dir: string, link: string, user: OsUser): string
 
 /** Opens a DATA_DIR that only root may enter to the group of the server's user, and to nobody else. */
 function letIn(data_dir: string, user: OsUser) {
-  const { uid, mode } = fs.statSync(data_dir)
-  if (uid !== 0 || (mode & 0o077) !== 0) return
+  const { uid, gid, mode } = fs.statSync(data_dir)
+  if (uid !== 0 || !sharedIds().has(gid) || (mode & 0o007) !== 0) return
   fs.chownSync(data_dir, 0, user.gid)
   fs.chmodSync(data_dir, 0o710)
 }
@@ -92,7 +88,7 @@ function letIn(data_dir: string, user: OsUser) {
 function socketFolder(dir: string, port: number, user: OsUser | undefined): string {
   const fits = (folder: string) => Buffer.byteLength(`${folder}/.s.PGSQL.${port}`) <= MAX_SOCKET_PATH_BYTES
   if (fits(dir)) return dir
-  const name = `deskwire-${Bun.hash(dir).toString(36)}`
+  const name = `deskwire-${Bun.hash(`${dir}\n${user?.uid}`).toString(36)}`
   const folder = [os.tmpdir(), '/tmp'].map((parent) => path.join(parent, name)).find(fits)
   if (!folder) throw new EmbeddedError(`the path of DATA_DIR is too long for a Unix socket: ${dir}`)
   makePrivate(folder, user)

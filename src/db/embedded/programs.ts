@@ -1,9 +1,12 @@
 /** PostgreSQL's programs (`postgres`, `initdb`): finds those of the installed package, and makes them run here. */
 import fs from 'node:fs'
 import path from 'node:path'
+import type { OsUser } from '../../process/accounts'
+import { runs } from '../../process/child'
 import { EmbeddedError } from './faults'
+import { asUser } from './file-user'
 import type { Home } from './home'
-import { linkOnce, type OsUser, runs } from './os-user'
+import { linkOnce } from './os-user'
 
 /**
  * The folder with `bin`, `lib` and `share` of the package for this machine.
@@ -29,21 +32,40 @@ export function preparePrograms({ dir, user }: Home, native: string): string {
   if (linkLibraries(native) && isRunnable(native, user)) return path.join(native, 'bin')
   const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8'))
   const copy = path.join(dir, `postgresql-${version}`)
-  if (!isRunnable(copy, user)) copyPrograms(native, dir, copy)
+  if (!isRunnable(copy, user)) copyPrograms(native, { dir, user }, copy)
   if (!isRunnable(copy, user)) throw new EmbeddedError(`PostgreSQL's programs do not run here: ${copy}`)
   return path.join(copy, 'bin')
 }
 
-function copyPrograms(native: string, dir: string, copy: string) {
-  for (const entry of fs.readdirSync(dir)) {
-    if (entry.startsWith('postgresql-')) fs.rmSync(path.join(dir, entry), { recursive: true })
+function copyPrograms(native: string, { dir, user }: Pick<Home, 'dir' | 'user'>, copy: string) {
+  const unfinished = asUser(user, () => {
+    for (const entry of fs.readdirSync(dir)) {
+      if (entry.startsWith('postgresql-')) fs.rmSync(path.join(dir, entry), { recursive: true })
+    }
+    return fs.mkdtempSync(path.join(dir, 'postgresql-'))
+  })
+  copyInto(unfinished, native, user)
+  asUser(user, () => {
+    linkLibraries(unfinished)
+    fs.renameSync(unfinished, copy)
+  })
+}
+
+/** Reads with the rights of the service and writes with those of the server's user. Links stay relative. */
+function copyInto(target: string, source: string, user: OsUser | undefined) {
+  for (const entry of fs.readdirSync(source, { withFileTypes: true })) {
+    const [from, to] = [path.join(source, entry.name), path.join(target, entry.name)]
+    if (entry.isDirectory()) {
+      asUser(user, () => fs.mkdirSync(to, { mode: 0o700 }))
+      copyInto(to, from, user)
+    } else if (entry.isSymbolicLink()) {
+      const link = fs.readlinkSync(from)
+      asUser(user, () => fs.symlinkSync(link, to))
+    } else {
+      const bytes = fs.readFileSync(from)
+      asUser(user, () => fs.writeFileSync(to, bytes, { mode: 0o700, flag: 'wx' }))
+    }
   }
-  const unfinished = fs.mkdtempSync(path.join(dir, 'postgresql-'))
-  // Links stay relative: absolute ones would lead back to where the server's user cannot go.
-  fs.cpSync(native, unfinished, { recursive: true, verbatimSymlinks: true })
-  linkLibraries(unfinished)
-  openToReaders(unfinished)
-  fs.renameSync(unfinished, copy)
 }
 
 /**
@@ -62,13 +84,6 @@ function linkLibraries(native: string): boolean {
     return true
   } catch {
     return false
-  }
-}
-
-function openToReaders(dir: string) {
-  fs.chmodSync(dir, 0o755)
-  for (const entry of fs.readdirSync(dir, { recursive: true, withFileTypes: true })) {
-    if (!entry.isSymbolicLink()) fs.chmodSync(path.join(entry.parentPath, entry.name), 0o755)
   }
 }
 

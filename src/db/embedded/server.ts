@@ -3,13 +3,13 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import postgres from 'postgres'
-import { errorsIn, prepareData, type Settings } from './data-directory'
+import { bareEnvironment } from '../../process/child'
+import { type Connection, closeAccess, connectionTo, prepareAccess } from './access'
+import { errorsIn, OWNER, prepareData, type Settings } from './data-directory'
 import { EmbeddedError, isErrno } from './faults'
 import { lockFile } from './file-lock'
+import { asUser } from './file-user'
 import type { Home } from './home'
-
-/** The connection, as postgres.js takes it. */
-export type Connection = { path: string; database: string; username: string }
 
 export type Server = {
   /** The shell that runs the server. The server ends when its standard input is closed. */
@@ -30,20 +30,18 @@ const MAX_LOG_BYTES = 10_000_000
  * @param programs the folder of `postgres` and `initdb`
  * @throws EmbeddedError with one line for the operator
  */
-export async function startServer(
-  home: Home,
-  programs: string,
-  settings: Settings,
-  connection: Connection,
-): Promise<Server> {
+export async function startServer(home: Home, programs: string, settings: Settings): Promise<Server> {
   const server_lock = await waitForFormerServer(home)
   try {
-    for (const stale of [`${home.data}/postmaster.pid`, connection.path, `${connection.path}.lock`]) {
-      fs.rmSync(stale, { force: true })
-    }
+    const socket = connectionTo(home, OWNER).path
+    asUser(home.user, () => {
+      for (const stale of [`${home.data}/postmaster.pid`, socket, `${socket}.lock`]) fs.rmSync(stale, { force: true })
+    })
     prepareData(home, programs, settings)
+    prepareAccess(home)
     const server = spawnServer(home, programs, settings, server_lock)
-    await untilReady(home, server, connection)
+    await untilReady(home, server, connectionTo(home, OWNER))
+    await closeAccess(home)
     return server
   } finally {
     fs.closeSync(server_lock)
@@ -54,14 +52,15 @@ export async function startServer(
  * Takes the lock that all processes of a server share. Whoever has it knows that none of them is left, not even in
  * another container, so that all files which they left behind are stale.
  */
-async function waitForFormerServer(home: Home): Promise<number> {
+export async function waitForFormerServer(home: Home): Promise<number> {
   const file = path.join(home.dir, 'server.lock')
   const end = Date.now() + SERVER_WAIT_MS
-  let lock = lockFile(file)
+  const tryLock = () => asUser(home.user, () => lockFile(file))
+  let lock = tryLock()
   if (lock === undefined) endOrphan(home)
   while (lock === undefined && Date.now() < end) {
     await Bun.sleep(20)
-    lock = lockFile(file)
+    lock = tryLock()
   }
   if (lock === undefined) throw new EmbeddedError(`a PostgreSQL that does not end still uses ${home.data}`)
   return lock
@@ -73,7 +72,10 @@ async function waitForFormerServer(home: Home): Promise<number> {
  */
 function endOrphan(home: Home) {
   try {
-    const pid = Number(fs.readFileSync(path.join(home.data, 'postmaster.pid'), 'utf8').split('\n')[0])
+    const pid_file = asUser(home.user, () => fs.readFileSync(path.join(home.data, 'postmaster.pid'), 'utf8'))
+    const pid = Number(pid_file.split('\n')[0])
+    // The file is the server's user's, who may write the id of another user's process into it.
+    if (process.platform === 'linux' && home.user && fs.statSync(`/proc/${pid}`).uid !== home.user.uid) return
     const command =
       process.platform === 'linux'
         ? fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
@@ -101,13 +103,14 @@ kill $watcher 2>/dev/null
 exit $status`
 
 function spawnServer(home: Home, programs: string, settings: Settings, server_lock: number): Server {
-  const log_file = openLog(home)
+  const log_file = asUser(home.user, () => openLog(home))
   const log_start = fs.fstatSync(log_file).size
   const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const command = [`${programs}/postgres`, '-D', home.data, ...parameters]
   const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', ...command], {
     ...home.user,
     cwd: home.data,
+    env: bareEnvironment(),
     // A separate process group: Ctrl-C in the terminal is for the service, which needs the server until it has stopped.
     detached: true,
     stdio: ['pipe', log_file, log_file, server_lock],
@@ -140,7 +143,9 @@ async function untilReady(home: Home, server: Server, connection: Connection) {
   const end = Date.now() + SERVER_WAIT_MS
   while (!(fs.existsSync(connection.path) && (await answers(connection)))) {
     if (has_ended) {
-      const output = fs.readFileSync(logFile(home)).subarray(server.log_start).toString()
+      const output = asUser(home.user, () => fs.readFileSync(logFile(home)))
+        .subarray(server.log_start)
+        .toString()
       throw new EmbeddedError(`PostgreSQL does not start: ${errorsIn(output).at(-1)}`)
     }
     if (Date.now() > end) {

@@ -8,19 +8,23 @@
  * none of this happens here.
  *
  *   supervise.ts       takes the service's lock, starts the server, starts it again when it dies
- *   home.ts            the folder; os-user.ts: the user that the server runs as; programs.ts: what it runs
- *   server.ts          one run of the server; data-directory.ts: initdb
- *   file-lock.ts       two locks in the folder: service.lock of the one service, server.lock of the server's processes
+ *   home.ts            the folder; os-user.ts, accounts.ts: the user that the server runs as; programs.ts: what it runs
+ *   server.ts          one run of the server; data-directory.ts: initdb; access.ts, service-role.ts: who gets in
+ *   hand-over.ts       what root does first; ownership.ts, file-user.ts: how root stays safe in folders of others
+ *   file-lock.ts       two locks in the folder: service.lock of the one service (service-lock.ts), server.lock of the
+ *                      server's processes
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { log } from '../../log'
+import { type Connection, connectionTo, SERVICE } from './access'
 import { OWNER, type Settings } from './data-directory'
-import { asEmbeddedError, EmbeddedError } from './faults'
-import { lockFile, lockHolder } from './file-lock'
-import { type Home, prepareHome } from './home'
+import { asEmbeddedError } from './faults'
+import { takeOver } from './hand-over'
+import { prepareHome } from './home'
 import { nativeFolder, preparePrograms } from './programs'
-import { answers, type Connection, SERVER_WAIT_MS, type Server, startServer } from './server'
+import { type Server, startServer } from './server'
+import { becomeOwner } from './service-lock'
 
 type EmbeddedOptions = {
   /** Parameters of postgresql.conf, which override our own. */
@@ -30,13 +34,14 @@ type EmbeddedOptions = {
 }
 
 type EmbeddedPostgres = {
+  /** The superuser's, for set-up and migrations. */
   connection: Connection
+  /** That of the role which reads and writes rows. */
+  service: Connection
   /** Ends the server, unless another process runs it. */
   stop(): Promise<void>
 }
 
-/** A killed predecessor needs a moment until it is gone. One that lives longer stays. */
-const OWNER_WAIT_MS = 3_000
 const RESTART_DELAY_MS = 1_000
 
 /** For small machines: little idle memory, few processes, nothing that needs a large /dev/shm. */
@@ -67,15 +72,16 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
   const settings: Settings = { ...SETTINGS, ...options.settings }
   try {
     const home = prepareHome(path.resolve(data_dir), Number(settings.port))
+    await takeOver(home)
     settings.unix_socket_directories = home.socket_dir
-    const connection = { path: `${home.socket_dir}/.s.PGSQL.${settings.port}`, database: 'deskwire', username: OWNER }
-    const owner_lock = await becomeOwner(home, options.other_service === 'join' ? connection : undefined)
-    if (owner_lock === undefined) return { connection, stop: async () => {} }
+    const connections = () => ({ connection: connectionTo(home, OWNER), service: connectionTo(home, SERVICE) })
+    const owner_lock = await becomeOwner(home, options.other_service)
+    if (owner_lock === undefined) return { ...connections(), stop: async () => {} }
     try {
       const programs = preparePrograms(home, await nativeFolder())
-      const start = () => startServer(home, programs, settings, connection)
+      const start = () => startServer(home, programs, settings)
       const supervisor = new Supervisor(start, await start(), owner_lock)
-      return { connection, stop: () => supervisor.stop() }
+      return { ...connections(), stop: () => supervisor.stop() }
     } catch (error) {
       fs.closeSync(owner_lock)
       throw error
@@ -83,23 +89,6 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
   } catch (error) {
     throw asEmbeddedError(error)
   }
-}
-
-/**
- * Takes the lock that the one process running the server holds.
- * @param join where a server of another process is to answer; undefined when such a server is to be refused
- * @returns the descriptor of the lock; undefined when another process runs the server and it answers at `join`
- */
-async function becomeOwner(home: Home, join: Connection | undefined): Promise<number | undefined> {
-  const file = path.join(home.dir, 'service.lock')
-  const end = Date.now() + (join ? SERVER_WAIT_MS : OWNER_WAIT_MS)
-  do {
-    const lock = lockFile(file)
-    if (lock !== undefined) return lock
-    if (join && (await answers(join))) return undefined
-    await Bun.sleep(20)
-  } while (Date.now() < end)
-  throw new EmbeddedError(`the database in ${home.dir} is in use by another process (${lockHolder(file)})`)
 }
 
 /** Keeps a server running until `stop`: starts it again whenever it ends. */

@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { bareEnvironment, runnerOf } from '../../process/child'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './process-main'
 
@@ -70,7 +71,13 @@ export function parseIn(
  * @param priority for the system, as in `setPriority`
  */
 export async function startWorker(script: URL, priority: number): Promise<ChildProcess> {
-  const worker = fork(fileURLToPath(script), { serialization: 'advanced', execArgv: ['--no-orphans'] })
+  const file = fileURLToPath(script)
+  const worker = fork(file, {
+    ...runnerOf(file),
+    env: bareEnvironment('BUN_JSC_forceRAMSize'),
+    serialization: 'advanced',
+    execArgv: ['--no-orphans'],
+  })
   // An idle parser does not keep this process alive, and ends with it.
   worker.unref()
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>()

@@ -1,0 +1,20 @@
+/** The folder DATA_DIR: what the service makes in it, and who may look into it. */
+import fs from 'node:fs'
+
+/** All that the service makes in DATA_DIR, and what file systems make in it. */
+const OWN_ENTRIES = ['postgres', 'attachments', 'secret-key', 'lost+found']
+
+/** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
+export function foreignEntry(data_dir: string): string | undefined {
+  return fs.existsSync(data_dir) ? fs.readdirSync(data_dir).find((entry) => !OWN_ENTRIES.includes(entry)) : undefined
+}
+
+/**
+ * Closes DATA_DIR to everybody but its owner. Of root's, the group may pass through, which is that of the database's
+ * user. A folder that holds other files too, or is another user's, stays as it is.
+ */
+export function closeToOthers(data_dir: string): void {
+  const { uid, mode } = fs.statSync(data_dir)
+  if (uid !== process.getuid?.() || (mode & 0o067) === 0 || foreignEntry(data_dir)) return
+  fs.chmodSync(data_dir, uid === 0 ? 0o710 : 0o700)
+}
