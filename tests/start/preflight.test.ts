@@ -77,8 +77,8 @@ describe('the start is refused by the name of the setting', () => {
   })
 
   test('of a database that cannot be reached or lets nobody in, without its password', async () => {
-    const { host } = new URL(process.env[TEMPLATE_URL]!)
-    const missing = withDatabase(process.env[TEMPLATE_URL]!, 'not_there').replace('@', ':a-password@')
+    const { host, password } = new URL(process.env[TEMPLATE_URL]!)
+    const missing = withDatabase(process.env[TEMPLATE_URL]!, 'not_there')
     const urls = [
       ['postgres://user:a-password@127.0.0.1:1/desk', 'DATABASE_URL names 127.0.0.1:1/desk, which'],
       ['postgres://user:a-password@nope.invalid/desk', 'DATABASE_URL names nope.invalid/desk, which'],
@@ -94,7 +94,7 @@ describe('the start is refused by the name of the setting', () => {
       )
       expect(error).toBeInstanceOf(ConfigError)
       expect(error.message).toStartWith(message)
-      expect(error.message).not.toContain('a-password')
+      for (const secret of ['a-password', password]) expect(error.message).not.toContain(secret)
     }
   })
 })

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -227,7 +227,7 @@ describe('the parser', () => {
 
   test('reads other mail while some take long, and of those one at a time', async () => {
     const parser = createParser(BROKEN)
-    const gate = path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'gate')
+    const gate = path.join(sharedFolder(), 'gate')
     const wait = Buffer.from(`wait ${gate}`)
     const isNext = async () => expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
     const refused = (options: ParserOptions) => expect(parser.parse(wait, options)).rejects.toBeInstanceOf(ParserBusy)
@@ -245,7 +245,7 @@ describe('the parser', () => {
 
   test('of one organization that takes long leaves the slow lane to another', async () => {
     const parser = createParser(BROKEN)
-    const gate = path.join(mkdtempSync(path.join(tmpdir(), 'parser-')), 'gate')
+    const gate = path.join(sharedFolder(), 'gate')
     const wait = Buffer.from(`wait ${gate}`)
     const order: string[] = []
     const parse = (group: string, is_patient = false) =>
@@ -352,3 +352,10 @@ describe('the desk', () => {
     }
   })
 })
+
+/** A folder for a parser to look into, which runs as another user than root. */
+function sharedFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'parser-'))
+  chmodSync(folder, 0o755)
+  return folder
+}
