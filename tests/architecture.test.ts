@@ -210,7 +210,15 @@ describe('only some files know', () => {
       'Bun',
       /\bBun\.\w|from 'bun[':]/,
       [
-        ...['attachments/storage', 'auth/password', 'db/columns', 'db/embedded/supervise', 'db/embedded/home'],
+        ...[
+          'attachments/storage',
+          'auth/password',
+          'db/columns',
+          'db/embedded/file-user',
+          'db/embedded/service-lock',
+          'db/embedded/supervise',
+          'db/embedded/home',
+        ],
         ...[
           'db/embedded/server',
           'db/embedded/file-lock',
