@@ -1,5 +1,6 @@
 /** What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is. */
 import { addressKey } from '../address/email'
+import { audit, auditAccount } from '../audit-log/audit'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword, isPassword, verifyPassword } from '../auth/password'
 import { tryPassword } from '../auth/password-guesses'
@@ -39,6 +40,7 @@ export async function acceptInvitation(
     const { role, hourly_rate, currency } = invitation
     await addMembership(scope, account.id, { role, hourly_rate, currency, active: true })
     afterCommit(scope, () => forgetMemberships(account.id))
+    await auditAnswer(scope, 'invitation.accepted', invitation, account)
     const claims = await claimsOf(scope, account)
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
     return startSession(scope, account, claims, origin)
@@ -48,9 +50,21 @@ export async function acceptInvitation(
 /** Takes an invitation back in the name of the invited person. @throws INVALID_TOKEN, TOKEN_EXPIRED */
 export async function declineInvitation(connection: Connection, token: string, origin: Origin): Promise<void> {
   const { organization_id } = await getByToken(connection, token)
-  await inTransaction({ ...connection, organization_id, actor: SYSTEM, origin }, (scope) =>
-    takeInvitation(scope, token),
-  )
+  await inTransaction({ ...connection, organization_id, actor: SYSTEM, origin }, async (scope) => {
+    const invitation = await takeInvitation(scope, token)
+    await auditAnswer(scope, 'invitation.declined', invitation, { id: null, name: invitation.name })
+  })
+}
+
+/** @param person who answers: without an id when the link alone says who it is */
+async function auditAnswer(
+  scope: Scope,
+  action: 'invitation.accepted' | 'invitation.declined',
+  { id }: StoredInvitation,
+  person: { id: string | null; name: string },
+): Promise<void> {
+  const actor = { type: 'user', id: person.id, name: person.name } as const
+  await audit({ ...scope, actor }, { action, resource: { type: 'invitation', id } })
 }
 
 /** Removes an invitation, so that its token is used once. @throws INVALID_TOKEN, TOKEN_EXPIRED */
@@ -91,6 +105,8 @@ async function accountFor(
     set name = ${name}, password_hash = ${password_hash}, is_password_held = ${invitation.is_proof}, updated_at = now()
     where id = ${account.id}`
   await endSessions(scope, account.id)
+  const resource = { type: 'user', id: account.id } as const
+  await auditAccount({ sql, origin: scope.origin }, account.id, { action: 'auth.password_changed', resource })
   return { ...account, name, password_hash }
 }
 

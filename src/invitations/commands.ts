@@ -1,5 +1,7 @@
 /** What the organization and the operator do with invitations: make them, send them again, take them back. */
 import { addressKey } from '../address/email'
+import { audit, OPERATOR } from '../audit-log/audit'
+import { changesOf } from '../audit-log/changes-of'
 import { hashToken, newSecretToken } from '../auth/tokens'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
@@ -35,6 +37,8 @@ export async function createInvitation(scope: Scope, input: NewInvitation): Prom
     const token = newSecretToken()
     const id = await insertInvitation(scope, input, token, proofOf(way))
     await enqueueInvitation(scope, way, { id, email: input.email, token })
+    const changes = changesOf(null, { ...input, role: input.role ?? 'agent' })
+    await audit(scope, { action: 'invitation.created', resource: { type: 'invitation', id }, changes })
     return id
   })
 }
@@ -61,6 +65,7 @@ export async function resendInvitation(scope: Scope, id: string): Promise<void> 
     await refuseMailbox(scope, email)
     const token = await renewToken(scope, id, proofOf(way))
     await enqueueInvitation(scope, way, { id, email, token })
+    await audit(scope, { action: 'invitation.resent', resource: { type: 'invitation', id } })
   })
 }
 
@@ -68,8 +73,10 @@ export async function resendInvitation(scope: Scope, id: string): Promise<void> 
 export async function revokeInvitation(scope: Scope, id: string): Promise<boolean> {
   const { sql, organization_id } = scope
   const { count } = await sql`delete from invitations where organization_id = ${organization_id} and id = ${id}`
-  if (count > 0) await withdrawLetters(scope, id)
-  return count > 0
+  if (count === 0) return false
+  await withdrawLetters(scope, id)
+  await audit(scope, { action: 'invitation.revoked', resource: { type: 'invitation', id } })
+  return true
 }
 
 type RenewedInvitation = { organization: { id: string; name: string }; email: string; link: string }
@@ -83,9 +90,11 @@ export async function renewLinks(connection: Connection, email: string): Promise
     where i.email_key = ${addressKey(email)} order by i.id`
   const renewed: RenewedInvitation[] = []
   for (const { organization_id, organization_name, id, email } of found) {
-    const token = await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) =>
-      renewToken(scope, id, 'for all'),
-    )
+    const token = await inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
+      const resource = { type: 'invitation', id } as const
+      await audit({ ...scope, actor: OPERATOR }, { action: 'operator.invitation_link', resource })
+      return renewToken(scope, id, 'for all')
+    })
     renewed.push({ organization: { id: organization_id, name: organization_name }, email, link: invitationLink(token) })
   }
   return renewed

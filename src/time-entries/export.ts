@@ -3,6 +3,7 @@
  * its connection is free again however slowly it is read. An organization has one export at a time.
  */
 import path from 'node:path'
+import { audit } from '../audit-log/audit'
 import { config } from '../config'
 import { requireRoom } from '../disk/free-space'
 import { Spool } from '../disk/spool'
@@ -52,7 +53,11 @@ export async function exportTimeEntries(
     leave()
     throw error
   })
-  const written = inTurn(() => inTransaction(scope, (inner) => writeAll(inner, period, spool, begun.resolve))).then(
+  const write = async () => {
+    await auditExport(scope, period)
+    await inTransaction(scope, (inner) => writeAll(inner, period, spool, begun.resolve))
+  }
+  const written = inTurn(write).then(
     () => spool.end(),
     (error) => {
       spool.fail(error)
@@ -67,6 +72,12 @@ export async function exportTimeEntries(
     throw error
   })
   return streamOf(spool.read(), { end, stall_ms, total_ms })
+}
+
+/** Adds the entry before the first byte leaves: an export that breaks off has told something too. */
+async function auditExport(scope: Scope, { date_from, date_to }: Period): Promise<void> {
+  const changes = { date: { from: date_from ?? null, to: date_to ?? null } }
+  await audit(scope, { action: 'time_entries.exported', resource: null, changes })
 }
 
 /** Takes the place of an organization. @returns what gives it back @throws RATE_LIMITED when it is taken */

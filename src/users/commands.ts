@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { addressKey } from '../address/email'
-import { audit } from '../audit-log/audit'
+import { audit, auditChanges } from '../audit-log/audit'
+import { changesOf, masked } from '../audit-log/changes-of'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
@@ -47,7 +48,9 @@ export async function createUser(scope: Scope, input: NewUser): Promise<User> {
         'cannot be set for this address: leave it out to invite the person',
       )
     }
-    return addAtOnce(scope, known?.id, input, password_hash)
+    const id = await addAtOnce(scope, known?.id, input, password_hash)
+    await auditMember(scope, 'user.created', null, await getMember(scope, id), password)
+    return id
   })
   return getUser(scope, id)
 }
@@ -103,6 +106,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
       await requireAdmin(scope, isAdmin(after.role) ? '/active' : '/role')
     }
+    await auditMember(scope, 'user.updated', user, await getMember(scope, id), password)
   })
   afterCommit(scope, () => forgetMemberships(id))
   return getUser(scope, id)
@@ -114,7 +118,10 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
  */
 export async function deleteUser(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
-    if (!(await revokeInvitation(scope, id))) await removeMembership(scope, id)
+    if (await revokeInvitation(scope, id)) return
+    const user = await getMember(scope, id)
+    await removeMembership(scope, id)
+    await auditMember(scope, 'user.removed', user, null)
   })
 }
 
@@ -141,6 +148,21 @@ export async function leaveOrganization(
 export async function inviteAgain(scope: Scope, id: string): Promise<User> {
   await resendInvitation(scope, id)
   return getUser(scope, id)
+}
+
+type MemberAction = 'user.created' | 'user.updated' | 'user.removed'
+
+/** @param password the one that is set; the log says only that it was */
+async function auditMember(
+  scope: Scope,
+  action: MemberAction,
+  before: User | null,
+  after: User | null,
+  password?: string,
+): Promise<void> {
+  const listed = (user: User | null) => user && { ...user, password: masked(user) }
+  const changes = changesOf(listed(before), listed(after), password === undefined ? [] : ['password'])
+  await auditChanges(scope, { action, resource: { type: 'user', id: (after ?? before)!.id }, changes })
 }
 
 function alreadyMember(): ApiError {

@@ -2,9 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { setPassword } from '../../src/auth/commands'
 import { noteRefusedSignIn } from '../../src/auth/refused-sign-ins'
+import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
+import { renewLinks } from '../../src/invitations/commands'
 import { createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../support/api'
 import { until } from '../support/service'
+import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -88,6 +91,58 @@ test('a new password and a new name are listed, and no password', async () => {
     { action: 'auth.password_changed', resource, changes: null },
     { action: 'user.updated', resource, changes: { name: { from: 'Alan Agent', to: 'Alan Turing' } } },
     { action: 'operator.user_password', resource, actor: { type: 'operator', id: null }, ip: null },
+  ])
+  expect(JSON.stringify(found)).not.toMatch(/password-\d/)
+})
+
+test('an invitation is listed with what followed, and never its token', async () => {
+  const settings = withSettings({
+    SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
+    SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
+  })
+  const { admin } = await createOrganization()
+  const invite = async () => {
+    const email = `carol.${newId()}@b.example`
+    const { body } = await admin.post('/users', { email, name: 'Carol' })
+    const [renewed] = await renewLinks(connection(), email)
+    return { id: body.data.id as string, token: new URL(renewed!.link).searchParams.get('token')! }
+  }
+  const [accepted, declined, revoked] = [await invite(), await invite(), await invite()]
+  const password = PASSWORD
+  const signed_in = (await stranger().post(`/auth/invitations/${accepted.token}/accept`, { password })).body
+  await stranger().post(`/auth/invitations/${declined.token}/decline`)
+  await admin.delete(`/users/${revoked.id}`)
+  settings.restore()
+  const of = async ({ id }: { id: string }): Promise<Entry[]> =>
+    (await admin.get(`/audit-log?resource_id=${id}`)).body.data.reverse()
+  const begin = [
+    { action: 'invitation.created', actor: { id: admin.user_id }, resource: { type: 'invitation', id: accepted.id } },
+    { action: 'operator.invitation_link', actor: { type: 'operator' } },
+  ]
+  const person = { type: 'user', id: signed_in.user.id, name: 'Carol' }
+  expect(await of(accepted)).toMatchObject([...begin, { action: 'invitation.accepted', actor: person }])
+  expect((await of(declined))[2]).toMatchObject({ action: 'invitation.declined', actor: { ...person, id: null } })
+  expect((await of(revoked))[2]).toMatchObject({ action: 'invitation.revoked', actor: { id: admin.user_id } })
+  const { text } = await admin.get('/audit-log?per_page=100')
+  for (const { token } of [accepted, declined, revoked]) expect(text).not.toContain(token)
+})
+
+test('a member is listed with each change, and never with the password', async () => {
+  const { admin } = await createOrganization()
+  const email = `mia.${newId()}@deskwire.example`
+  const { body } = await admin.post('/users', { email, name: 'Mia', password: 'first-password-1' })
+  const { id } = body.data
+  await admin.patch(`/users/${id}`, { role: 'admin', password: 'second-password-2' })
+  await admin.patch(`/users/${id}`, { role: 'admin' })
+  await admin.delete(`/users/${id}`)
+  const found: Entry[] = (await admin.get(`/audit-log?resource_id=${id}`)).body.data.reverse()
+  expect(found).toMatchObject([
+    { action: 'user.created', changes: { email: { from: null, to: email }, role: { from: null, to: 'agent' } } },
+    {
+      action: 'user.updated',
+      changes: { role: { from: 'agent', to: 'admin' }, password: { from: '***', to: '***' } },
+    },
+    { action: 'user.removed', changes: { name: { from: 'Mia', to: null } } },
   ])
   expect(JSON.stringify(found)).not.toMatch(/password-\d/)
 })
