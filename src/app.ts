@@ -36,6 +36,7 @@ import { labelRoutes } from './labels/routes'
 import { mailboxRoutes } from './mailboxes/routes'
 import { messageRoutes } from './messages/routes'
 import { organizationRoutes, ownOrganizationRoutes } from './organizations/routes'
+import { pageRoutes } from './pages/routes'
 import { participantRoutes } from './participants/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
@@ -71,6 +72,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(pipeline(handlersOf(api), declarations))
     .use(healthRoutes(isReady))
     .use(documentationRoutes)
+    .use(pageRoutes)
     .use(api)
   readDeclarations(app, declarations)
   return app

@@ -26,7 +26,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'app',
-    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages invitations labels mailboxes messages organizations participants tickets time-entries users webhooks',
+    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -81,6 +81,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['mailboxes', `${SHARED} net mail/outbound`],
   ['messages', `${SHARED} attachments outbox webhooks`],
   ['organizations', `${SHARED} invitations users`],
+  ['pages', ''],
   ['participants', `${SHARED} messages`],
   ['tickets', `${SHARED} attachments messages time-entries webhooks`],
   ['time-entries', `${SHARED} webhooks`],
