@@ -1,6 +1,9 @@
 import Elysia from 'elysia'
-import { data } from '../http/answer'
+import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
+import { erasePerson } from '../privacy/erase-person'
+import { exportPerson } from '../privacy/export-person'
+import { Erasure, Person } from '../privacy/model'
 import { NoContent, one, pageOf } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { createContact, deleteContact, updateContact } from './commands'
@@ -38,6 +41,32 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
     body: ContactChanges,
     response: one(ContactWithTickets),
     detail: { summary: 'Update contact', permission: 'contacts:write', codes: ['EMAIL_ALREADY_EXISTS'] },
+  })
+
+  .get(
+    '/contacts/:contact_id/export',
+    async ({ scope, params }) => inSteps<{ data: Person }>({ data: await exportPerson(scope, params.contact_id) }),
+    {
+      params: path('contact_id'),
+      response: one(Person),
+      detail: {
+        summary: 'Export person',
+        permission: 'admin',
+        description: 'All that is kept of a person, streamed. The `url` of a file works for an hour.',
+      },
+    },
+  )
+
+  .post('/contacts/:contact_id/erase', ({ scope, params }) => data(erasePerson(scope, params.contact_id)), {
+    params: path('contact_id'),
+    response: one(Erasure),
+    detail: {
+      summary: 'Erase person',
+      permission: 'admin',
+      idempotency: 'afterwards',
+      description:
+        'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After an interruption it can be repeated.',
+    },
   })
 
   .delete(

@@ -860,7 +860,10 @@ export const inbound_fingerprints = pgTable(
     fingerprint: text().notNull(),
     inbound_message_id: uuid().notNull(),
   },
-  (table) => [primaryKey({ columns: [table.organization_id, table.fingerprint] })],
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.fingerprint] }),
+    index('inbound_fingerprints_message').on(table.organization_id, table.inbound_message_id),
+  ],
 )
 
 /**

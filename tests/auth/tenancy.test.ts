@@ -6,9 +6,9 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, and see raw mail or the audit log. */
+/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, see raw mail or the audit log, export or erase a person. */
 function isAdminOnly({ method, path }: Endpoint): boolean {
-  if (/^\/(inbound-messages|audit-log)/.test(path)) return true
+  if (/^\/(inbound-messages|audit-log)/.test(path) || /^\/contacts\/.*\/(export|erase)$/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|users|organization)(\/|$)/.test(path)
 }
 

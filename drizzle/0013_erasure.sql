@@ -1,0 +1,1 @@
+CREATE INDEX "inbound_fingerprints_message" ON "inbound_fingerprints" USING btree ("organization_id","inbound_message_id");

@@ -1,0 +1,117 @@
+/**
+ * Erases a person from the tickets of others: what the person wrote there, and the address. These rows are not linked to
+ * the contact, so that all rows of the organization are looked at, some thousand at a time.
+ */
+import { inTransaction, type Scope } from '../scope'
+import { rebuildSearch } from '../search/ticket-document'
+import { type Erased, eraseMessages } from './erase-messages'
+import { scrubbed, TELLING_TYPES } from './erase-tickets'
+import { ERASED_EMAIL, FIRST_ID, type Traces, walk } from './traces'
+
+/** Rows that are read at once. */
+const STEP = 2000
+
+export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Erased> {
+  const erased: Erased = { messages: 0, attachments: 0 }
+  await eraseMessagesElsewhere(scope, traces, erased)
+  await eraseRecipients(scope, traces)
+  await eraseTimelines(scope, traces)
+  const { sql, organization_id } = scope
+  await sql`
+    delete from participants
+    where organization_id = ${organization_id} and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})`
+  return erased
+}
+
+type MessageRow = { id: string; ticket_id: string; direction: string | null; sender_email: string | null; cc: string[] }
+
+/** Erases messages that the person wrote, and takes the address out of the Cc of others. */
+function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Erased): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<MessageRow[]>`
+      select id, ticket_id, direction, sender_email, cc from messages
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}`,
+    async (rows) => {
+      const written = rows.filter(({ direction, sender_email }) => direction === 'inbound' && isAddress(sender_email))
+      for (const [ticket_id, messages] of Map.groupBy(written, (row) => row.ticket_id)) {
+        const { messages: count, attachments } = await inTransaction(scope, (inner) =>
+          eraseFromTicket(
+            inner,
+            ticket_id,
+            messages.map(({ id }) => id),
+          ),
+        )
+        erased.messages += count
+        erased.attachments += attachments
+      }
+      const copied = rows
+        .filter(({ cc }) => cc.some(isAddress))
+        .map(({ id, cc }) => ({ id, cc: cc.filter((address) => !isAddress(address)) }))
+      if (copied.length > 0) await writeCopies(scope, copied)
+    },
+  )
+}
+
+async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): Promise<Erased> {
+  const { sql, organization_id } = scope
+  const erased = await eraseMessages(scope, ids)
+  await sql`
+    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = ${ticket_id}`
+  await rebuildSearch(scope, ticket_id)
+  return erased
+}
+
+async function writeCopies({ sql, organization_id }: Scope, rows: { id: string; cc: string[] }[]): Promise<void> {
+  await sql`
+    update messages m set cc = array(select json_array_elements_text(x.cc))
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json)
+    where m.organization_id = ${organization_id} and m.id = x.id`
+}
+
+type RecipientRow = { message_id: string; position: number; email: string }
+
+/** Takes the person out of the recipients of answers to others. An email that still waits goes to the others only. */
+async function eraseRecipients(scope: Scope, { isAddress }: Traces): Promise<void> {
+  const { sql, organization_id } = scope
+  for (let after = { message_id: FIRST_ID, position: -1 }; ; ) {
+    const rows = await sql<RecipientRow[]>`
+      select message_id, position, email from message_recipients
+      where organization_id = ${organization_id} and (message_id, position) > (${after.message_id}, ${after.position})
+      order by message_id, position limit ${STEP}`
+    const found = rows.filter(({ email }) => isAddress(email))
+    if (found.length > 0) await inTransaction(scope, (inner) => writeRecipients(inner, found))
+    const last = rows.at(-1)
+    if (!last) return
+    after = last
+  }
+}
+
+async function writeRecipients({ sql, organization_id }: Scope, rows: RecipientRow[]): Promise<void> {
+  await sql`
+    update message_recipients r set name = null, email = ${ERASED_EMAIL}, email_key = ${ERASED_EMAIL}, error = null,
+      status = case when status = 'queued' then 'failed' else status end
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (message_id uuid, position integer)
+    where r.organization_id = ${organization_id} and r.message_id = x.message_id and r.position = x.position`
+  await sql`
+    update messages set email_error = null
+    where organization_id = ${organization_id} and id = any(${rows.map(({ message_id }) => message_id)}::uuid[])`
+}
+
+function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<{ id: string; actor_id: string | null; data: string }[]>`
+      select id, actor_id, data::text as data from activities
+      where organization_id = ${organization_id} and id > ${after}
+        and (type = any(${TELLING_TYPES}::text[]) or actor_id = ${contact_id})
+      order by id limit ${STEP}`,
+    async (rows) => {
+      const found = rows.filter(({ actor_id, data }) => actor_id === contact_id || isIn(data)).map(({ id }) => id)
+      if (found.length === 0) return
+      await sql`
+        update activities set ${scrubbed(scope)}
+        where organization_id = ${organization_id} and id = any(${found}::uuid[])`
+    },
+  )
+}

@@ -1,0 +1,85 @@
+/** Erases what the tickets of a person say. Tickets, codes, times and amounts stay. */
+import { inTransaction, type Scope } from '../scope'
+import { newDocument, organizationNumber } from '../search/ticket-document'
+import { type Erased, eraseMessages } from './erase-messages'
+import { ERASED, ERASED_EMAIL, walk } from './traces'
+
+/** Tickets of one transaction. */
+const TICKETS = 50
+/** Messages of one transaction. */
+const MESSAGES = 200
+
+/** Erases tickets in many short transactions. What is erased already is done again without harm. */
+export async function eraseTickets(scope: Scope, tickets: string[]): Promise<Erased> {
+  const erased: Erased = { messages: 0, attachments: 0 }
+  for (let start = 0; start < tickets.length; start += TICKETS) {
+    const some = tickets.slice(start, start + TICKETS)
+    await eraseMessagesOf(scope, some, erased)
+    await inTransaction(scope, (inner) => eraseRows(inner, some))
+  }
+  return erased
+}
+
+function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<{ id: string }[]>`
+      select id from messages
+      where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[]) and id > ${after}
+      order by id limit ${MESSAGES}`,
+    async (rows) => {
+      const ids = rows.map(({ id }) => id)
+      const { messages, attachments } = await inTransaction(scope, (inner) => eraseMessages(inner, ids))
+      erased.messages += messages
+      erased.attachments += attachments
+    },
+  )
+}
+
+/** Erases all but the messages of some tickets, in the caller's transaction. */
+async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
+  const { sql, organization_id } = scope
+  const tickets = await sql<{ id: string; code: string }[]>`
+    select id, code from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    order by id for no key update`
+  const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
+  await sql`delete from email_anchors where ${these}`
+  await sql`delete from participants where ${these}`
+  await sql`
+    update activities set ${scrubbed(scope)}
+    where ${these} and (actor_type = 'contact' or type = any(${TELLING_TYPES}::text[]))`
+  await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
+  const number = await organizationNumber(scope)
+  const documents = tickets.map(({ id, code }) => ({ id, ...newDocument(number, code, '', '') }))
+  await sql`
+    update ticket_search s set document = d.vector::tsvector, size = d.size
+    from json_to_recordset(${JSON.stringify(documents)}::text::json) as d (id uuid, vector text, size integer)
+    where s.organization_id = ${organization_id} and s.ticket_id = d.id`
+  await sql`
+    update tickets set subject = ${ERASED}, updated_at = clock_timestamp()
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+}
+
+/** Types of entries of a timeline that may hold a text, a name or an address of a person (`timeline/activity.ts`). */
+export const TELLING_TYPES = [
+  ...['changed', 'time_changed', 'participant_added', 'participant_removed'],
+  ...['email_sent', 'email_failed', 'email_bounced'],
+]
+
+/** The assignments that take a person out of an entry of a timeline. */
+export function scrubbed({ sql }: Scope) {
+  return sql`
+    actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
+    data = case
+      when type = 'changed' and data ->> 'field' in ('subject', 'contact')
+        then jsonb_build_object('field', data -> 'field', 'from', null, 'to', null)
+      when type = 'time_changed' then data #- '{changes,description}'
+      when type in ('participant_added', 'participant_removed')
+        then jsonb_build_object('participant_id', data -> 'participant_id', 'email', ${ERASED_EMAIL}::text)
+      when type = 'email_sent' then jsonb_build_object('message_id', data -> 'message_id', 'recipients', '[]'::jsonb)
+      when type = 'email_failed'
+        then jsonb_build_object('message_id', data -> 'message_id', 'recipient', ${ERASED_EMAIL}::text, 'error', null)
+      when type = 'email_bounced' then jsonb_build_object('message_id', data -> 'message_id', 'error', ${ERASED}::text)
+      else data
+    end`
+}

@@ -1,0 +1,116 @@
+/** Exports all that is kept of a person, in lists that are read while they are sent. */
+import { audit } from '../audit-log/audit'
+import type { InSteps, Steps } from '../flow/steps'
+import { type MessageRow, messageFields, presentMessage, versionedMessages } from '../messages/queries'
+import type { Scope } from '../scope'
+import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
+import { FIRST_ID, type Traces, tracesOf } from './traces'
+
+/** Rows of one step. */
+const STEP = 500
+/** Rows that are looked at for the person's address at once. */
+const LOOK = 2000
+/** Messages of one step: each may be large. */
+const MESSAGES = 20
+
+/**
+ * Gives what is kept of a contact: its tickets with all messages, notes too, what the person wrote in other tickets, and
+ * the mail of the person. Files come as signed addresses. Noted in the audit log.
+ * @throws CONTACT_NOT_FOUND
+ */
+export async function exportPerson(scope: Scope, contact_id: string): Promise<InSteps<Person>> {
+  const traces = await tracesOf(scope, contact_id)
+  const { sql, organization_id } = scope
+  const [contact] = await sql<Person['contact'][]>`
+    select id, name, email, phone, notes, created_at, updated_at from contacts
+    where organization_id = ${organization_id} and id = ${traces.contact_id}`
+  await audit(scope, { action: 'contact.exported', resource: { type: 'contact', id: traces.contact_id } })
+  return {
+    contact: contact!,
+    tickets: ticketsOf(scope, traces),
+    messages: messagesOf(scope, traces),
+    time_entries: timeOf(scope, traces),
+    participations: participationsOf(scope, traces),
+    inbound_messages: mailOf(scope, traces),
+  }
+}
+
+/** Splits ids into steps. */
+function* stepsOf(ids: string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += STEP) yield ids.slice(start, start + STEP)
+}
+
+async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
+  for (const ids of stepsOf(tickets)) {
+    const rows = await sql<PersonTicket[]>`
+      select id, code, subject, status, priority, created_at, updated_at, deleted_at from tickets
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
+    yield [...rows]
+  }
+}
+
+async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
+  for (const ticket_id of traces.tickets) {
+    const { messages } = await versionedMessages(scope, ticket_id)
+    for await (const step of messages) yield step.map((message) => ({ ticket_id, ...message }))
+  }
+  const own = new Set(traces.tickets)
+  const { sql, organization_id } = scope
+  for (let after = FIRST_ID; ; ) {
+    const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
+      select id, ticket_id, sender_email from messages
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}`
+    const found = rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id))
+    for (let start = 0; start < found.length; start += MESSAGES) {
+      yield await readMessages(scope, found.slice(start, start + MESSAGES))
+    }
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.id
+  }
+}
+
+async function readMessages({ sql, organization_id }: Scope, some: { id: string }[]): Promise<PersonMessage[]> {
+  const rows = await sql<(MessageRow & { ticket_id: string })[]>`
+    select m.ticket_id, ${messageFields(sql)} from messages m
+    where m.organization_id = ${organization_id} and m.id = any(${some.map(({ id }) => id)}::uuid[]) order by m.id`
+  return rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
+}
+
+async function* timeOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTime> {
+  for (const ids of stepsOf(tickets)) {
+    const rows = await sql<PersonTime[]>`
+      select id, ticket_id, date, duration_minutes, description from time_entries
+      where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[]) order by id`
+    yield [...rows]
+  }
+}
+
+async function* participationsOf({ sql, organization_id }: Scope, traces: Traces): Steps<PersonParticipation> {
+  const rows = await sql<PersonParticipation[]>`
+    select ticket_id, name, email, confirmed, created_at from participants
+    where organization_id = ${organization_id}
+      and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})
+    order by id`
+  yield [...rows]
+}
+
+async function* mailOf({ sql, organization_id }: Scope, { isAddress, tickets }: Traces): Steps<PersonMail> {
+  const own = new Set(tickets)
+  for (let after = FIRST_ID; ; ) {
+    const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
+      select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
+        helo, email_message_id
+      from inbound_messages
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}`
+    yield rows.filter(
+      (row) =>
+        isAddress(row.from_email) ||
+        isAddress(row.envelope_sender) ||
+        (row.ticket_id !== null && own.has(row.ticket_id)),
+    )
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.id
+  }
+}

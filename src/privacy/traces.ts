@@ -1,0 +1,91 @@
+/** What a person left behind: the ids of rows, and the address in any text. */
+import { addressKey } from '../address/email'
+import { ApiError } from '../errors'
+import type { Scope } from '../scope'
+
+/** Stands where a text or a name was. */
+export const ERASED = '[erased]'
+/** Stands where an address must be (RFC 2606). */
+export const ERASED_EMAIL = 'erased@erased.invalid'
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+/** Rows of one statement. */
+const STEP = 2000
+export const FIRST_ID = '00000000-0000-0000-0000-000000000000'
+
+export type Traces = {
+  contact_id: string
+  email_key: string
+  /** The tickets of the contact, hidden ones too, oldest first. */
+  tickets: string[]
+  /** Tells if an address is the person's, however it is written. */
+  isAddress(address: string | null): boolean
+  /** Tells if a text has the address, or the id of the contact, of its tickets or of what belongs to these. */
+  isIn(text: string): boolean
+}
+
+/** @throws CONTACT_NOT_FOUND */
+export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces> {
+  const { sql, organization_id } = scope
+  const [contact] = await sql<{ id: string; email: string; email_key: string }[]>`
+    select id, email, email_key from contacts where organization_id = ${organization_id} and id = ${contact_id}`
+  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  const tickets = await ticketsOf(scope, contact.id)
+  const ids = new Set([contact.id, ...tickets])
+  for (let start = 0; start < tickets.length; start += STEP) {
+    for (const id of await idsOf(scope, tickets.slice(start, start + STEP))) ids.add(id)
+  }
+  const { email_key } = contact
+  const spellings = [email_key, contact.email.toLowerCase()]
+  return {
+    contact_id: contact.id,
+    email_key,
+    tickets,
+    isAddress: (address) => address !== null && addressKey(address) === email_key,
+    isIn(text) {
+      const lower = text.toLowerCase()
+      return spellings.some((one) => lower.includes(one)) || (lower.match(UUID) ?? []).some((id) => ids.has(id))
+    },
+  }
+}
+
+/** The tickets of a contact, hidden ones too. */
+async function ticketsOf({ sql, organization_id }: Scope, contact_id: string): Promise<string[]> {
+  const tickets = await sql<{ id: string }[]>`
+    select id from tickets where organization_id = ${organization_id} and contact_id = ${contact_id} order by id`
+  return tickets.map(({ id }) => id)
+}
+
+/** The ids of what belongs to tickets and is named in events and answers. */
+async function idsOf({ sql, organization_id }: Scope, tickets: string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with own as materialized (
+      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+    )
+    select id from own
+    union all
+    select a.id from own join attachments a on a.organization_id = ${organization_id} and a.message_id = own.id
+    union all
+    select id from participants where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+    union all
+    select id from inbound_messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Walks a table in the order of its ids, in statements that stay short.
+ * @param read the next rows after an id
+ */
+export async function walk<Row extends { id: string }>(
+  read: (after: string) => Promise<Row[]>,
+  work: (rows: Row[]) => Promise<void>,
+): Promise<void> {
+  for (let after = FIRST_ID; ; ) {
+    const rows = await read(after)
+    const last = rows.at(-1)
+    if (!last) return
+    await work([...rows])
+    after = last.id
+  }
+}
