@@ -5,6 +5,7 @@ import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
+import { findAccountDoubts } from './account-doubts'
 import { countOutdatedSecrets } from './rotate-secrets'
 
 type DataDir = { path: string; writable: boolean; free_mib: number }
@@ -14,12 +15,14 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
   const figures = await readFigures(connection)
   const outbox = await outboxStats(connection)
   const data_dir = await checkDataDir()
+  const { accounts_in_doubt, warnings: account_warnings } = await findAccountDoubts(connection)
   const warnings = [
     ...warningsOf(figures, outbox, data_dir),
     ...(await proxyWarnings()),
     ...(await secretWarnings(connection)),
+    ...account_warnings,
   ]
-  return { ...figures, outbox, data_dir, warnings }
+  return { ...figures, outbox, data_dir, accounts_in_doubt, warnings }
 }
 
 async function readFigures({ sql }: Connection) {

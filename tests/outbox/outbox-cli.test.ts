@@ -44,6 +44,8 @@ async function cli(...args: string[]) {
       DATA_DIR: config.DATA_DIR,
       WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
       LOG_LEVEL: 'info',
+      SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
+      SYSTEM_MAIL_FROM: 'desk@operator.example',
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
