@@ -2,7 +2,7 @@
 import { config } from '../config'
 import { fieldError } from '../errors'
 import { DestinationError, resolveDestination } from '../net/destination'
-import { isInNetworks } from '../net/networks'
+import { isInNetworks, networksAt } from '../net/networks'
 import type { Scope } from '../scope'
 import { encrypt } from '../secrets'
 import type { NewMailbox } from './model'
@@ -53,14 +53,14 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
  * @throws VALIDATION_ERROR at /smtp/security
  */
 export async function checkPlainText(smtp: SmtpInput | null | undefined): Promise<void> {
-  if (smtp?.security !== 'none' || !smtp.password || (await isInAllowedNetwork(smtp.host.trim()))) return
+  if (smtp?.security !== 'none' || !smtp.password || (await isInAllowedNetwork(smtp.host.trim(), smtp.port))) return
   const fault = 'must be starttls or tls when there is a password, unless the operator allows the network of the server'
   throw fieldError('VALIDATION_ERROR', '/smtp/security', fault)
 }
 
 /** Tells if all addresses of a host are in MAIL_ALLOWED_NETWORKS. A name that cannot be resolved is in none of them. */
-async function isInAllowedNetwork(host: string): Promise<boolean> {
-  const allowed = config.MAIL_ALLOWED_NETWORKS
+async function isInAllowedNetwork(host: string, port: number): Promise<boolean> {
+  const allowed = networksAt(port, config.MAIL_ALLOWED_NETWORKS)
   if (allowed.length === 0) return false
   try {
     const addresses = await resolveDestination(host, { allowed })

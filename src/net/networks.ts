@@ -8,3 +8,11 @@ export function isInNetworks(address: string, networks: Network[]): boolean {
   const parsed = ipaddr.process(address)
   return networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
 }
+
+/** A network of the settings, at all its ports or at one. */
+export type PortNetwork = [...network: Network, port?: number]
+
+/** The networks that may be reached at a port. */
+export function networksAt(port: number, networks: PortNetwork[]): Network[] {
+  return networks.filter(([, , only]) => only === undefined || only === port).map(([base, bits]) => [base, bits])
+}

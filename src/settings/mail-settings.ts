@@ -1,6 +1,15 @@
 /** Settings of inbound mail, outgoing mail and webhooks. */
 import { hostname } from 'node:os'
-import { anyText, nameServers, networks, type Setting, secondsList, textLike, wholeNumber } from './setting'
+import {
+  anyText,
+  nameServers,
+  networks,
+  networksWithPorts,
+  type Setting,
+  secondsList,
+  textLike,
+  wholeNumber,
+} from './setting'
 
 const CLIENTS = wholeNumber(1, 100_000)
 const DAYS = wholeNumber(1, 36_500)
@@ -80,8 +89,9 @@ export const MAIL_SETTINGS = {
     read: anyText,
   },
   MAIL_ALLOWED_NETWORKS: {
-    meaning: "Networks (CIDRs, separated by commas) in which a mailbox's SMTP server may be although not public.",
-    read: networks,
+    meaning:
+      "Networks (CIDRs, separated by commas) in which a mailbox's SMTP server may be although not public, at any port, or with `10.0.0.0/8:25` at one. Elsewhere it may be at the ports 25, 465, 587 and 2525.",
+    read: networksWithPorts,
     default: '',
   },
   MAIL_CA_FILE: {

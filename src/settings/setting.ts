@@ -95,16 +95,29 @@ export const secondsList: Reader<number[]> = (text) => {
 }
 
 /** Networks separated by commas: CIDRs, or single addresses. */
-export const networks: Reader<[ipaddr.IPv4 | ipaddr.IPv6, number][]> = (text) =>
-  text
+export const networks: Reader<[ipaddr.IPv4 | ipaddr.IPv6, number][]> = (text) => partsOf(text).map(readNetwork)
+
+/** CIDRs separated by commas, each with or without a port behind it: `10.0.0.0/8:25`, `[fd00::1]:25`. */
+export const networksWithPorts: Reader<[network: ipaddr.IPv4 | ipaddr.IPv6, bits: number, port?: number][]> = (text) =>
+  partsOf(text).map((part) => {
+    const [, network, port] = /^(.+\/\d+|[\d.]+|\[[\da-f:.]+\]):(\d{1,5})$/i.exec(part) ?? []
+    if (!network) return readNetwork(part)
+    if (Number(port) > 65_535) throw new WrongValue(`holds ${part}, whose port is too large`)
+    return [...readNetwork(network.replace(/^\[(.*)\]$/, '$1')), Number(port)]
+  })
+
+function readNetwork(part: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  const cidr = part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`
+  if (!ipaddr.isValidCIDR(cidr)) throw new WrongValue(`holds ${part}, which is not a network`)
+  return ipaddr.parseCIDR(cidr)
+}
+
+function partsOf(text: string): string[] {
+  return text
     .split(',')
     .map((part) => part.trim())
     .filter(Boolean)
-    .map((part) => {
-      const cidr = part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`
-      if (!ipaddr.isValidCIDR(cidr)) throw new WrongValue(`holds ${part}, which is not a network`)
-      return ipaddr.parseCIDR(cidr)
-    })
+}
 
 /** IP addresses separated by commas, each with or without a port. */
 export const nameServers: Reader<string[]> = (text) =>

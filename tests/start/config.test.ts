@@ -107,6 +107,14 @@ describe('settings', () => {
     expect(readConfig(env)).toMatchObject(expected)
   })
 
+  test('of networks with a port are read with it', () => {
+    const given = '10.0.0.0/8:25, 192.0.2.7:587, [::1]:25, 2001:db8::/32:465, 192.0.2.0/24, 2001:db8::25'
+    const cidrs = ['10.0.0.0/8', '192.0.2.7/32', '::1/128', '2001:db8::/32', '192.0.2.0/24', '2001:db8::25/128']
+    const ports = [[25], [587], [25], [465], [], []]
+    const networks = cidrs.map((cidr, place) => [...ipaddr.parseCIDR(cidr), ...ports[place]!])
+    expect<unknown>(readConfig({ MAIL_ALLOWED_NETWORKS: given }).MAIL_ALLOWED_NETWORKS).toEqual(networks)
+  })
+
   test('of networks are read with their prefix, one address without', () => {
     const { TRUSTED_PROXIES } = readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.7,::1, ,2001:db8::/32' })
     const networks = ['10.0.0.0/8', '192.0.2.7/32', '::1/128', '2001:db8::/32'].map((cidr) => ipaddr.parseCIDR(cidr))
@@ -156,6 +164,8 @@ describe('a wrong setting is refused by its name:', () => {
     ['TRUSTED_PROXIES', { TRUSTED_PROXIES: '10.0.0.0/8,proxy' }],
     ['SMTP_TRUSTED_PROXIES', { SMTP_TRUSTED_PROXIES: '*' }],
     ['WEBHOOK_ALLOWED_NETWORKS', { WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/33' }],
+    ['MAIL_ALLOWED_NETWORKS', { MAIL_ALLOWED_NETWORKS: '10.0.0.0/8:70000' }],
+    ['MAIL_ALLOWED_NETWORKS', { MAIL_ALLOWED_NETWORKS: '10.0.0.0/8:smtp' }],
     ['MAIL_ALLOWED_NETWORKS', { MAIL_ALLOWED_NETWORKS: '300.0.0.1' }],
     ['ADMIN_PASSWORD', { ADMIN_PASSWORD: 'seven77' }],
     ['ADMIN_PASSWORD', { ADMIN_PASSWORD: 'x'.repeat(201) }],

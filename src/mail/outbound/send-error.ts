@@ -76,6 +76,9 @@ const OWN_FAILURES = ['ESTREAM', 'EFILEACCESS', 'EURLACCESS', 'ECONFIG']
 
 /** Makes a SendError of what connecting or the library threw. */
 export function sendError(error: unknown, smtp: MailboxSmtp): SendError {
+  if (error instanceof PortError) {
+    return new SendError({ code: null, response: error.message, is_permanent: false, blame: 'own' })
+  }
   if (error instanceof DestinationError) {
     const text = DESTINATION_TEXTS[error.reason]
     return new SendError({
@@ -96,10 +99,46 @@ export function sendError(error: unknown, smtp: MailboxSmtp): SendError {
   }
   const failure: SmtpFailure = error
   const code = failure.responseCode ?? null
-  const response = withoutSecrets(failure.response ?? failure.message, smtp)
+  const reply = replyOf(failure)
+  const fault = reply ? failure.message : faultOf(failure)
+  const response = withoutSecrets(reply ?? fault, smtp)
   const is_permanent = code !== null && isFinal(code) && ABOUT_THE_MESSAGE.includes(failure.command ?? '')
   const blame = OWN_FAILURES.includes(failure.code ?? '') ? 'own' : 'server'
-  return new SendError({ code, response, is_permanent, blame }, withoutSecrets(error.message, smtp))
+  return new SendError({ code, response, is_permanent, blame }, withoutSecrets(fault, smtp))
+}
+
+/** Says that a mailbox names a port at which no public mail server is. */
+export class PortError extends Error {
+  override readonly message = 'the server has a port that may not be reached: only 25, 465, 587 and 2525 may'
+}
+
+/** What went wrong, without words of whatever listens at a port that is no mail server's. */
+const FAULTS = {
+  connect: 'connect: the server cannot be connected to, or closed the connection',
+  tls: 'tls: TLS with the server failed, or its certificate is not valid for it',
+  timeout: 'timeout: the server does not answer in time',
+  greeting: 'greeting: the server does not greet as an SMTP server',
+  protocol: 'protocol: the server answers with what is no SMTP reply',
+  auth: 'auth: the server has no way to sign in that the mailbox can use',
+} as const
+
+/** Codes of the library for errors that it finds before it speaks to a server. */
+const LOCAL_CODES = [...OWN_FAILURES, 'EENVELOPE', 'EMESSAGE']
+
+/** The server's words: only what has the form of an SMTP reply, and at the start of a connection of a greeting. */
+function replyOf({ response, command }: SmtpFailure): string | undefined {
+  const form = command === 'CONN' ? /^(220|421|554)[ -]/ : /^[2-5]\d\d([ -]|$)/
+  return response && form.test(response) ? response : undefined
+}
+
+/** The kind of a failure to which no server replied. */
+function faultOf({ code = '', command, message, response }: SmtpFailure): string {
+  if (LOCAL_CODES.includes(code) && !response) return message
+  if (code === 'ETIMEDOUT' || /timed out/.test(message)) return FAULTS.timeout
+  if (code === 'ETLS' || /certificate|altname|self.signed|issuer|\bssl|\btls/i.test(message)) return FAULTS.tls
+  if (code === 'EAUTH') return FAULTS.auth
+  if (code === 'EPROTOCOL' && command === 'CONN') return FAULTS.greeting
+  return response ? FAULTS.protocol : FAULTS.connect
 }
 
 const DESTINATION_TEXTS = {

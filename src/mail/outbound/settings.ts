@@ -1,6 +1,7 @@
 /** Settings of connections to the SMTP servers of mailboxes: those of one mailbox, and those of every connection. */
 import { readFileSync } from 'node:fs'
-import { config, type Network } from '../../config'
+import { config } from '../../config'
+import type { PortNetwork } from '../../net/networks'
 
 /** The server of a mailbox, with the password in plain text. */
 export type MailboxSmtp = {
@@ -15,7 +16,7 @@ export type MailboxSmtp = {
 /** Settings that hold for every mailbox. */
 export type SendOptions = {
   /** Networks that may be reached although not public. */
-  allowed: Network[]
+  allowed: PortNetwork[]
   /** PEM of an authority that is trusted besides those of the system. */
   ca?: string
   /** The name this host greets with. */

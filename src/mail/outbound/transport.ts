@@ -10,9 +10,10 @@ import { createTransport } from 'nodemailer'
 import MimeNode from 'nodemailer/lib/mime-node'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { resolveDestination } from '../../net/destination'
+import { isInNetworks, networksAt } from '../../net/networks'
 import type { ComposedMail } from './compose'
 import { isMessageId } from './header-values'
-import { type DeliveryRefusal, refusal, refusalsOf, sendError } from './send-error'
+import { type DeliveryRefusal, PortError, refusal, refusalsOf, sendError } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
 
 /** The server has the message for every recipient that it did not refuse. */
@@ -28,6 +29,8 @@ export type SendResult = {
  * ten minutes of the RFC would be too long: the outbox gives up an attempt of ten minutes as lost.
  */
 const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 300_000 }
+/** SMTP between servers, with TLS from the start, submission, and the usual port where 25 is closed. */
+const MAIL_PORTS: readonly number[] = [25, 465, 587, 2525]
 /** Shorter than the time after which servers hang up. */
 const IDLE_MS = 30_000
 /** Providers refuse more from one account. */
@@ -182,7 +185,7 @@ async function openSocket(
 ): Promise<Socket> {
   const deadline = performance.now() + timeout_ms
   let last: unknown
-  for (const address of await resolveDestination(host, { allowed, timeout_ms })) {
+  for (const address of await addressesOf(host, port, allowed, timeout_ms)) {
     const left_ms = deadline - performance.now()
     if (left_ms <= 0) break
     try {
@@ -192,6 +195,18 @@ async function openSocket(
     }
   }
   throw last ?? new Error('connection timed out')
+}
+
+/**
+ * The addresses to dial for a server. Outside of the allowed networks only ports of mail servers may be reached: a mailbox
+ * would be a way to find out what listens at the others.
+ */
+async function addressesOf(host: string, port: number, networks: SendOptions['allowed'], timeout_ms: number) {
+  const allowed = networksAt(port, networks)
+  const addresses = await resolveDestination(host, { allowed, timeout_ms })
+  const is_reachable = MAIL_PORTS.includes(port) || addresses.every((address) => isInNetworks(address, allowed))
+  if (!is_reachable) throw new PortError()
+  return addresses
 }
 
 function dial(host: string, port: number, timeout_ms: number): Promise<Socket> {

@@ -2,10 +2,13 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { createServer } from 'node:net'
 import path from 'node:path'
+import ipaddr from 'ipaddr.js'
 import { SendError } from '../../../src/mail/outbound/send-error'
+import type { SendOptions } from '../../../src/mail/outbound/settings'
 import { closeTransports, sendMail, testMailbox } from '../../../src/mail/outbound/transport'
 import { issueCertificate, issueExpiredCertificate } from '../../support/certificates'
 import { freePort } from '../../support/ports'
+import { startRawSmtp } from '../../support/raw-smtp'
 import { allowed, bytes, compose, send, smtpOf, TO } from '../../support/replies'
 import { startSmtpSink } from '../../support/smtp'
 
@@ -220,12 +223,39 @@ describe('connections', () => {
     expect(refused.message).toMatch(/ECONNREFUSED|connect/i)
   })
 
+  test('what answers at a port and is no mail server is not quoted', async () => {
+    for (const greeting of [
+      'SSH-2.0-OpenSSH_9.2p1 internal-bastion-7',
+      'HTTP/1.1 400 internal',
+      '+OK internal',
+      '550 internal',
+    ]) {
+      using server = await startRawSmtp({ greeting })
+      const { error } = await testMailbox(smtpOf(server), { allowed })
+      expect(error).toBe('greeting: the server does not greet as an SMTP server')
+    }
+    const closed = await testMailbox(smtpOf({ port: await freePort() }), { allowed })
+    expect(closed.error).toBe('connect: the server cannot be connected to, or closed the connection')
+  })
+
+  test('only ports of mail servers are reached, and in the networks of the operator those that are named', async () => {
+    using server = await startRawSmtp()
+    const at = (networks: SendOptions['allowed']) => testMailbox(smtpOf(server), { allowed: networks })
+    const [network, bits] = ipaddr.parseCIDR('127.0.0.0/8')
+    expect(await at([[network, bits, server.port]])).toMatchObject({ ok: true })
+    const refused = 'the server has an address that may not be reached'
+    expect(await at([[network, bits, 25]])).toMatchObject({ ok: false, error: refused })
+    const other = { ...smtpOf(server), host: '192.0.43.10', port: 22 }
+    const { error } = await testMailbox(other, { allowed })
+    expect(error).toBe('the server has a port that may not be reached: only 25, 465, 587 and 2525 may')
+  })
+
   test('a silent server times out', async () => {
     using server = await startSilent()
     const timeouts = { greeting_ms: 200 }
     const error = await failure(sendMail(smtpOf(server), compose(), { allowed, timeouts }))
     expect(error).toMatchObject({ code: null, is_permanent: false, blame: 'server' })
-    expect(error.message).toContain('Greeting never received')
+    expect(error.message).toBe('timeout: the server does not answer in time')
   })
 })
 
