@@ -99,7 +99,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
     /^http\//,
     /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-(guesses|reset)|refused-sign-ins))$/,
   ],
-  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first))$/],
+  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first|closed))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',

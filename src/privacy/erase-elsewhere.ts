@@ -56,9 +56,11 @@ function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Era
 async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): Promise<Erased> {
   const { sql, organization_id } = scope
   const erased = await eraseMessages(scope, ids)
-  await sql`
-    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = ${ticket_id}`
-  await rebuildSearch(scope, ticket_id)
+  const [ticket] = await sql<{ is_hidden: boolean }[]>`
+    update tickets set updated_at = clock_timestamp()
+    where organization_id = ${organization_id} and id = ${ticket_id} returning deleted_at is not null as is_hidden`
+  // A hidden ticket has no search document.
+  if (!ticket?.is_hidden) await rebuildSearch(scope, ticket_id)
   return erased
 }
 

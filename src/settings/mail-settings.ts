@@ -108,6 +108,12 @@ export const MAIL_SETTINGS = {
     read: DAYS,
     default: '30',
   },
+  LEDGER_RETENTION_DAYS: {
+    meaning:
+      'Days until a row of the mail ledger is removed, with what recognizes the mail when it is delivered again. `0` keeps all rows.',
+    read: wholeNumber(0, 36_500),
+    default: '730',
+  },
   RAW_MAIL_RETENTION_DAYS: {
     meaning: 'Days until the original bytes of an inbound mail are removed.',
     read: DAYS,

@@ -162,6 +162,18 @@ export const SERVICE_SETTINGS = {
     read: wholeNumber(0, 36_500),
     default: '30',
   },
+  CLOSED_RETENTION_DAYS: {
+    meaning:
+      'Days after its last change until a closed ticket is deleted, with an event, as people delete tickets. `0` keeps closed tickets.',
+    read: wholeNumber(0, 36_500),
+    default: '0',
+  },
+  ACCOUNT_RETENTION_DAYS: {
+    meaning:
+      'Days until an account that belongs to no organization any more loses its address and password. Its name stays where time was logged. `0` keeps them.',
+    read: wholeNumber(0, 36_500),
+    default: '365',
+  },
   AUDIT_RETENTION_DAYS: {
     meaning: 'Days until an entry of the audit log is removed.',
     read: wholeNumber(1, 36_500),

@@ -4,6 +4,7 @@ import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'
 import { removeOldAuditEntries } from '../audit-log/audit-retention'
 import { deleteExpiredTokens } from '../auth/commands'
+import { forgetAccounts } from '../auth/forget-accounts'
 import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'
@@ -12,7 +13,9 @@ import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
 import { removeOldInvitations } from '../invitations/commands'
 import { removeOldLetters } from '../letters/send-letter'
 import { log, safeError } from '../log'
+import { removeOldLedger } from '../mail/inbound/ledger-retention'
 import { removeOldOriginals } from '../mail/inbound/retention'
+import { deleteClosedTickets } from '../tickets/closed'
 import { foldTicketCounts } from '../tickets/counts'
 import { purgeDeletedTickets } from '../tickets/purge'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upkeep'
@@ -37,6 +40,13 @@ const JOBS: CronJob[] = [
     pattern: '0 35 * * * *',
     run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
   },
+  { name: 'remove ledger', pattern: '15 35 * * * *', run: (c) => removeOldLedger(c, config.LEDGER_RETENTION_DAYS) },
+  {
+    name: 'delete closed tickets',
+    pattern: '0 25 * * * *',
+    run: (c) => deleteClosedTickets(c, config.CLOSED_RETENTION_DAYS),
+  },
+  { name: 'forget accounts', pattern: '0 45 * * * *', run: (c) => forgetAccounts(c, config.ACCOUNT_RETENTION_DAYS) },
   {
     name: 'remove audit entries',
     pattern: '0 40 * * * *',

@@ -19,7 +19,7 @@ type Purged = { organization_id: string; id: string }
 
 /**
  * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
- * time entries show. Another job removes the bytes of attachments.
+ * time entries show, and its contact, by which an erasure finds the subject. Another job removes the bytes of attachments.
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
@@ -48,7 +48,7 @@ async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
   await sql`
     with logged as (
       update tickets t
-      set contact_id = null, assignee_id = null, mailbox_id = null, purged_at = now()
+      set assignee_id = null, mailbox_id = null, purged_at = now()
       from ${these()}
       where t.organization_id = these.organization_id and t.id = these.ticket_id and exists (${timeOf(sql)})
     )

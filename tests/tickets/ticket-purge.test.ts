@@ -39,7 +39,7 @@ test('a deleted ticket is purged after the retention with all that hangs on it',
   expect((await agent.get(`/tickets/${kept.id}`)).status).toBe(200)
 })
 
-test('a purged ticket with time keeps code, subject and company for its time, and nothing else', async () => {
+test('a purged ticket with time keeps code, subject, company and contact for its time, and nothing else', async () => {
   const organization = await createOrganization()
   const { agent, scope } = organization
   const company = await createCompany(agent)
@@ -54,7 +54,7 @@ test('a purged ticket with time keeps code, subject and company for its time, an
   const rows = await countRows(organization)
   expect(rows).toMatchObject({ tickets: 1, messages: 0, activities: 0, ticket_labels: 0, ticket_search: 0 })
   const [row] = await scope.sql`select contact_id, assignee_id, mailbox_id from tickets where id = ${ticket.id}`
-  expect(row).toEqual({ contact_id: null, assignee_id: null, mailbox_id: null })
+  expect(row).toEqual({ contact_id: contact.id, assignee_id: null, mailbox_id: null })
   const shown = (await agent.get(`/time-entries?company_id=${company.id}`)).body.data
   expect(shown).toMatchObject([{ id: entry.id, ticket: { code: ticket.code, subject: ticket.subject } }])
   expect((await agent.get(`/companies/${company.id}`)).body.data.total_time_minutes).toBe(60)
