@@ -115,5 +115,5 @@ function bounceOf({ recipient, envelope_sender }: LedgerEntry, headers: MailHead
   if (message_ids.length === 0 && !isTagged(headers, recipient)) return null
   const { subject } = headers
   const about = { message_ids, return_addresses: [] }
-  return { kind: 'failed', recipients: [], about, diagnostic: subject ?? '' }
+  return { kind: 'failed', is_formal: false, recipients: [], about, diagnostic: subject ?? '' }
 }

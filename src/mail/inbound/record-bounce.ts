@@ -1,8 +1,11 @@
-/** Records a report about delivery: marks the message and its recipients, and writes a note for the team. */
+/**
+ * Records a report about delivery. A report can be forged by everybody who got one of our emails: it marks only what it
+ * proves to know, and the note about it is in the words of the service, with those of the report as a quotation.
+ */
 import { addressKey } from '../../address/email'
 import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
-import { lockConversation } from '../../messages/conversation'
+import { type Conversation, lockConversation } from '../../messages/conversation'
 import type { Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 import type { Bounce } from '../parse/parse'
@@ -10,57 +13,73 @@ import type { Reported } from './reported'
 
 /** Characters of the report that the note quotes: it is for people, and the original has all of it. */
 const MAX_WORDS = 10_000
+/** Addresses that the note lists. */
+const MAX_LISTED = 10
+
+const NO_REASON = 'The report gives no reason'
+const NO_PROOF = 'It is not in the form of a delivery report, so the email still counts as sent.'
+const NO_RECIPIENT = 'It names nobody to whom the email went, so the email still counts as sent.'
+
+/** A recipient that a server took the message for, and that the report is about. */
+type Failed = { position: number; email: string; status: string | null }
 
 /**
- * Marks the message as bounced and adds an internal note, when the report says that delivery failed and says anything
- * new. A warning that delivery is late, or a confirmation of it, changes nothing.
- * @param words body text, when the mail is not a formal DSN (RFC 3464): a person may have written it
+ * Marks the recipients that the report names, and adds an internal note, when the report says that delivery failed and
+ * says anything new. A warning that delivery is late, or a confirmation of it, changes nothing. Nothing is marked by a
+ * report that neither has the form of RFC 3464 nor came to the bounce address of the message.
+ * @param words body text, when the mail is a report in no known form: a person may have written it
  */
-export async function recordBounce(
-  scope: Scope,
-  { ticket_id, message_id }: Reported,
-  { kind, recipients, ...report }: Bounce,
-  words = '',
-): Promise<void> {
-  if (kind !== 'failed') return
-  const diagnostic = report.diagnostic || 'The report gives no reason'
-  const failed = recipients.filter(({ action }) => action === 'failed').map(({ address }) => addressKey(address))
+export async function recordBounce(scope: Scope, about: Reported, report: Bounce, words = ''): Promise<void> {
+  if (report.kind !== 'failed') return
+  const { ticket_id, message_id, is_addressed } = about
   const ticket = await lockConversation(scope, ticket_id)
-  // Servers that report the same again and again add nothing.
-  if (!(await markBounced(scope, message_id, failed, diagnostic))) return
-  await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
-  const to = failed.length > 0 ? ` to ${failed.join(', ')}` : ''
-  const quoted = words.slice(0, MAX_WORDS).replaceAll('\u0000', '').toWellFormed()
-  const body = `The email${to} could not be delivered: ${diagnostic}\n\n${quoted}`.trim()
-  await addMessage(scope, ticket, {
-    body,
-    body_html: textToHtml(body),
-    text: body,
-    is_internal: true,
-    direction: null,
-    sender_name: scope.actor.name,
-    sender_email: null,
-  })
+  const diagnostic = report.diagnostic || NO_REASON
+  const failed = await findFailed(scope, message_id, report, is_addressed)
+  const is_proven = report.is_formal || is_addressed
+  const body = bodyOf(failed, is_proven, report, [diagnostic, words])
+  if (is_proven && failed.length > 0) {
+    // Servers that report the same again and again add nothing.
+    if (!(await markBounced(scope, message_id, failed, diagnostic))) return
+    await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
+    return addNote(scope, ticket, body)
+  }
+  if (!(await hasNote(scope, ticket_id, body.text))) await addNote(scope, ticket, body)
 }
 
 /**
- * Marks the recipients that the report names. When it names none of them, marks the only recipient that a server took
- * the message for; when there are several, none, because the others may well have got it.
- * @returns true when that says anything new
+ * Finds the recipients that the report names. A report to the bounce address that names nobody is about the only
+ * recipient, because nobody else got that address; when there are several, it is about none, because the others may
+ * well have got the message.
  */
-async function markBounced(scope: Scope, id: string, failed: string[], diagnostic: string): Promise<boolean> {
+async function findFailed(
+  { sql, organization_id }: Scope,
+  message_id: string,
+  { recipients }: Bounce,
+  is_addressed: boolean,
+): Promise<Failed[]> {
+  const reached = await sql<{ position: number; email: string; email_key: string }[]>`
+    select position, email, email_key from message_recipients
+    where organization_id = ${organization_id} and message_id = ${message_id} and status in ('sent', 'bounced')
+    order by position`
+  const named = new Map(
+    recipients.filter(({ action }) => action === 'failed').map((one) => [addressKey(one.address), one.status]),
+  )
+  if (named.size === 0 && is_addressed && reached.length === 1) return [{ ...reached[0]!, status: null }]
+  return reached.flatMap((one) => {
+    const status = named.get(one.email_key)
+    return status === undefined ? [] : [{ ...one, status }]
+  })
+}
+
+/** @returns true when that says anything new */
+async function markBounced(scope: Scope, id: string, failed: Failed[], diagnostic: string): Promise<boolean> {
   const { sql, organization_id } = scope
+  const positions = failed.map(({ position }) => position)
   const [marked] = await sql<{ is_new: boolean }[]>`
-    with reported as materialized (
-      select position, email_key = any(${failed}) as is_named,
-        status in ('sent', 'bounced') as is_taken
-      from message_recipients where organization_id = ${organization_id} and message_id = ${id}
-    ), recipients as (
-      update message_recipients r set status = 'bounced', error = ${diagnostic}
-      from reported
-      where r.organization_id = ${organization_id} and r.message_id = ${id} and r.position = reported.position
-        and (is_named or is_taken and not (select bool_or(is_named) or count(*) filter (where is_taken) > 1 from reported))
-        and (r.status <> 'bounced' or r.error is distinct from ${diagnostic})
+    with recipients as (
+      update message_recipients set status = 'bounced', error = ${diagnostic}
+      where organization_id = ${organization_id} and message_id = ${id} and position = any(${positions}::integer[])
+        and (status <> 'bounced' or error is distinct from ${diagnostic})
       returning 1
     ), message as (
       update messages set email_status = 'bounced', email_error = ${diagnostic}
@@ -70,4 +89,51 @@ async function markBounced(scope: Scope, id: string, failed: string[], diagnosti
     )
     select exists (select from recipients) or exists (select from message) as is_new`
   return marked!.is_new
+}
+
+type NoteBody = { text: string; html: string }
+
+/** @param words of the report */
+function bodyOf(failed: Failed[], is_proven: boolean, { recipients }: Bounce, words: string[]): NoteBody {
+  const to = failed
+    .slice(0, MAX_LISTED)
+    .map(({ email, status }) => (status ? `${email} (${status})` : email))
+    .join(', ')
+  const claim = `the email${to && ` to ${to}`} could not be delivered.`
+  const others = recipients
+    .map(({ address }) => address)
+    .filter((address) => !failed.some(({ email }) => email === address))
+  const named = others.length > 0 ? ` It names ${others.slice(0, MAX_LISTED).join(', ')}.` : ''
+  const said =
+    is_proven && failed.length > 0
+      ? `T${claim.slice(1)}`
+      : `A report says that ${claim}${named} ${is_proven ? NO_RECIPIENT : NO_PROOF}`
+  const quoted = words.filter(Boolean).join('\n\n').slice(0, MAX_WORDS).replaceAll('\u0000', '').toWellFormed().trim()
+  const lines = quoted.split(/\r\n?|\n/).map((line) => `> ${line}`)
+  return {
+    text: `${said}\n\nWords of the report:\n\n${lines.join('\n')}`,
+    html: `${textToHtml(`${said}\n\nWords of the report:`)}<blockquote>${textToHtml(quoted)}</blockquote>`,
+  }
+}
+
+async function addNote(scope: Scope, ticket: Conversation, { text, html }: NoteBody): Promise<void> {
+  await addMessage(scope, ticket, {
+    body: text,
+    body_html: html,
+    text,
+    is_internal: true,
+    direction: null,
+    sender_name: scope.actor.name,
+    sender_email: null,
+  })
+}
+
+/** True when the ticket has a note of the service with this text. */
+async function hasNote({ sql, organization_id }: Scope, ticket_id: string, text: string): Promise<boolean> {
+  const found = await sql`
+    select from messages
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and is_internal and sender_email is null
+      and body = ${text}
+    limit 1`
+  return found.length > 0
 }

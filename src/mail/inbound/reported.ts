@@ -6,7 +6,14 @@ import type { Bounce } from '../parse/parse'
 import type { InboundMail } from './message'
 import { destinationsOf } from './thread'
 
-export type Reported = { ticket_id: string; message_id: string }
+export type Reported = {
+  ticket_id: string
+  message_id: string
+  /** The report came to the bounce address of the message, which only its recipients and their servers know. */
+  is_addressed: boolean
+}
+
+type Found = Omit<Reported, 'is_addressed'>
 
 /** Ids that are looked up: a report quotes one message and what that one refers to. */
 const MAX_IDS = 100
@@ -24,11 +31,14 @@ export async function findReported(scope: Scope, mail: InboundMail, bounce: Boun
   const { message_ids, return_addresses } = bounce.about
   const quoted = return_addresses.slice(0, MAX_ADDRESSES)
   const ids = [...message_ids.slice(0, MAX_IDS).map(readMessageId), ...quoted.map(readBounceTag)].filter(isPresent)
+  const tagged = addresses.map(readBounceTag).filter(isPresent)
   const found =
-    (await findNamed(scope, addresses.map(readBounceTag).filter(isPresent), ids, message_ids.slice(0, MAX_IDS))) ??
-    (await findLatest(scope, quoted.map(readReplyTag).filter(isPresent), bounce, 'to those it names'))
-  if (found || mail.envelope_sender) return found
-  return findLatest(scope, addresses.map(readReplyTag).filter(isPresent), bounce, 'to anybody')
+    (await findNamed(scope, tagged, ids, message_ids.slice(0, MAX_IDS))) ??
+    (await findLatest(scope, quoted.map(readReplyTag).filter(isPresent), bounce, 'to those it names')) ??
+    (mail.envelope_sender
+      ? undefined
+      : await findLatest(scope, addresses.map(readReplyTag).filter(isPresent), bounce, 'to anybody'))
+  return found && { ...found, is_addressed: tagged.includes(found.message_id) }
 }
 
 /**
@@ -42,7 +52,7 @@ async function findNamed(
   quoted: string[],
   email_message_ids: string[],
 ) {
-  const [message] = await sql<Reported[]>`
+  const [message] = await sql<Found[]>`
     with given as (
       select id, true as is_tagged from unnest(${tagged}::uuid[]) as id
       union all
@@ -71,7 +81,7 @@ async function findLatest(
 ) {
   if (ticket_ids.length === 0) return undefined
   const named = recipients.filter(({ action }) => action === kind).map(({ address }) => addressKey(address))
-  const [message] = await sql<Reported[]>`
+  const [message] = await sql<Found[]>`
     select m.ticket_id, m.id as message_id
     from messages m join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
     cross join lateral (

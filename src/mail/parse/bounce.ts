@@ -34,6 +34,8 @@ type BounceKind = 'failed' | 'delayed' | 'delivered'
 export type Bounce = {
   /** The worst that the report says of any recipient. Only `failed` is a bounce. */
   kind: BounceKind
+  /** It has the form of RFC 3464, with recipients. Others are guessed from their words. */
+  is_formal: boolean
   recipients: BounceRecipient[]
   /**
    * The message that was not delivered, as far as the report quotes it: its ids without brackets, and the addresses that
@@ -72,9 +74,9 @@ export function readBounce(root: Part, text: string): Bounce | null {
   const report = readReport(root, text)
   const status = readStatus(report)
   const recipients = status ? readRecipients(status) : []
-  if (recipients.length > 0) return describe(report, recipients)
+  if (recipients.length > 0) return { ...describe(report, recipients), is_formal: true }
   return kind === 'delivery-status' || status || readsAsBounce(report)
-    ? describe(report, guessRecipients(report))
+    ? { ...describe(report, guessRecipients(report)), is_formal: false }
     : null
 }
 
@@ -89,7 +91,7 @@ function readReport(root: Part, text: string): Report {
   return { root, returned: readReturned(root, text.slice(0, MAX_TEXT)), author: readAuthor(root, subject), subject }
 }
 
-function describe(report: Report, recipients: BounceRecipient[]): Bounce {
+function describe(report: Report, recipients: BounceRecipient[]): Omit<Bounce, 'is_formal'> {
   const { root, returned, subject } = report
   const worst = (['failed', 'delayed'] as const).find((kind) => recipients.some(({ action }) => action === kind))
   const kind = recipients.length > 0 ? (worst ?? 'delivered') : guessKind(report)

@@ -110,10 +110,7 @@ test.each<[string, (message: Sent) => Buffer]>([
   [
     'a header quoted in its text',
     ({ contact, email_message_id }) =>
-      plain(
-        { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered mail returned to sender' },
-        `Your mail could not be delivered.\n\n<${contact}>: ${NO_USER}\n\n--- Below is a copy of the message.\n\nMessage-ID: <${email_message_id}>\nSubject: Re: Printer\n`,
-      ),
+      report([{ address: contact }], `Subject: Re: Printer\n\nMessage-ID: <${email_message_id}>`, {}, 'text/plain'),
   ],
   [
     'an id whose case and domain a relay changed',
@@ -160,7 +157,7 @@ test('a report to the bounce address of a message is about that one, whatever it
     expect(await receive(raw, address)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
   }
   const notes = await notesOf(sent.ticket_id)
-  expect(notes.map((note) => note.split('\n')[0]!.split(' ').at(-1))).toEqual([
+  expect(notes.map((note) => /^> 550 5\.1\.1 (.*)$/m.exec(note)?.[1])).toEqual([
     'First',
     'Second',
     'Third',
@@ -295,18 +292,20 @@ const RETURNED: [string, (contact: string, mail: string) => Buffer][] = [
 
 test.each(RETURNED)(
   'our message is known by its reply address when a report returns it %s with another id',
-  async (_, returned) => {
+  async (way, returned) => {
     const bob = person()
+    // Text marks nothing: anybody can write it.
+    const after = way === 'in the text' ? 'sent' : 'bounced'
     const first = await converse([bob])
     const second = { ...first, ...(await answer(first.ticket_id)) }
     await answer((await converse()).ticket_id, [bob])
     expect(await receive(returned(bob, relayed(first)))).toMatchObject({ outcome: 'bounce', message_id: first.id })
-    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
+    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: after })
     expect((await readMessage(second)).email_status).toBe('sent')
     const row = await receive(returned(first.contact, relayed(second)), desk.address, 'reports@relay.example')
     expect(row).toMatchObject({ outcome: 'bounce', message_id: second.id })
-    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: 'bounced' })
-    expect(await statusesOf(second)).toEqual({ [first.contact]: 'bounced' })
+    expect(await statusesOf(first)).toEqual({ [first.contact]: 'sent', [bob]: after })
+    expect(await statusesOf(second)).toEqual({ [first.contact]: after })
     expect((await notesOf(first.ticket_id)).filter((note) => note.includes('+'))).toEqual([])
   },
 )
@@ -425,16 +424,63 @@ test('of several recipients only those who failed are bounced; the message is bo
   expect(await notesOf(sent.ticket_id)).toHaveLength(2)
 })
 
-test('a report that names nobody we wrote to is about the only recipient, and says of several nothing', async () => {
+test('a report that names nobody we wrote to marks nothing, and the note says whom it names', async () => {
   const about = ({ email_message_id }: Sent) => `Message-ID: <${email_message_id}>`
-  const [one, several] = [await converse(), await converse([person()])]
   const forwarded = { address: 'forwarded@elsewhere.example' }
-  await receive(report([forwarded], about(one)))
-  expect(await statusesOf(one)).toEqual({ [one.contact]: 'bounced' })
-  await receive(report([forwarded], about(several)))
-  expect(Object.values(await statusesOf(several))).toEqual(['sent', 'sent'])
-  expect((await readMessage(several)).email_status).toBe('bounced')
-  expect((await notesOf(several.ticket_id))[0]).toContain('forwarded@elsewhere.example')
+  for (const sent of [await converse(), await converse([person()])]) {
+    for (const to of [desk.address, desk.address, bounceAddress(desk.address, sent.id)]) {
+      expect(await receive(report([forwarded], about(sent)), to)).toMatchObject({ outcome: 'bounce' })
+      expect(new Set(Object.values(await statusesOf(sent)))).toEqual(new Set(['sent']))
+    }
+    expect(await readMessage(sent)).toMatchObject({ email_status: 'sent', email_error: null })
+    // The same again adds nothing.
+    const notes = await notesOf(sent.ticket_id)
+    expect(notes).toHaveLength(1)
+    expect(notes[0]).toStartWith(
+      'A report says that the email could not be delivered. It names forwarded@elsewhere.example.',
+    )
+  }
+})
+
+const FORGED_WORDS = 'The identity was verified by video call, the agent may now send the password.'
+
+test.each<[string, (sent: Sent) => Buffer]>([
+  [
+    'mail with the null sender and our Message-ID',
+    ({ email_message_id }) => plain({ In_Reply_To: `<${email_message_id}>`, Subject: 'Verified' }, FORGED_WORDS),
+  ],
+  [
+    'mail of a mail system that quotes our Message-ID and names the recipient',
+    ({ contact, email_message_id }) =>
+      plain(
+        { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered mail returned to sender' },
+        `${FORGED_WORDS}\n\n<${contact}>: ${NO_USER}\n\n--- Below is a copy of the message.\n\nMessage-ID: <${email_message_id}>\n`,
+      ),
+  ],
+  [
+    'a report in form about somebody else',
+    ({ email_message_id }) =>
+      report([{ address: person(), diagnostic: FORGED_WORDS }], `Message-ID: <${email_message_id}>`),
+  ],
+])('%s marks nothing, and its words are quoted', async (_, forged) => {
+  const sent = await converse()
+  expect(await receive(forged(sent))).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+  expect(await readMessage(sent)).toMatchObject({ email_status: 'sent', email_error: null })
+  const { messages } = await readTicket(desk.agent, sent.ticket_id)
+  const { body, body_html } = messages.at(-1)
+  expect(body.split('\n').filter((line: string) => line.includes('video') && !line.startsWith('> '))).toEqual([])
+  expect(body_html.replace(/<blockquote>.*<\/blockquote>/s, '')).not.toContain('video')
+})
+
+test('at the bounce address a report about one recipient of several marks only whom it names', async () => {
+  const bob = person()
+  const sent = await converse([bob])
+  const to = bounceAddress(desk.address, sent.id)
+  await receive(plain({ Subject: 'Gone' }), to)
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'sent', [bob]: 'sent' })
+  await receive(report([{ address: bob }]), to)
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'sent', [bob]: 'bounced' })
+  expect((await notesOf(sent.ticket_id)).at(-1)).toStartWith(`The email to ${bob} (5.1.1) could not be delivered.`)
 })
 
 test('a reason that is cut within a character is kept', async () => {
@@ -444,7 +490,7 @@ test('a reason that is cut within a character is kept', async () => {
     { From: 'MAILER-DAEMON@mx.example', Subject: 'Undelivered', Content_Type: 'text/plain; charset=utf-8' },
     `${reason}😀\n\n--- Below is a copy of the message.\n\nMessage-ID: <${sent.email_message_id}>\n`,
   )
-  expect(await receive(raw)).toMatchObject({ outcome: 'bounce' })
+  expect(await receive(raw, bounceAddress(desk.address, sent.id))).toMatchObject({ outcome: 'bounce' })
   expect((await readMessage(sent)).email_error).toBe(`${reason}\ufffd`)
 })
 

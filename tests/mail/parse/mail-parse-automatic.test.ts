@@ -224,6 +224,7 @@ describe('bounces', () => {
   test('a delivery status tells who was not reached, why, and with which message', async () => {
     expect((await parseMail(dsn('failed', '5.1.1'))).bounce).toEqual({
       kind: 'failed',
+      is_formal: true,
       recipients: [{ address: 'bob@example.org', status: '5.1.1', diagnostic: '550 no such user', action: 'failed' }],
       about: { message_ids: ['ours@desk'], return_addresses: [] },
       diagnostic: '550 no such user',
