@@ -60,7 +60,18 @@ function readList(value: string): Address[] {
     .slice(0, MAX_ADDRESSES)
     .map((entry) => ({ name: cleanName(entry.name ?? ''), address: cleanAddress(entry.address ?? '') }))
     .filter((entry) => looksLikeAddress(entry.address))
-    .map((entry) => (entry.name === entry.address ? { ...entry, name: '' } : entry))
+    .map(({ name, address }) => ({ name: name === address ? '' : withoutOthers(name, address), address }))
+}
+
+/** Matches an address in a name, with brackets and quotes around it; also with signs that look like `@`. */
+const ADDRESS_IN_NAME = /[<("'[]*([^\s<>()[\],;:"'@＠﹫]{1,64}[@＠﹫][^\s<>()[\],;:"'@＠﹫]{1,190})[>)"'\]]*/gu
+
+/** Drops other addresses from a name: many programs show the name alone, and it would pass for the address. */
+function withoutOthers(name: string, address: string): string {
+  const kept = name.replace(ADDRESS_IN_NAME, (text, found: string) =>
+    found.toLowerCase() === address.toLowerCase() ? text : ' ',
+  )
+  return kept === name ? name : kept.replace(/\s+/g, ' ').replace(/^[\s,;:/|-]+|[\s,;:/|-]+$/g, '')
 }
 
 /** Drops control characters that show text in another order, so that it looks like another text. */
