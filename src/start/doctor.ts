@@ -6,6 +6,7 @@ import type { Connection } from '../db/transact'
 import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
 import { findAccountDoubts } from './account-doubts'
+import { findRelayDoubts } from './relay-doubts'
 import { countOutdatedSecrets } from './rotate-secrets'
 
 type DataDir = { path: string; writable: boolean; free_mib: number }
@@ -20,6 +21,7 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
     ...warningsOf(figures, outbox, data_dir),
     ...(await proxyWarnings()),
     ...(await secretWarnings(connection)),
+    ...(await findRelayDoubts(connection)),
     ...account_warnings,
   ]
   return { ...figures, outbox, data_dir, accounts_in_doubt, warnings }

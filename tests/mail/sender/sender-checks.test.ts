@@ -2,7 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { newId } from '../../../src/db/columns'
+import { connection } from '../../../src/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
+import { diagnose } from '../../../src/start/doctor'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'
@@ -369,4 +371,14 @@ test('messages and their events say how well the sender is known; messages of th
   expect(answer.sender_verified).toBeNull()
   const events = (await writtenEvents(desk.scope)).filter(({ data }) => data.ticket?.id === ticket_id)
   expect(events.map(({ data }) => data.sender_verified)).toContain(false)
+})
+
+test('the doctor warns when all mail comes from a server of our own that the settings do not name', async () => {
+  for (let n = 0; n < 10; n++) await receive(mail('carla@absent.example'))
+  const warning = expect.stringMatching(
+    /^All recent mail came from 127\.0\.0\.1, which SMTP_TRUSTED_RELAYS does not name/,
+  )
+  expect((await diagnose(connection())).warnings).toContainEqual(warning)
+  using _ = withSettings({ SMTP_TRUSTED_RELAYS: [LOOPBACK] })
+  expect((await diagnose(connection())).warnings).not.toContainEqual(warning)
 })
