@@ -25,6 +25,7 @@ import { auditLogRoutes } from './audit-log/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { contactRoutes } from './contacts/routes'
+import { domainRoutes } from './domains/routes'
 import { type Declarations, readDeclarations } from './http/declarations'
 import { healthRoutes } from './http/health'
 import { documentationRoutes } from './http/openapi/documentation-page'
@@ -65,6 +66,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(userRoutes)
     .use(invitationRoutes)
     .use(mailboxRoutes)
+    .use(domainRoutes)
     .use(inboundMessageRoutes)
     .use(auditLogRoutes)
   const declarations: Declarations = new Map()

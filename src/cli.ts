@@ -1,11 +1,13 @@
 /** Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { toDomain } from './address/domains'
 import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
 import { config, ignoreProxies } from './config'
 import { connection, NO_LIMITS } from './db/pool'
 import type { Connection } from './db/transact'
+import { allowDomain } from './domains/commands'
 import { renewLinks } from './invitations/commands'
 import { safeError } from './log'
 import { createOrganization } from './organizations/commands'
@@ -66,6 +68,13 @@ const COMMANDS: Command[] = [
       'Makes a new link for each invitation of an address; the link of before ends. Give it to that person alone: it opens the account.',
     needs: 'database',
     run: makeLinks,
+  },
+  {
+    name: 'domain allow',
+    options: '--organization ID --domain DOMAIN',
+    meaning: 'Verifies the domain of mailboxes for an organization, without a DNS record.',
+    needs: 'database',
+    run: allowDomainFor,
   },
   {
     name: 'migrate',
@@ -166,11 +175,25 @@ async function changePassword(options: Options, connection: Connection): Promise
   return { id, email, ...(given === undefined && { password }) }
 }
 
-async function retryNow(options: Options, connection: Connection): Promise<unknown> {
+async function allowDomainFor(options: Options, connection: Connection): Promise<unknown> {
+  const organization_id = await organizationOption(options, connection)
+  const domain = toDomain(requiredOption(options, 'domain'))
+  if (!domain) throw new UsageError('--domain must be a domain such as example.com')
+  const allowed = await allowDomain({ ...connection, organization_id, actor: SYSTEM }, domain)
+  return { id: allowed.id, domain, status: allowed.status }
+}
+
+/** @throws UsageError when --organization is not the id of one */
+async function organizationOption(options: Options, connection: Connection): Promise<string> {
   const organization_id = requiredOption(options, 'organization').toLowerCase()
   if (!isUuid(organization_id)) throw new UsageError('--organization must be a UUID')
   const organizations = await listOrganizations(connection)
   if (!organizations.some(({ id }) => id === organization_id)) throw new UsageError('there is no such organization')
+  return organization_id
+}
+
+async function retryNow(options: Options, connection: Connection): Promise<unknown> {
+  const organization_id = await organizationOption(options, connection)
   return inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
     const due_now = await retryOutbox(scope, organization_id)
     const resource = { type: 'organization', id: organization_id } as const

@@ -22,11 +22,11 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config log db db/embedded mail/inbound mail/smtp metrics organizations outbox start'],
   [
     'cli',
-    'config log settings scope db db/embedded address audit-log auth errors invitations organizations outbox shapes start',
+    'config log settings scope db db/embedded address audit-log auth domains errors invitations organizations outbox shapes start',
   ],
   [
     'app',
-    'http http/rerun http/openapi attachments audit-log auth companies contacts inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
+    'http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -51,7 +51,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments invitations letters metrics outbox tickets webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tickets webhooks`,
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
@@ -66,7 +66,7 @@ const ROOMS: [room: string, imports: string][] = [
     'mail/inbound',
     `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
   ],
-  ['mail/outbound', `${SHARED} net attachments messages outbox`],
+  ['mail/outbound', `${SHARED} net attachments domains messages outbox`],
 
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],
@@ -77,9 +77,10 @@ const ROOMS: [room: string, imports: string][] = [
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
   ['invitations', `${SHARED} letters mailboxes users`],
   ['labels', SHARED],
-  ['letters', `${SHARED} mail/outbound mailboxes outbox`],
-  ['mailboxes', `${SHARED} net mail/outbound`],
-  ['messages', `${SHARED} attachments outbox webhooks`],
+  ['letters', `${SHARED} domains mail/outbound mailboxes outbox`],
+  ['domains', `${SHARED} mailboxes net`],
+  ['mailboxes', `${SHARED} domains net mail/outbound`],
+  ['messages', `${SHARED} attachments domains outbox webhooks`],
   ['organizations', `${SHARED} invitations users`],
   ['pages', ''],
   ['participants', `${SHARED} messages`],

@@ -33,6 +33,8 @@ export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 const RECIPIENT_KINDS = ['to', 'cc'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
+/** The TXT record of the domain, or `cli domain allow`. */
+const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
@@ -270,6 +272,8 @@ export const mailboxes = pgTable(
     address: text().notNull(),
     /** See `addressKey`. */
     address_key: text().notNull(),
+    /** Mail to the address comes here: true for one mailbox of an address, in all organizations together. */
+    has_address: boolean().notNull().default(true),
     name: text(),
     active: boolean().notNull().default(true),
     is_default: boolean().notNull().default(false),
@@ -292,7 +296,8 @@ export const mailboxes = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
-    uniqueIndex('mailboxes_address').on(table.address_key),
+    uniqueIndex('mailboxes_address').on(table.address_key).where(sql`${table.has_address}`),
+    uniqueIndex('mailboxes_own_address').on(table.organization_id, table.address_key),
     uniqueIndex('mailboxes_default').on(table.organization_id).where(sql`${table.is_default}`),
     check('mailboxes_smtp_security', isOneOf(table.smtp_security, SMTP_SECURITIES)),
     check('mailboxes_smtp_port', sql`${table.smtp_port} between 1 and 65535`),
@@ -304,6 +309,44 @@ export const mailboxes = pgTable(
       'mailboxes_dkim_complete',
       sql`num_nulls(${table.dkim_domain}, ${table.dkim_selector}, ${table.dkim_private_key}) in (0, 3)`,
     ),
+  ],
+)
+
+/** Domains of mailboxes that an organization says are its own. */
+export const domains = pgTable(
+  'domains',
+  {
+    ...root(),
+    /** Lower case, Punycode. */
+    domain: text().notNull(),
+    /** The value of the TXT record that proves it. */
+    challenge: text().notNull(),
+    /** Null while it is not proven. */
+    verified_at: instant(),
+    verified_by: text({ enum: DOMAIN_VERIFIERS }),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('domains_domain').on(table.organization_id, table.domain),
+    check('domains_verified_by', isOneOf(table.verified_by, DOMAIN_VERIFIERS)),
+    check('domains_verified_complete', sql`num_nulls(${table.verified_at}, ${table.verified_by}) in (0, 2)`),
+  ],
+)
+
+/** Addresses of deleted mailboxes, which stay the organization's for a while (`domains/claims.ts`). */
+export const released_addresses = pgTable(
+  'released_addresses',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    address_key: text().notNull(),
+    released_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.address_key] }),
+    index('released_addresses_key').on(table.address_key),
   ],
 )
 

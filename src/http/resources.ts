@@ -45,6 +45,7 @@ const RESOURCES = {
     foreign_keys: ['tickets_assignee_fk'],
   },
   mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
+  domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
 } as const satisfies Record<string, Resource>
 

@@ -10,7 +10,7 @@ import { encodedText, headerAddress, type MailAddress, needsUtf8 } from '../mail
 import { SendError } from '../mail/outbound/send-error'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../mail/outbound/settings'
 import { sendMail } from '../mail/outbound/transport'
-import { findMailboxByAddress, getMailbox, getMailboxDkim, getMailboxSmtp } from '../mailboxes/queries'
+import { findMailboxByAddress, getMailbox, getMailboxDkim, getMailboxSmtp, isMailboxUsable } from '../mailboxes/queries'
 import type { OutboxHandler, OutboxJob, Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
@@ -87,12 +87,13 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
     return server && { ...server, options: { ...sendOptions(), allowed: ANY_NETWORK } }
   }
   try {
-    const [{ address, name, active }, smtp, dkim] = await Promise.all([
+    const [{ address, name }, is_usable, smtp, dkim] = await Promise.all([
       getMailbox(scope, mailbox_id),
+      isMailboxUsable(scope, mailbox_id),
       getMailboxSmtp(scope, mailbox_id),
       getMailboxDkim(scope, mailbox_id),
     ])
-    return smtp && active ? { smtp, from: { name, address }, dkim, options: sendOptions() } : undefined
+    return smtp && is_usable ? { smtp, from: { name, address }, dkim, options: sendOptions() } : undefined
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error

@@ -3,6 +3,7 @@
  * its mailbox and could read what is sent through it, so a link that went that way proves an address to that organization
  * alone. Only the operator's server proves it to all.
  */
+import { mayUseAddress } from '../domains/claims'
 import { fieldError } from '../errors'
 import type { Scope } from '../scope'
 import { operatorServer } from './operator-server'
@@ -14,8 +15,8 @@ export type Way = { type: 'operator' } | { type: 'mailbox'; mailbox_id: string }
 export async function findWay({ sql, organization_id }: Scope): Promise<Way | undefined> {
   if (operatorServer()) return { type: 'operator' }
   const [mailbox] = await sql<{ id: string }[]>`
-    select id from mailboxes
-    where organization_id = ${organization_id} and is_default and active and smtp_host is not null`
+    select id from mailboxes m
+    where organization_id = ${organization_id} and is_default and active and smtp_host is not null and ${mayUseAddress(sql)}`
   return mailbox && { type: 'mailbox', mailbox_id: mailbox.id }
 }
 

@@ -4,19 +4,21 @@ import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
 import { mailboxes } from '../db/schema'
 import { violates } from '../db/violations'
+import { keepAddress } from '../domains/claims'
 import { fieldError } from '../errors'
 import { sendOptions } from '../mail/outbound/settings'
 import { testMailbox as tryConnection } from '../mail/outbound/transport'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
 import { auditCreated, auditDeleted, auditUpdated, getMasked } from './audit-mailbox'
+import { claimAddress, deleteWithAddress } from './claim-address'
 import { lockMailboxes, settleDefault } from './default-mailbox'
 import { newDkimKey, readDkimKey } from './dkim'
 import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, getMailboxSmtp } from './queries'
 import { checkPlainText, smtpColumns } from './smtp-columns'
 
-/** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (in the whole service) */
+/** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, ...fields } = input
   const id = newId()
@@ -31,6 +33,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
       .values({
         ...fields,
         address_key: addressKey(fields.address),
+        has_address: false,
         name: name || null,
         organization_id,
         id,
@@ -38,6 +41,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
         ...signing,
       })
       .catch(addressExists)
+    await claimAddress(scope, id, fields.address)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
     await auditCreated(scope, id)
@@ -57,11 +61,14 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
     const before = await getMasked(scope, id)
     const signing = dkim === undefined ? {} : await dkimColumns(scope, id, dkim, before)
     const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
+    const { address = before.address } = fields
+    const is_other = addressKey(address) !== addressKey(before.address)
+    if (is_other) await keepAddress(scope, id)
     await db
       .update(mailboxes)
       .set({
         ...fields,
-        ...(fields.address !== undefined && { address_key: addressKey(fields.address) }),
+        ...(is_other && { address_key: addressKey(address), has_address: false }),
         ...(name !== undefined && { name: name || null }),
         ...server,
         ...signing,
@@ -69,6 +76,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
       })
       .where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
       .catch(addressExists)
+    if (is_other) await claimAddress(scope, id, address, before.address)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
     await auditUpdated(scope, before, changes)
@@ -83,9 +91,8 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
 export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
-    const { db, organization_id } = scope
     const before = await getMasked(scope, id)
-    await db.delete(mailboxes).where(and(eq(mailboxes.organization_id, organization_id), eq(mailboxes.id, id)))
+    await deleteWithAddress(scope, id, before.address)
     await settleDefault(scope, null)
     await auditDeleted(scope, before)
   })
@@ -128,5 +135,5 @@ async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
 }
 
 function addressExists(error: unknown): never {
-  throw violates(error, 'mailboxes_address') ? fieldError('EMAIL_ALREADY_EXISTS', '/address') : error
+  throw violates(error, 'mailboxes_own_address') ? fieldError('EMAIL_ALREADY_EXISTS', '/address') : error
 }

@@ -97,6 +97,11 @@ export const Mailbox = Type.Object({
     ),
   ),
   verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
+  domain_verified: Type.Boolean({
+    description:
+      'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
+      'With MAILBOX_DOMAIN_CHECK a mailbox neither receives nor sends until then',
+  }),
   created_at: Instant,
   updated_at: Instant,
 })

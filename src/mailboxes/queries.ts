@@ -1,5 +1,6 @@
 import { mailboxKey } from '../address/email'
 import type { Connection, Fragment } from '../db/transact'
+import { isVerified, mayUseAddress } from '../domains/claims'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/settings'
 import type { Scope } from '../scope'
@@ -49,13 +50,21 @@ export async function getMailboxDkim({ sql, organization_id }: Scope, id: string
   return row.domain === null ? null : { ...row, private_key: decrypt(row.private_key, at) }
 }
 
+/** Tells whether a mailbox may receive and send: it is active and may use its address. */
+export async function isMailboxUsable({ sql, organization_id }: Scope, id: string): Promise<boolean> {
+  const found = await sql`
+    select from mailboxes m
+    where m.organization_id = ${organization_id} and m.id = ${id} and m.active and ${mayUseAddress(sql)}`
+  return found.length > 0
+}
+
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
-/** Finds the active mailbox of an address in any organization, however it is written, with or without a `+tag`. */
+/** Finds the active mailbox that has an address, in any organization, however it is written, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
   const [mailbox] = await sql<MailboxAtAddress[]>`
-    select organization_id, id, address from mailboxes
-    where address_key = ${mailboxKey(address)} and active`
+    select organization_id, id, address from mailboxes m
+    where m.address_key = ${mailboxKey(address)} and m.active and ${mayUseAddress(sql)}`
   return mailbox ?? null
 }
 
@@ -71,8 +80,8 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, created_at, updated_at
-    from mailboxes
+      verp, m.has_address and ${isVerified(sql)} as domain_verified, created_at, updated_at
+    from mailboxes m
     where organization_id = ${organization_id} ${rest}`
   return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim, organization_id, row.id) }))
 }

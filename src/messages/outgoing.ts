@@ -1,6 +1,7 @@
 /** Plans the email of a public message: the mailbox that sends it, and its recipients. */
 import { domainsOf } from '../address/domains'
 import { addressKey } from '../address/email'
+import { mayUseAddress } from '../domains/claims'
 import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftEmail, DraftRecipient } from './draft'
@@ -41,8 +42,8 @@ export async function planEmail(
 /** Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can. */
 async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: string | null) {
   const [mailbox] = await sql<{ id: string; address: string }[]>`
-    select id, address from mailboxes
-    where organization_id = ${organization_id} and active and smtp_host is not null
+    select id, address from mailboxes m
+    where organization_id = ${organization_id} and active and smtp_host is not null and ${mayUseAddress(sql)}
       and (is_default or id = ${ticket_mailbox_id})
     order by coalesce(id = ${ticket_mailbox_id}, false) desc
     limit 1`

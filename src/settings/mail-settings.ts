@@ -5,6 +5,7 @@ import {
   nameServers,
   networks,
   networksWithPorts,
+  oneWordOf,
   type Setting,
   secondsList,
   textLike,
@@ -63,10 +64,16 @@ export const MAIL_SETTINGS = {
   },
   DNS_SERVERS: {
     meaning:
-      'Addresses of DNS servers, separated by commas, that are asked when the senders of mail are checked, such as `10.0.0.53,[fd00::53]:5353`.',
+      'Addresses of DNS servers, separated by commas, that are asked when senders of mail and domains of mailboxes are checked, such as `10.0.0.53,[fd00::53]:5353`.',
     read: nameServers,
     default: '',
     default_words: "the system's",
+  },
+  MAILBOX_DOMAIN_CHECK: {
+    meaning:
+      "`on`: a mailbox receives and sends only when the domain of its address is verified as the organization's, by a TXT record or by `cli domain allow`.",
+    read: oneWordOf(['on', 'off']),
+    default: 'off',
   },
   RETRY_SCHEDULE_SECONDS: {
     meaning:

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { access, mkdir, statfs } from 'node:fs/promises'
 import { config } from '../config'
 import type { Connection } from '../db/transact'
+import { isVerified } from '../domains/claims'
 import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
 import { findAccountDoubts } from './account-doubts'
@@ -38,9 +39,13 @@ async function readFigures({ sql }: Connection) {
   const [counts] = await sql<Record<string, number>[]>`
     select (select count(*) from organizations) as organizations,
       (select count(*) from mailboxes where active) as active_mailboxes,
+      (select count(*) from mailboxes m where active and not ${isVerified(sql)}) as unverified_mailboxes,
       (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,
       (select count(*) from inbound_messages where outcome = 'pending') as pending_mail`
-  return { postgresql: server!, tables: tables!, counts: counts! }
+  const unverified_domains = await sql<{ organization_id: string; domain: string }[]>`
+    select distinct organization_id, substring(address_key from '[^@]*$') as domain from mailboxes m
+    where active and not ${isVerified(sql)} order by organization_id, domain limit 1000`
+  return { postgresql: server!, tables: tables!, counts: counts!, unverified_domains }
 }
 
 type Figures = Awaited<ReturnType<typeof readFigures>>
@@ -49,6 +54,7 @@ function warningsOf({ postgresql, counts }: Figures, outbox: OutboxStats[], data
   const warnings = outbox
     .filter(({ oldest_due_s }) => (oldest_due_s ?? 0) > 60)
     .map(({ kind, oldest_due_s }) => `Work of kind ${kind} has been due for ${oldest_due_s} s: is the service running?`)
+  warnings.push(...domainWarnings(counts))
   const { failed_webhooks } = counts
   if (failed_webhooks) warnings.push(`${failed_webhooks} webhooks have failed and hold what is meant for them`)
   if (!data_dir.writable) warnings.push(`DATA_DIR ${data_dir.path} cannot be written`)
@@ -70,6 +76,16 @@ async function secretWarnings(connection: Connection): Promise<string[]> {
   const count = await countOutdatedSecrets(connection)
   if (count === 0) return []
   return [`${count} stored secrets are not encrypted with the present SECRET_KEY: run the command secrets rotate`]
+}
+
+function domainWarnings({ organizations = 0, unverified_mailboxes = 0 }: Figures['counts']): string[] {
+  const is_on = config.MAILBOX_DOMAIN_CHECK === 'on'
+  if (unverified_mailboxes === 0 || (!is_on && organizations < 2)) return []
+  const count = `${unverified_mailboxes} active mailboxes have a domain that is not verified`
+  if (is_on) return [`${count}: they neither receive nor send`]
+  return [
+    `MAILBOX_DOMAIN_CHECK is off, so that an organization can take a mailbox address of somebody else's domain. ${count}`,
+  ]
 }
 
 async function checkDataDir(): Promise<DataDir> {

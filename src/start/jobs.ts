@@ -9,6 +9,7 @@ import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
 import { analyzeNewTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
+import { forgetReleasedAddresses } from '../domains/claims'
 import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
 import { removeOldInvitations } from '../invitations/commands'
 import { removeOldLetters } from '../letters/send-letter'
@@ -27,6 +28,7 @@ const JOBS: CronJob[] = [
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
+  { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },
   { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
   { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },
   {

@@ -6,10 +6,10 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** Requests that an agent may not make: write webhooks, mailboxes, members and settings, test and retry, see raw mail or the audit log, export or erase a person. */
+/** Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see raw mail or the audit log, export or erase a person. */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|audit-log)/.test(path) || /^\/contacts\/.*\/(export|erase)$/.test(path)) return true
-  return method !== 'GET' && /^\/(webhooks|mailboxes|users|organization)(\/|$)/.test(path)
+  return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
 }
 
 /** A time entry of an admin: an agent may read it and do no more. */

@@ -32,6 +32,7 @@ describe('creating', () => {
       smtp: SMTP,
       dkim: null,
       verp: true,
+      domain_verified: false,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
       updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     })

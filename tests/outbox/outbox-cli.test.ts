@@ -168,8 +168,30 @@ test('wrong calls are refused with one line that says why', async () => {
   }
 })
 
+test('domain allow verifies a domain without a record, and doctor counts mailboxes without', async () => {
+  await connection().sql`update mailboxes set active = false`
+  await connection().sql`update webhooks set status = 'active'`
+  const { admin, id } = organization
+  await createOrganization()
+  const mailbox = await createMailbox(admin, { address: `help@${id}.example` })
+  const allow = (domain: string) => cli('domain', 'allow', '--organization', id.toUpperCase(), '--domain', domain)
+  const warnings = async () => (await cli('doctor')).lines[0].warnings
+  expect((await cli('doctor')).lines[0].unverified_domains).toEqual([{ organization_id: id, domain: `${id}.example` }])
+  expect(await warnings()).toEqual([expect.stringMatching(/^MAILBOX_DOMAIN_CHECK is off,.* 1 active mailboxes have/)])
+  const { code, lines } = await allow(`${id.toUpperCase()}.example`)
+  const listed = (await admin.get('/domains')).body.data
+  expect([code, lines]).toEqual([0, [{ id: listed[0].id, domain: `${id}.example`, status: 'verified' }]])
+  expect((await allow(`${id}.example`)).lines).toEqual(lines)
+  expect((await admin.get(`/mailboxes/${mailbox.id}`)).body.data.domain_verified).toBe(true)
+  expect(await warnings()).toEqual([])
+  const { data } = (await admin.get('/audit-log?action=operator.domain_allow')).body
+  expect(data[1]).toMatchObject({ actor: { type: 'operator' }, resource: { type: 'domain', id: listed[0].id } })
+  expect((await allow('nonsense')).stderr).toContain('--domain must be a domain')
+})
+
 test('doctor warns of webhooks that have failed, and of nothing else here', async () => {
   await connection().sql`update webhooks set status = 'active'`
+  await connection().sql`update mailboxes set active = false`
   const { admin, scope } = organization
   const webhook = await createWebhook(admin)
   const warnings = async () => (await cli('doctor')).lines[0].warnings

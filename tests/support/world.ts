@@ -44,6 +44,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const mailbox = await created(
     admin.post('/mailboxes', { address: `${crypto.randomUUID()}@desk.example`, name: mark, smtp: smtp() }),
   )
+  const domain = await created(admin.post('/domains', { domain: `${crypto.randomUUID()}.example` }))
   const inbound = await created(importEmail(admin, mailbox.id, mark))
   const member = await addMember('agent', mark)
   const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
@@ -61,6 +62,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     delivery_id: delivery.id,
     user_id: member.user_id,
     mailbox_id: mailbox.id,
+    domain_id: domain.id,
     inbound_message_id: inbound.id,
   }
 }
@@ -134,6 +136,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /users/{user_id}': member(),
     'POST /mailboxes': mailbox(),
     'PATCH /mailboxes/{mailbox_id}': mailbox(),
+    'POST /domains': { domain: `${crypto.randomUUID()}.example` },
   }
   const body = bodies[endpoint]
   if (!body) throw new Error(`${endpoint} has no good body here: add one`)

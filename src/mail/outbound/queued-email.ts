@@ -1,5 +1,6 @@
 /** Reads an email that is to be sent, and describes the message for it. */
 import { storage } from '../../attachments/storage'
+import { mayUseAddress } from '../../domains/claims'
 import { renderBody } from '../../html/body'
 import { placeImages } from '../../html/view'
 import { bounceAddress, replyAddress } from '../../messages/anchors'
@@ -21,6 +22,7 @@ export type Email = {
   mailbox_id: string | null
   address: string | null
   mailbox_name: string | null
+  /** It may send: it is switched on, and may use its address. */
   active: boolean | null
   plus_addressing: boolean | null
   verp: boolean | null
@@ -42,7 +44,8 @@ export type MailRecipient = {
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
     select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
-      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name, b.active, b.plus_addressing, b.verp,
+      o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name,
+      b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
         'password', b.smtp_password
@@ -53,7 +56,10 @@ export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob)
     from messages m
     join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
     join organizations o on o.id = m.organization_id
-    left join mailboxes b on b.organization_id = m.organization_id and b.id = ${job.lane_id}
+    left join (
+      select m.*, ${mayUseAddress(sql)} as may_use_address from mailboxes m
+      where m.organization_id = ${organization_id} and m.id = ${job.lane_id}
+    ) b on true
     where m.organization_id = ${organization_id} and m.id = ${job.id} and m.email_message_id is not null
       and t.deleted_at is null`
   return email

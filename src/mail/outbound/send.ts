@@ -53,7 +53,12 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailR
   const recipients = queuedOf(everyone)
   if (!address) return notTried(recipients, 'failed', 'The mailbox was removed')
   // This may be undone: the message waits, as it does for a server that cannot be reached.
-  if (!active || !smtp) return notTried(recipients, 'queued', 'The mailbox is switched off or has no SMTP settings')
+  if (!active || !smtp)
+    return notTried(
+      recipients,
+      'queued',
+      'The mailbox is switched off or has no SMTP settings, or its domain is not verified',
+    )
   const reply = await replyOf(scope, id, email, address, everyone)
   const password = smtp.password ? decryptColumn(scope, email, 'smtp_password', smtp.password) : null
   const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
