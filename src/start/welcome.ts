@@ -19,19 +19,20 @@ export function welcome(
     `  Inbound mail   ${smtp_port === undefined ? 'off (SMTP_PORT=0)' : `smtp://${config.SMTP_HOSTNAME}:${smtp_port}`}`,
   ]
   if (admin) lines.push(`  Admin          ${admin.email}`)
-  if (admin?.password) lines.push(`  Password       ${admin.password}   (shown only now)`)
-  const email = admin?.email ?? config.ADMIN_EMAIL
-  const password = admin?.password ?? '<password>'
-  lines.push('', ...firstSteps(email, password), '')
+  // On a line of its own, and on no other: whoever copies the first steps must not copy the password into a shell's history.
+  if (admin?.password) lines.push(`  Password       ${admin.password}   (shown only now: change it at PATCH /auth/me)`)
+  lines.push('', ...firstSteps(admin?.email ?? config.ADMIN_EMAIL), '')
   process.stderr.write(`${lines.join('\n')}\n`)
 }
 
-function firstSteps(email: string, password: string): string[] {
+/** The shell reads the password, so that it stands in no history and in no list of processes. */
+function firstSteps(email: string): string[] {
   const api = `${config.BASE_URL}/api/v1`
   return [
-    'First steps:',
-    `  TOKEN=$(curl -s ${api}/auth/login -H 'content-type: application/json' \\`,
-    `    -d '{"email":"${email}","password":"${password}"}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
+    'First steps (the first line waits for the password, and does not show it):',
+    '  read -rs PASSWORD',
+    `  TOKEN=$(printf '{"email":"${email}","password":"%s"}' "$PASSWORD" | curl -s ${api}/auth/login \\`,
+    `    -H 'content-type: application/json' -d @- | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`,
     `  curl -s ${api}/mailboxes -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
     `    -d '{"address":"support@example.com"}'`,
     `  curl -s ${api}/tickets -H "authorization: Bearer $TOKEN"`,

@@ -25,9 +25,15 @@ const ACTIONS: Record<string, string | null> = {
   'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry': null,
   'DELETE /webhooks/{webhook_id}': 'webhook.deleted',
   'GET /time-entries/export': 'time_entries.exported',
+  'GET /contacts/{contact_id}/export': 'contact.exported',
+  'POST /contacts/{contact_id}/erase': 'contact.erased',
 }
-/** Reads that are listed, of all that are not for admins alone. */
-const LISTED_READS = ['GET /inbound-messages/{inbound_message_id}/raw', 'GET /time-entries/export']
+/** Reads that are listed. */
+const LISTED_READS = [
+  'GET /inbound-messages/{inbound_message_id}/raw',
+  'GET /time-entries/export',
+  'GET /contacts/{contact_id}/export',
+]
 
 let settings: ChangedSettings
 let organization: Organization
