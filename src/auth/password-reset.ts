@@ -77,7 +77,10 @@ export async function resetPassword(
       set password_hash = ${password_hash}, is_password_held = ${organization_id === null}, updated_at = now()
       where id = ${user_id}`
     await endSessions(inner, user_id)
-    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.password_reset', resource: null })
+    await auditAccount({ ...inner, origin }, user_id, {
+      action: 'auth.password_reset',
+      resource: { type: 'user', id: user_id },
+    })
     return user_id
   })
   forgetMemberships(user_id)
