@@ -115,6 +115,17 @@ describe('an invitation', () => {
     await expect(lastLetterTo(desk.sink, email)).rejects.toThrow()
   })
 
+  test('with an Idempotency-Key is made and sent once, and the kept answer holds no token', async () => {
+    const send = () => desk.admin.post('/users', { email, name: 'Carol' }, { 'idempotency-key': `invite ${email}` })
+    const [first, second] = [await send(), await send()]
+    expect([first.status, second.status, second.headers.get('idempotent-replayed')]).toEqual([201, 201, 'true'])
+    expect(second.body).toEqual(first.body)
+    const before = desk.sink.messages.length
+    const token = await tokenFor(email)
+    expect(desk.sink.messages).toHaveLength(before + 1)
+    expect(second.text).not.toContain(token)
+  })
+
   test('twice for one address is refused, as is one for a member', async () => {
     await invite(desk)
     for (const known of [email.toUpperCase(), desk.agent.email]) {
