@@ -41,10 +41,10 @@ export const InboundMessage = Type.Object({
   }),
   authentication: orNull(
     Type.Object({
-      spf: oneOf(AUTHENTICATION_RESULTS),
+      spf: oneOf(AUTHENTICATION_RESULTS, { description: 'Of the server that delivered it (RFC 7208)' }),
       dkim: oneOf(AUTHENTICATION_RESULTS, { description: '`pass` when one of several signatures passes' }),
-      dmarc: oneOf(AUTHENTICATION_RESULTS),
-      arc: oneOf(AUTHENTICATION_RESULTS),
+      dmarc: oneOf(AUTHENTICATION_RESULTS, { description: 'Of the domain of From (RFC 7489)' }),
+      arc: oneOf(AUTHENTICATION_RESULTS, { description: 'Of the servers that passed it on (RFC 8617)' }),
     }),
     { description: 'Results in the words of RFC 8601; null while pending, or when it was not checked' },
   ),
