@@ -51,7 +51,7 @@ export const INBOUND_OUTCOMES = [
   'unmatched_bounce',
   'unparsed',
 ] as const
-export const THREADING_RULES = ['in_reply_to', 'references', 'reply_tag', 'subject_code', 'new'] as const
+export const THREADING_RULES = ['in_reply_to', 'references', 'message_id', 'reply_tag', 'subject_code', 'new'] as const
 /** Results of SPF, DKIM, DMARC and ARC (RFC 8601, section 2.7). */
 export const AUTHENTICATION_RESULTS = [
   'none',

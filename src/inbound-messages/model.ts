@@ -51,7 +51,8 @@ export const InboundMessage = Type.Object({
   received_at: Instant,
   outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
   rule: orNull(oneOf(THREADING_RULES), {
-    description: 'What led to the ticket; `new`: nothing did, so a ticket was made',
+    description:
+      'What led to the ticket; `message_id`: a reply to it that arrived before; `new`: nothing did, so a ticket was made',
   }),
   ticket_id: orNull(Uuid, { description: 'The ticket that it became or joined' }),
   message_id: orNull(Uuid, { description: 'The message that it became; of a bounce the one that it is about' }),

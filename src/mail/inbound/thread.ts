@@ -1,6 +1,6 @@
 /**
- * Finds the ticket that a message belongs to. The first rule that hits wins: In-Reply-To, References, the signed address
- * that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
+ * Finds the ticket that a message belongs to. The first rule that hits wins: In-Reply-To, References, a message that
+ * referred to this one, the signed address that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
  */
 import { domainsOf } from '../../address/domains'
 import { addressKey } from '../../address/email'
@@ -92,13 +92,13 @@ function relation({ sql }: Scope, email: string | null) {
 
 /**
  * Finds the ticket of the first id that leads to one: the ids of In-Reply-To, then those of References, the last one
- * first, because it is the nearest. An id that others issued may lead to several tickets. The sender's own comes before
+ * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it. An id that others issued may lead to several tickets. The sender's own comes before
  * one that somebody made them a participant of, perhaps to catch their mail; then the ticket that has the message before
  * those that only refer to it; then the newest.
  */
 async function byAnchor(
   scope: Scope,
-  { in_reply_to, references }: MailHeaders,
+  { message_id, in_reply_to, references }: MailHeaders,
   sender_email: string | null,
 ): Promise<Thread | undefined> {
   const { sql, organization_id } = scope
@@ -106,7 +106,12 @@ async function byAnchor(
   const wanted = [
     ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
     ...named('references', endsOf(references, MAX_IDS).toReversed()),
-  ].map((one, position) => ({ ...one, position, message_id: readMessageId(one.email_message_id) }))
+    ...named('message_id', message_id === null ? [] : [message_id]),
+  ].map((one, position) => ({
+    ...one,
+    position,
+    message_id: one.rule === 'message_id' ? null : readMessageId(one.email_message_id),
+  }))
   if (wanted.length === 0) return undefined
   // Our own ids are found by the message that they name, because relays change their case and their domain.
   const [found] = await sql<Thread[]>`
@@ -121,6 +126,12 @@ async function byAnchor(
       select g.rule, g.position, a.ticket_id, false, a.message_id is not null
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
+      -- Devices use one id for many messages: its own id counts only while no message has it.
+      where g.rule <> 'message_id' or not exists (
+        select from email_anchors taken
+        where taken.organization_id = ${organization_id} and taken.email_message_id = g.email_message_id
+          and taken.message_id is not null
+      )
     )
     select t.id as ticket_id, a.rule, is_customer or is_participant as is_known,
       case when is_issued then 'issued' else 'foreign' end as anchor

@@ -425,3 +425,31 @@ test('a reply waits two minutes for an original that fails, and for one whose tu
   expect(await release(old_reply)).toMatchObject({ outcome: 'ticket' })
   await release(old_original)
 })
+
+test('an original that arrives after its reply joins the ticket of the reply', async () => {
+  const [writer, colleague] = [address(), address()]
+  const original = `<${newId()}@mail.example>`
+  const early = await file(colleague, { In_Reply_To: original, Cc: writer })
+  expect(early).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  const late = await file(writer, { Message_ID: original, Cc: colleague })
+  expect(late).toMatchObject({ outcome: 'message', rule: 'message_id', ticket_id: early.ticket_id })
+  expect(await file(address(), { Message_ID: original })).toMatchObject({ rule: 'new' })
+  // The id belongs to a message now: another one of a device that uses it again is a new ticket.
+  expect(await file(writer, { Message_ID: original, Date: 'Sun, 22 Nov 2026 09:00:00 +0000' })).toMatchObject({
+    rule: 'new',
+  })
+})
+
+test('an original of a stranger, or a forged one, does not join the ticket of a reply to it', async () => {
+  const original = `<${newId()}@mail.example>`
+  const early = await file(address(), { In_Reply_To: original })
+  const late = await file(address(), { Message_ID: original })
+  expect(late).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  expect(late.ticket_id).not.toBe(early.ticket_id)
+})
+
+test('the signed tag in To of an import threads, as in the envelope', async () => {
+  const { ticket_id } = await converse()
+  const To = replyAddress('help@desk.example', ticket_id)
+  expect(await file(address(), { To })).toMatchObject({ outcome: 'message', rule: 'reply_tag', ticket_id })
+})
