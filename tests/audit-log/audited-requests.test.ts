@@ -24,6 +24,8 @@ const ACTIONS: Record<string, string | null> = {
   'POST /webhooks/{webhook_id}/test': null,
   'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry': null,
   'DELETE /webhooks/{webhook_id}': 'webhook.deleted',
+  'POST /domains': 'domain.created',
+  'DELETE /domains/{domain_id}': 'domain.deleted',
   'GET /time-entries/export': 'time_entries.exported',
   'GET /contacts/{contact_id}/export': 'contact.exported',
   'POST /contacts/{contact_id}/erase': 'contact.erased',
@@ -34,6 +36,9 @@ const LISTED_READS = [
   'GET /time-entries/export',
   'GET /contacts/{contact_id}/export',
 ]
+
+/** Needs a DNS server: `tests/domains` has its entry. */
+const ELSEWHERE = ['POST /domains/{domain_id}/verify']
 
 let settings: ChangedSettings
 let organization: Organization
@@ -79,7 +84,7 @@ async function newest(admin: Client): Promise<Record<string, unknown>> {
 
 test('every request that only admins may make is in the table', () => {
   const writes = Object.keys(ACTIONS).filter((name) => !LISTED_READS.includes(name))
-  expect(writes.sort()).toEqual(adminWrites().sort())
+  expect([...writes, ...ELSEWHERE].sort()).toEqual(adminWrites().sort())
   expect(writes.length).toBeGreaterThan(12)
 })
 
