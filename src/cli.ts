@@ -23,7 +23,6 @@ import {
   emailOption,
   help,
   type Options,
-  passwordOption,
   readCommandLine,
   requiredOption,
   UsageError,
@@ -33,6 +32,7 @@ import { diagnose } from './start/doctor'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
+import { givenPassword } from './start/password-input'
 import { checkAuthorities } from './start/preflight'
 import { rotateSecrets } from './start/rotate-secrets'
 
@@ -42,7 +42,7 @@ const ROUND_MS = 100
 const COMMANDS: Command[] = [
   {
     name: 'organization create',
-    options: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password PASSWORD]',
+    options: '--name NAME --admin-email EMAIL [--admin-name NAME] [--admin-password-stdin] [--admin-password PASSWORD]',
     meaning:
       'Creates an organization with its first admin. Prints the password when it was generated. A person of another organization is invited instead, and the link is printed.',
     needs: 'new database',
@@ -56,7 +56,7 @@ const COMMANDS: Command[] = [
   },
   {
     name: 'user password',
-    options: '--email EMAIL [--password PASSWORD]',
+    options: '--email EMAIL [--password-stdin] [--password PASSWORD]',
     meaning: 'Sets the password of an account and ends its sessions. Prints the password when it was generated.',
     needs: 'database',
     run: changePassword,
@@ -152,7 +152,7 @@ function print(result: unknown): void {
 async function createOrganizationWith(options: Options, connection: Connection): Promise<unknown> {
   const name = requiredOption(options, 'name')
   const email = emailOption(options, 'admin-email')
-  const password = passwordOption(options, 'admin-password')
+  const password = await givenPassword(options, 'admin-password')
   const admin_name = options['admin-name'] ?? email.split('@')[0]!
   const created = await createOrganization(connection, { name, admin: { email, name: String(admin_name), password } })
   const { type, ...admin } = created.admin
@@ -168,7 +168,7 @@ async function makeLinks(options: Options, connection: Connection): Promise<unkn
 
 async function changePassword(options: Options, connection: Connection): Promise<unknown> {
   const email = emailOption(options, 'email')
-  const given = passwordOption(options, 'password')
+  const given = await givenPassword(options, 'password')
   const password = given ?? generatedPassword()
   const id = await setPassword(connection, email, password)
   if (!id) throw new UsageError(`there is no account with the email ${email}`)

@@ -73,14 +73,6 @@ export function emailOption(options: Options, name: string): string {
   return email
 }
 
-/** @returns undefined when the option is left out. @throws UsageError when it is not a password of ours */
-export function passwordOption(options: Options, name: string): string | undefined {
-  const password = options[name]
-  if (typeof password !== 'string') return undefined
-  if (password.length < 8 || password.length > 200) throw new UsageError('a password has 8 to 200 characters')
-  return password
-}
-
 /** @param described the options as the help shows them, such as `--organization ID [--json]` */
 function readOptions(args: string[], described: string): Options {
   const named = [...described.matchAll(/--([a-z-]+)( [A-Z]+)?/g)]

@@ -98,11 +98,35 @@ test('a new password from the operator ends all sessions', async () => {
   expect((await signIn(agent.email, lines[0].password)).user_id).toBe(agent.user_id)
 })
 
-async function cli(...args: string[]) {
+test('a password comes from standard input, and on the command line it is taken with a warning', async () => {
+  const { agent } = await createOrganization()
+  const account = ['user', 'password', '--email', agent.email]
+  const from_input = await cliWith('a password from input\nanother line\n', ...account, '--password-stdin')
+  expect(from_input).toEqual({ code: 0, lines: [{ id: agent.user_id, email: agent.email }], stderr: '' })
+  expect((await signIn(agent.email, 'a password from input')).user_id).toBe(agent.user_id)
+
+  const shown = await cli(...account, '--password', 'a password that ps shows')
+  expect([shown.code, shown.stderr]).toEqual([0, expect.stringContaining('use --password-stdin')])
+  expect(shown.stderr).not.toContain('ps shows')
+  expect((await signIn(agent.email, 'a password that ps shows')).user_id).toBe(agent.user_id)
+
+  const empty = await cliWith('', ...account, '--password-stdin')
+  expect([empty.code, empty.stderr]).toEqual([1, 'deskwire: a password has 8 to 200 characters\n'])
+  const create = ['organization', 'create', '--name', 'Piped', '--admin-email', email, '--admin-password-stdin']
+  expect((await cliWith('the password of olga', ...create)).lines[0].admin).toEqual({ id: expect.any(String), email })
+  expect((await login('the password of olga')).status).toBe(200)
+})
+
+function cli(...args: string[]) {
+  return cliWith('', ...args)
+}
+
+async function cliWith(input: string, ...args: string[]) {
   const child = spawn(process.execPath, ['--no-orphans', CLI, ...args], {
     env: { ...process.env, DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use' },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  child.stdin.end(input)
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', (chunk) => (output.stdout += chunk))
   child.stderr.on('data', (chunk) => (output.stderr += chunk))
