@@ -24,6 +24,7 @@ import { attachmentRoutes } from './attachments/routes'
 import { auditLogRoutes } from './audit-log/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
+import { config } from './config'
 import { contactRoutes } from './contacts/routes'
 import { domainRoutes } from './domains/routes'
 import { type Declarations, readDeclarations } from './http/declarations'
@@ -73,7 +74,7 @@ export function createApp(isReady: () => Promise<boolean>) {
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations))
     .use(healthRoutes(isReady))
-    .use(documentationRoutes)
+    .use(config.SWAGGER === 'on' ? documentationRoutes : (app: Elysia) => app)
     .use(pageRoutes)
     .use(api)
   readDeclarations(app, declarations)

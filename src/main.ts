@@ -87,7 +87,8 @@ async function onPort<T>(variable: 'PORT' | 'SMTP_PORT' | 'METRICS_PORT', listen
     const { code } = safeError(error)
     if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') throw error
     const why = code === 'EADDRINUSE' ? 'is in use' : 'cannot be opened'
-    throw new ConfigError(`${variable} ${config[variable]} on ${config.HOST} ${why}`)
+    const host = variable === 'METRICS_PORT' ? config.METRICS_HOST : config.HOST
+    throw new ConfigError(`${variable} ${config[variable]} on ${host} ${why}`)
   }
 }
 

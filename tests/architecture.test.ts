@@ -26,7 +26,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'app',
-    'http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
+    'config http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],

@@ -27,6 +27,9 @@ import { ifMatch } from './rerun/if-match'
 import type { Handlers } from './rerun/route-handlers'
 import { ensureUrl, isApi, isBadEncoding } from './url'
 
+/** One year, for a service that itself serves HTTPS (RFC 6797). A proxy in front adds its own. */
+const TLS_ONLY = 'max-age=31536000'
+
 /** Returns the plugin with all steps. The app uses it before its first route. */
 export function pipeline(handlers: Handlers, declarations: Declarations) {
   return (
@@ -43,6 +46,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
       .onRequest(async ({ request, server, set }) => {
         const state = beginState(request, server?.requestIP(request)?.address)
         set.headers['x-request-id'] = state.id
+        if (config.TLS_CERT_FILE) set.headers['strict-transport-security'] = TLS_ONLY
         if (!isApi(request.url)) return
         set.headers['cache-control'] = 'no-store'
         set.headers['x-content-type-options'] = 'nosniff'

@@ -15,7 +15,7 @@ export async function startMetrics(connection: Connection) {
   showOutbox(readFigures)
   return Bun.serve({
     port: config.METRICS_PORT,
-    hostname: config.HOST,
+    hostname: config.METRICS_HOST,
     async fetch(request) {
       ensureUrl(request)
       if (new URL(request.url).pathname !== '/metrics') return new Response('Not found', { status: 404 })

@@ -45,6 +45,12 @@ export const MAIL_SETTINGS = {
     read: CLIENTS,
     default: '50',
   },
+  SMTP_ALLOWED_NETWORKS: {
+    meaning:
+      'Networks (CIDRs, separated by commas) whose clients may bring mail, such as those of your relays. Others get `554`. Without it everybody may.',
+    read: networks,
+    default: '',
+  },
   SMTP_TRUSTED_PROXIES: {
     meaning:
       'Networks (CIDRs, separated by commas) of the load balancers that send PROXY headers, such as AWS NLB with proxy protocol v2 or HAProxy with `send-proxy`. Each of their SMTP connections must begin with a header of version 1 or 2, and the address in it counts as the client.',

@@ -30,7 +30,11 @@ export const SERVICE_SETTINGS = {
     default: '3000',
     is_basic: true,
   },
-  HOST: { meaning: 'Address or host name that all listeners bind to.', read: anyText, default: '0.0.0.0' },
+  HOST: {
+    meaning: 'Address or host name that the listeners for HTTP and SMTP bind to.',
+    read: anyText,
+    default: '0.0.0.0',
+  },
   TLS_CERT_FILE: {
     meaning: 'PEM file with the certificate chain. With it the service itself serves HTTPS and STARTTLS.',
     read: anyText,
@@ -182,6 +186,16 @@ export const SERVICE_SETTINGS = {
   METRICS_PORT: {
     meaning: 'Port of a separate listener with the figures for Prometheus at `/metrics`.',
     read: wholeNumber(0, 65_535),
+  },
+  METRICS_HOST: {
+    meaning: 'Address or host name that the listener of `METRICS_PORT` binds to. It asks nobody for a password.',
+    read: anyText,
+    default: '127.0.0.1',
+  },
+  SWAGGER: {
+    meaning: 'Serves the documentation of the API at `/swagger`: `on` or `off`.',
+    read: oneWordOf(['on', 'off']),
+    default: 'on',
   },
   LOG_LEVEL: {
     meaning: 'Least important lines to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',

@@ -79,10 +79,22 @@ async function checkReachable(url: string): Promise<void> {
   }
 }
 
+/** How long an answer of the database stands for others, so that many probes cost one statement. */
+const READY_MS = 1000
+
+let lastReady: { at: number; answer: Promise<boolean> } | undefined
+
 /** True when the database answers. @throws Error when it cannot be reached, or does not answer within 2 s */
-export async function isDatabaseReady(): Promise<boolean> {
-  await within(2000, connection().sql`select 1`, 'the database does not answer')
-  return true
+export function isDatabaseReady(): Promise<boolean> {
+  if (lastReady && performance.now() - lastReady.at < READY_MS) return lastReady.answer
+  const answer = within(2000, connection().sql`select 1`, 'the database does not answer').then(() => true)
+  const asked = { at: performance.now(), answer }
+  lastReady = asked
+  // A failure stands for those who wait for it, and for nobody later.
+  answer.catch(() => {
+    if (lastReady === asked) lastReady = undefined
+  })
+  return answer
 }
 
 /** The secret key of the embedded database. It is a file beside the data, so that a copy of DATA_DIR has both. */

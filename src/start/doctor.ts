@@ -21,6 +21,7 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
   const warnings = [
     ...warningsOf(figures, outbox, data_dir),
     ...(await proxyWarnings()),
+    ...listenerWarnings(),
     ...(await secretWarnings(connection)),
     ...(await findRelayDoubts(connection)),
     ...account_warnings,
@@ -61,6 +62,13 @@ function warningsOf({ postgresql, counts }: Figures, outbox: OutboxStats[], data
   if (data_dir.free_mib < 1024) warnings.push(`Only ${data_dir.free_mib} MiB are free under DATA_DIR`)
   if ((postgresql.oldest_snapshot_s ?? 0) > 600) warnings.push('A transaction has been open for more than 10 minutes')
   return warnings
+}
+
+function listenerWarnings(): string[] {
+  if (config.SMTP_PORT === 0 || config.SMTP_ALLOWED_NETWORKS.length > 0) return []
+  return [
+    'SMTP_ALLOWED_NETWORKS is not set: everybody who reaches SMTP_PORT can bring mail, around the checks of a relay',
+  ]
 }
 
 async function proxyWarnings(): Promise<string[]> {

@@ -15,7 +15,7 @@ export function welcome(
     '',
     'Deskwire is ready.',
     `  API            ${BASE_URL}/api/v1`,
-    `  Documentation  ${BASE_URL}/swagger`,
+    ...(config.SWAGGER === 'on' ? [`  Documentation  ${BASE_URL}/swagger`] : []),
     `  Inbound mail   ${smtp_port === undefined ? 'off (SMTP_PORT=0)' : `smtp://${config.SMTP_HOSTNAME}:${smtp_port}`}`,
   ]
   if (admin) lines.push(`  Admin          ${admin.email}`)

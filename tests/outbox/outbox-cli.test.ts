@@ -7,6 +7,7 @@ import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
+import { diagnose } from '../../src/start/doctor'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
 import { createContact, createMessage, createTicket } from '../support/factories'
@@ -44,6 +45,7 @@ async function cli(...args: string[]) {
       DATA_DIR: config.DATA_DIR,
       WEBHOOK_CA_FILE: config.WEBHOOK_CA_FILE,
       LOG_LEVEL: 'info',
+      SMTP_ALLOWED_NETWORKS: '127.0.0.1',
       SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
       SYSTEM_MAIL_FROM: 'desk@operator.example',
     },
@@ -187,6 +189,14 @@ test('domain allow verifies a domain without a record, and doctor counts mailbox
   const { data } = (await admin.get('/audit-log?action=operator.domain_allow')).body
   expect(data[1]).toMatchObject({ actor: { type: 'operator' }, resource: { type: 'domain', id: listed[0].id } })
   expect((await allow('nonsense')).stderr).toContain('--domain must be a domain')
+})
+
+test('doctor warns when everybody may bring mail, unless no mail is taken', async () => {
+  const warnings = async () => (await diagnose(connection())).warnings
+  const warning = expect.stringMatching(/^SMTP_ALLOWED_NETWORKS is not set/)
+  expect(await warnings()).toContainEqual(warning)
+  using _ = withSettings({ SMTP_PORT: 0 })
+  expect(await warnings()).not.toContainEqual(warning)
 })
 
 test('doctor warns of webhooks that have failed, and of nothing else here', async () => {

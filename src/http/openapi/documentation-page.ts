@@ -62,9 +62,13 @@ export function documentationRoutes<App extends Elysia>(app: App): App {
   return app
 }
 
+/** The files that were asked for, 1.7 MB together: read once. */
+const contents = new Map<string, Promise<Buffer<ArrayBuffer>>>()
+
 async function asset(name: keyof typeof ASSETS): Promise<Response> {
-  const file = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`))
-  return answer(await readFile(file), ASSETS[name])
+  const content = contents.get(name) ?? readFile(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
+  contents.set(name, content)
+  return answer(await content, ASSETS[name])
 }
 
 function answer(content: string | Uint8Array<ArrayBuffer>, type: string): Response {

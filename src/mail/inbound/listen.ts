@@ -20,6 +20,7 @@ export function startInbound(connection: Connection, tls?: { cert: string; key: 
     max_bytes: config.SMTP_MAX_BYTES,
     max_clients: config.SMTP_MAX_CLIENTS,
     max_clients_per_address: config.SMTP_MAX_CLIENTS_PER_ADDRESS,
+    allowed: config.SMTP_ALLOWED_NETWORKS,
     proxies: config.SMTP_TRUSTED_PROXIES,
     relays: config.SMTP_TRUSTED_RELAYS,
     tls,

@@ -5,6 +5,7 @@
  */
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
 import { safeError } from '../../log'
+import { isInNetworks } from '../../net/networks'
 import { ClientCounter, isLoopback } from './clients'
 import { IncompleteError, readMessage } from './data'
 import { type Envelope, envelopeOf, type RcptMailbox } from './envelope'
@@ -128,8 +129,12 @@ export class SmtpListener {
 
   /** A client connects. */
   #open(session: SMTPServerSession, callback: Callback): void {
-    const { max_clients_per_address, session_deadline_ms, log } = this.#options
+    const { max_clients_per_address, session_deadline_ms, log, allowed = [] } = this.#options
     const { id, remoteAddress: address } = session
+    if (allowed.length > 0 && !isInNetworks(address, allowed)) {
+      log.warn({ remote_address: address }, 'smtp connection from an address that may not send')
+      return void callback(reply(554, '5.7.1 Connections from your address are not taken'))
+    }
     const is_exempt = isLoopback(address) || this.#server.isOfProxy(session)
     if (!is_exempt && this.#clients.count(address) >= max_clients_per_address) {
       log.warn({ remote_address: address }, 'too many smtp connections from one address')

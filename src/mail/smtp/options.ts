@@ -18,6 +18,8 @@ export type SmtpOptions = SmtpCaller &
     tls?: { key: string; cert: string }
     /** Networks whose connections begin with a PROXY header (version 1 or 2) that names the client. */
     proxies?: Network[]
+    /** Networks of the clients that may connect; an empty list lets everybody in. */
+    allowed?: Network[]
     /** Networks of relays that may name their client by XCLIENT. */
     relays?: Network[]
     log: Pick<Logger, 'debug' | 'warn' | 'error'>

@@ -1,5 +1,6 @@
 /** The SMTP listener over real sockets: protocol, limits, stopping. */
 import { afterEach, describe, expect, test } from 'bun:test'
+import ipaddr from 'ipaddr.js'
 import { until } from '../../support/service'
 import { dotStuffed, sendMail, smtpDialog } from '../../support/smtp'
 import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from '../../support/smtp-listener'
@@ -7,6 +8,18 @@ import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } fr
 afterEach(closeListeners)
 
 describe('taking a message', () => {
+  test('only from the networks that may bring mail, when there are any', async () => {
+    const mail = { from: 'ann@example.test', to: ['help@example.com'], raw: MESSAGE }
+    for (const [network, code] of [
+      ['192.0.2.0/24', 554],
+      ['127.0.0.0/8', 250],
+    ] as const) {
+      const server = await start({ allowed: [ipaddr.parseCIDR(network)] })
+      expect(await sendMail({ port: server.port, ...mail })).toMatchObject({ code })
+      expect(server.stored).toHaveLength(code === 250 ? 1 : 0)
+    }
+  })
+
   test('a message is answered 250 with its queue id after it was stored byte by byte', async () => {
     const server = await start()
     const result = await sendMail({
