@@ -64,6 +64,7 @@ test('a public message answers with every field', async () => {
     email_recipients: [],
     cc: ['boss@customer.example'],
     auto_reply: false,
+    sender_verified: null,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
   })
   const single = await agent.get(`/tickets/${ticket.id}/messages/${answer.body.data.id}`)
