@@ -21,12 +21,12 @@ export type Signatures = {
 
 /** Mail beyond these limits is made to take long; its signatures count as not acceptable. Real headers have some 20 KB. */
 const MAX_HEADER_BYTES = 262_144
-const MAX_HEADER_LINES = 5000
+const MAX_HEADER_LINES = 3000
 const MAX_FROM = 10_000
 const MAX_SIGNATURES = 8
 /** The library scans an unfinished line again with each slice. */
-const MAX_LINE_BYTES = 1_048_576
-const SLICE_BYTES = 32_768
+const MAX_LINE_BYTES = 524_288
+const SLICE_BYTES = 16_384
 
 const UNACCEPTABLE: Signatures = { from: null, from_fields: 1, dkim: 'policy', passing: [], undecided: [], arc: 'none' }
 

@@ -320,6 +320,11 @@ test('the ledger has the results in the words of RFC 8601, and the client that X
   expect(handed).toMatchObject({ remote_address: '192.0.2.1', helo: 'mail.rejects.example' })
 })
 
+test('a body that takes too long to read counts as not signed', async () => {
+  const raw = await signed(mail('carla@rejects.example', {}, LONG), 'rejects.example')
+  expect((await receive(raw)).authentication).toMatchObject({ dkim: 'policy', dmarc: 'fail' })
+})
+
 test('XCLIENT is for trusted relays, once', async () => {
   using stranger = await startSession(desk.port)
   expect(await stranger.command('XCLIENT ADDR=192.0.2.1')).toStartWith('5')
