@@ -6,7 +6,7 @@ import { oneOf } from '../shapes/fields'
 import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../shapes/query'
 
 const OUTCOMES =
-  '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: marked the message that it is about; ' +
+  '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: a report about a message of ours; ' +
   '`unmatched_bounce`: about no message of ours; `duplicate`: filed before; `own`: sent by this service; ' +
   '`unparsed`: became a ticket with the original attached'
 

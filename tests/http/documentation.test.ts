@@ -214,7 +214,7 @@ describe('the document', () => {
   test('lets a word of a list be null where it may be', () => {
     const ledger = document.paths['/api/v1/inbound-messages']!.get!.responses['200']!
     expect(JSON.stringify(ledger)).toContain(
-      '{"type":["string","null"],"enum":["in_reply_to","references","reply_tag","subject_code","new",null]',
+      '{"type":["string","null"],"enum":["in_reply_to","references","message_id","reply_tag","subject_code","new",null]',
     )
   })
 
