@@ -1,18 +1,22 @@
 # The same entry point as on a bare machine: `bun start`.
-FROM oven/bun:1.4.5-debian AS dependencies
+# A tag can be moved. Name the image by its digest: --build-arg BUN_IMAGE=oven/bun@sha256:...
+ARG BUN_IMAGE=oven/bun:1.4.5-debian
+FROM ${BUN_IMAGE} AS dependencies
 WORKDIR /app
+# Without what only development needs.
+ENV NODE_ENV=production
 COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
 COPY src/db/patches src/db/patches
 RUN bun src/launch.mjs --version
 
-FROM oven/bun:1.4.5-debian
+FROM ${BUN_IMAGE}
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json bun.lock bunfig.toml tsconfig.json ./
 COPY drizzle drizzle
 COPY src src
-RUN mkdir /data && chown bun:bun /data
+RUN mkdir -m 0700 /data && chown bun:bun /data
 USER bun
 ENV DATA_DIR=/data NODE_ENV=production
 VOLUME /data

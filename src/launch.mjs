@@ -27,12 +27,25 @@ import path from 'node:path'
 /** The Bun that the product is made and tested with. A newer one on this machine is used instead. */
 const BUN_VERSION = '1.4.5'
 
+/** SHA-512 of its program, by platform, from the packages of the npm registry. The baseline packages hold the same. */
+const BUN_SHA512 = {
+  'linux-x64': 'J7DseJgFLBdeAPvwmv8YK81+ScUYTSdz7zAA0Sobo+fKj5yZM1t62fSGof4j8ZnQRaKH4HRX7kx53bdyJlb5RA==',
+  'linux-x64-musl': 'jQ26ey7UAAHdST17iTN61JLXfXIaT+Q2nuj+29u+kwpTHdUAcW77QdJHKj9uKToI0/wedi+i4DXB2sdhoW2Cww==',
+  'linux-aarch64': 'N4XuxFyuVZ3gceChhJ8wzXZ5LO2Z7hJOY0SCbaer0bSGfcPJVXPH7NUpz6jIE+wIo8PugYOcHlhanr1z1lmi2w==',
+  'linux-aarch64-musl': '0kAO7r41h50t3J6VPkDk/xarPM/aYdV9onC+XnaazDuZ0r75Kn32Ec1zOobDWg3xV8cSTkaXi3h4eSiV9MF2Ng==',
+  'darwin-x64': '3zqkvJDp70LcwqxUi0pj9srfR+p3WFGhgw53tnf9tiQI+9e0895GWPAZZndPaK+3HQCVgc/yM0TxzSl95j+WBA==',
+  'darwin-aarch64': 'MY+nU+61PEW/tJCcoM8xFjfGZFTdYtmDznqaHNITgXmx4LFGJw4Ju92vY6+fIy0UAI5lPVhMZUve2SkBxIQk4A==',
+}
+
 const BUN_SETTINGS = {
   // Outgoing requests at once. With Bun's default of 256, as many silent receivers would stop all delivery.
   BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
   // Collects garbage as on a machine with 512 MB. With more memory, the garbage of large messages piles up for long.
   BUN_JSC_forceRAMSize: String(512 * 1024 * 1024),
 }
+
+/** Leaves out what only development needs, as in the container image. An install with all of it serves as well. */
+const IS_PRODUCTION = process.env.NODE_ENV === 'production'
 
 const root = path.join(import.meta.dirname, '..')
 const modules = path.join(root, 'node_modules')
@@ -68,7 +81,11 @@ async function launch(args) {
 function findBun() {
   if (process.versions.bun && isRecent(process.versions.bun)) return process.execPath
   const asked = process.env.npm_execpath ?? ''
-  const candidates = [...(/^bun/.test(path.basename(asked)) ? [asked] : []), 'bun', ...bunPackages().map(fetchedBun)]
+  const candidates = [
+    ...(/^bun/.test(path.basename(asked)) ? [asked] : []),
+    'bun',
+    ...bunPackages().map((name) => fetchedBun(name)),
+  ]
   return candidates.find((bun) => isRecent(versionOf(bun)))
 }
 
@@ -91,8 +108,8 @@ function bunPackages() {
   return arch === 'x64' ? [`${name}${libc}`, `${name}${libc}-baseline`] : [`${name}${libc}`]
 }
 
-function fetchedBun(name) {
-  return path.join(runtime, BUN_VERSION, 'node_modules', name, 'bin', process.platform === 'win32' ? 'bun.exe' : 'bun')
+function fetchedBun(name, folder = path.join(runtime, BUN_VERSION)) {
+  return path.join(folder, 'node_modules', name, 'bin', process.platform === 'win32' ? 'bun.exe' : 'bun')
 }
 
 async function fetchBun() {
@@ -107,11 +124,19 @@ async function fetchBun() {
     const status = await finish(program, [...args, 'install', '--ignore-scripts'], unfinished)
     if (status !== 0)
       throw new Error(`Bun ${BUN_VERSION} cannot be fetched (${path.basename(program)} ended with ${status})`)
+    checkHash(name, fetchedBun(name, unfinished))
     fs.rmSync(path.join(runtime, BUN_VERSION), { recursive: true, force: true })
     fs.renameSync(unfinished, path.join(runtime, BUN_VERSION))
     if (versionOf(fetchedBun(name)) === BUN_VERSION) return fetchedBun(name)
   }
   throw new Error(`Bun ${BUN_VERSION} does not run on this machine`)
+}
+
+/** Refuses a program that is not the one the product was made with, whatever registry it came from. */
+function checkHash(name, file) {
+  const known = BUN_SHA512[name.replace('@oven/bun-', '').replace('-baseline', '')]
+  if (createHash('sha512').update(fs.readFileSync(file)).digest('base64') === known) return
+  throw new Error(`the fetched ${name} ${BUN_VERSION} has another SHA-512 than the known one: it is not run`)
 }
 
 /** The npm that started this file, else the one on the PATH. A Bun too old for the product can still install. */
@@ -124,7 +149,8 @@ function packageManager() {
 
 function isInstalled() {
   try {
-    return fs.readFileSync(installMark(), 'utf8') === wantedInstall()
+    const found = fs.readFileSync(installMark(), 'utf8')
+    return found === wantedInstall() || (IS_PRODUCTION && found === wantedInstall(''))
   } catch (error) {
     if (error.code === 'ENOENT') return false
     throw error
@@ -136,7 +162,7 @@ async function install(bun) {
   if (!fs.existsSync(path.join(root, 'bun.lock')))
     throw new Error('bun.lock is missing: check the repository out again')
   const wanted = wantedInstall()
-  const status = await finish(bun, ['install', '--frozen-lockfile'], root)
+  const status = await finish(bun, ['install', '--frozen-lockfile', ...(IS_PRODUCTION ? ['--production'] : [])], root)
   if (status !== 0) throw new Error(`the dependencies cannot be installed (bun install ended with ${status})`)
   fs.writeFileSync(installMark(), wanted)
 }
@@ -145,8 +171,11 @@ function installMark() {
   return path.join(modules, '.deskwire-installed')
 }
 
-/** The hash of all that the install depends on: the manifest, the lock, and the patches that the manifest names. */
-function wantedInstall() {
+/**
+ * The hash of all that the install depends on: the manifest, the lock, and the patches that the manifest names.
+ * @param kind what tells an install without development dependencies apart
+ */
+function wantedInstall(kind = IS_PRODUCTION ? ' production' : '') {
   const manifest = fs.readFileSync(path.join(root, 'package.json'), 'utf8')
   const patches = Object.values(JSON.parse(manifest).patchedDependencies ?? {})
   const hash = createHash('sha256').update(manifest)
@@ -154,7 +183,7 @@ function wantedInstall() {
     const full = path.join(root, file)
     hash.update(fs.existsSync(full) ? fs.readFileSync(full) : 'missing')
   }
-  return hash.digest('hex')
+  return hash.digest('hex') + kind
 }
 
 /** Runs an installer and waits for its exit status. Its output goes to standard error: the other is the service's. */

@@ -161,13 +161,46 @@ test('an install that was killed does not block the next', async () => {
   expect((await run(process.execPath, project, [])).code).toBe(0)
 })
 
+test('in production nothing is installed that only development needs, and a whole install will do', async () => {
+  const project = await makeProject()
+  const tool = path.join(project, 'node_modules/tool')
+  const production = { ...environment, NODE_ENV: 'production' }
+  const first = await run(process.execPath, project, [], production)
+  expect([first.code, fs.existsSync(tool)]).toEqual([0, false])
+  expect((await run(process.execPath, project, [], production)).errors).not.toContain('installed')
+  expect((await run(process.execPath, project, [])).code).toBe(0)
+  expect(fs.existsSync(tool)).toBe(true)
+  expect((await run(process.execPath, project, [], production)).errors).not.toContain('installed')
+  expect(fs.existsSync(tool)).toBe(true)
+})
+
+const node = Bun.which('node')
+test.skipIf(!node || process.platform !== 'linux')('a fetched Bun that is not the known one is not run', async () => {
+  const project = await makeProject()
+  const programs = path.join(project, 'programs')
+  fs.mkdirSync(programs)
+  const fake = '#!/bin/sh\necho 1.4.5\n'
+  const npm = `#!${process.execPath}
+    const [name] = Object.keys((await Bun.file('package.json').json()).dependencies)
+    await Bun.write('node_modules/' + name + '/bin/bun', ${JSON.stringify(fake)})
+    require('node:fs').chmodSync('node_modules/' + name + '/bin/bun', 0o755)`
+  fs.writeFileSync(path.join(programs, 'npm'), npm, { mode: 0o755 })
+  const poor = { ...environment, npm_execpath: '', PATH: programs }
+  const { code, errors } = await run(node!, project, [], poor)
+  expect(code).toBe(1)
+  expect(errors).toMatch(
+    /deskwire: the fetched @oven\/bun-.* 1\.4\.5 has another SHA-512 than the known one: it is not run/,
+  )
+  expect(fs.existsSync(path.join(project, 'node_modules/.bun-runtime/1.4.5'))).toBe(false)
+})
+
 /** `npm_execpath` is how `bun run` says which Bun it is: in Node the launcher uses that one. */
 const environment: NodeJS.ProcessEnv = { ...process.env, npm_execpath: process.execPath, FORCE_COLOR: '0' }
 const UNSET = ['NODE_ENV', 'BUN_CONFIG_MAX_HTTP_REQUESTS', 'BUN_JSC_forceRAMSize', 'npm_lifecycle_event']
 // The test runner's --no-orphans, which kills at once, is inherited through this one.
 for (const name of [...UNSET, 'BUN_FEATURE_FLAG_NO_ORPHANS']) delete environment[name]
 
-/** A copy of the launcher with one local dependency and its lock, not installed. */
+/** A copy of the launcher with a local dependency, one for development, and the lock, not installed. */
 async function makeProject(): Promise<string> {
   projects += 1
   const project = path.join(base, String(projects))
@@ -177,7 +210,10 @@ async function makeProject(): Promise<string> {
   fs.writeFileSync(path.join(project, 'service.ts'), SERVICE)
   fs.writeFileSync(path.join(project, 'part/package.json'), '{"name":"part","version":"1.0.0","main":"part.js"}')
   fs.writeFileSync(path.join(project, 'part/part.js'), 'export const value = 1')
-  const manifest = { name: 'project', type: 'module', dependencies: { part: 'file:./part' } }
+  fs.mkdirSync(path.join(project, 'tool'))
+  fs.writeFileSync(path.join(project, 'tool/package.json'), '{"name":"tool","version":"1.0.0"}')
+  const needed = { dependencies: { part: 'file:./part' }, devDependencies: { tool: 'file:./tool' } }
+  const manifest = { name: 'project', type: 'module', ...needed }
   fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify(manifest))
   const made = spawn(process.execPath, ['install', '--lockfile-only'], {
     cwd: project,
@@ -188,8 +224,8 @@ async function makeProject(): Promise<string> {
   return project
 }
 
-async function run(runner: string, project: string, args: string[]) {
-  const output = start(runner, project, args)
+async function run(runner: string, project: string, args: string[], env = environment) {
+  const output = start(runner, project, args, env)
   const code = await ended(output.child)
   await until('all have ended', () => output.closed)
   return { code, lines: output.lines, errors: output.errors() }
@@ -202,9 +238,9 @@ async function launch(runner: string, project: string, args: string[]) {
   return output
 }
 
-function start(runner: string, project: string, args: string[]) {
+function start(runner: string, project: string, args: string[], env = environment) {
   const launcher = path.join(project, 'src/launch.mjs')
-  return follow(spawn(runner, [launcher, 'service.ts', ...args], { cwd: base, env: environment }))
+  return follow(spawn(runner, [launcher, 'service.ts', ...args], { cwd: base, env }))
 }
 
 function follow(child: ChildProcess) {
