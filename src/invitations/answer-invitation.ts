@@ -5,6 +5,7 @@ import { forgetMemberships } from '../auth/membership'
 import { hashPassword, isPassword, verifyPassword } from '../auth/password'
 import { tryPassword } from '../auth/password-guesses'
 import { claimsOf, endSessions, type SignedIn, startSession } from '../auth/sessions'
+import { hashToken } from '../auth/tokens'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
@@ -71,8 +72,10 @@ async function auditAnswer(
 async function takeInvitation(scope: Scope, token: string): Promise<StoredInvitation> {
   const invitation = await getByToken(scope, token)
   const { sql, organization_id } = scope
-  const { count } =
-    await sql`delete from invitations where organization_id = ${organization_id} and id = ${invitation.id}`
+  // With its token: the invitation may have been sent again meanwhile, which ends the link of before.
+  const { count } = await sql`
+      delete from invitations
+      where organization_id = ${organization_id} and id = ${invitation.id} and token_hash = ${hashToken(token)}`
   if (count === 0) throw new ApiError('INVALID_TOKEN')
   await withdrawLetters(scope, invitation.id)
   return invitation

@@ -23,6 +23,7 @@ import {
   isMemberElsewhere,
   isReliedOnElsewhere,
   lockAccount,
+  lockAccountById,
   lockAdmins,
 } from './queries'
 
@@ -91,6 +92,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
   const { email, name, password, ...membership } = changes
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   await inTransaction(scope, async (scope) => {
+    await lockAccountById(scope, id)
     await lockAdmins(scope)
     const user = await getMember(scope, id)
     if (email !== undefined || name !== undefined || password_hash !== undefined) {
@@ -181,7 +183,11 @@ async function createAccount({ db }: Scope, account: Account & { password_hash: 
   return id
 }
 
-/** @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS */
+/**
+ * Changes an account that the caller's transaction has locked: without the lock, an invitation that is being accepted could
+ * make it a member elsewhere after the check.
+ * @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS
+ */
 async function updateAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
   if (await isMemberElsewhere(scope, id)) throw new ApiError('FORBIDDEN')
   await setAccount(scope, id, account)

@@ -3,7 +3,7 @@ import { forgetMemberships } from '../auth/membership'
 import { endSessionsOfNoMember } from '../auth/sessions'
 import { ApiError, fieldError } from '../errors'
 import { afterCommit, type Scope } from '../scope'
-import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
+import { ADMINS, hasActiveAdmin, lockAccountById, lockAdmins } from './queries'
 
 type MembershipFields = {
   role: 'admin' | 'agent'
@@ -33,6 +33,7 @@ export async function addMembership(scope: Scope, user_id: string, fields: Membe
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
   const { sql, organization_id } = scope
+  await lockAccountById(scope, user_id)
   await lockAdmins(scope)
   const [member] = await sql<{ role: string; active: boolean }[]>`
     update memberships set removed_at = now(), updated_at = now()

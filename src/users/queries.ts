@@ -66,6 +66,14 @@ export async function lockAccount({ sql }: Scope, email: string): Promise<{ id: 
 }
 
 /**
+ * Locks an account by its id until the caller's transaction ends: it becomes a member nowhere, and nobody signs in to it,
+ * meanwhile. A transaction that locks admins too locks the account first.
+ */
+export async function lockAccountById({ sql }: Scope, user_id: string): Promise<void> {
+  await sql`select from users where id = ${user_id} for update`
+}
+
+/**
  * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so that
  * two admins who remove each other at the same time wait for each other instead of both succeeding.
  */

@@ -1,10 +1,13 @@
 /** Attempts to get into another organization by way of an account that organizations share. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
+import { acceptInvitation } from '../../src/invitations/answer-invitation'
+import { resendInvitation } from '../../src/invitations/commands'
 import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../support/api'
 import { type Desk, type StartedDesk, startDesk } from '../support/desk'
 import { lastLetterTo } from '../support/letters'
 import { drain } from '../support/mail'
+import { ORIGIN, overtake } from '../support/overtaking'
 import { withSettings } from '../support/settings'
 
 let desk: StartedDesk
@@ -89,6 +92,25 @@ describe('a password that another organization set', () => {
     expect((await show(await tokenFor(email))).body.data.needs_password).toBe(true)
   })
 
+  test.each([
+    ['password', KNOWN],
+    ['email', `other.${newId()}@b.example`],
+    ['name', 'y'],
+  ])('cannot be set, like any %s, by an admin while the person joins another organization', async (field, value) => {
+    using _ = operatorServer()
+    const attacker = await createOrganization('Attacker')
+    const carol = await addMember(attacker)
+    await invite(await createOrganization('Victim'), { role: 'admin' })
+    const token = await tokenFor(email)
+    const answer = await overtake(
+      (inner) => acceptInvitation(inner, token, { password: 'carols password' }, ORIGIN, {}),
+      () => attacker.admin.patch(`/users/${carol}`, { [field]: value }),
+    )
+    expectError(answer, 403, 'FORBIDDEN')
+    expectError(await signInWith(KNOWN), 401, 'INVALID_CREDENTIALS')
+    expect((await signIn(email, 'carols password')).user_id).toBe(carol)
+  })
+
   test('makes a held one doubtful again, as does a new address', async () => {
     using _ = operatorServer()
     for (const changes of [{ password: KNOWN }, { email: `new.${email}` }]) {
@@ -147,6 +169,17 @@ describe('a link that the inviting organization could read, because it left by i
     expect((await accept(token, { password: 'carols password' })).status).toBe(200)
     expectError(await signInWith(KNOWN), 401, 'INVALID_CREDENTIALS')
   })
+})
+
+test('a link accepts nothing while its invitation is sent again', async () => {
+  const { admin, scope } = await desk.createDesk()
+  const { id } = (await admin.post('/users', { email, name: 'Carol' })).body.data
+  const token = await tokenFor(email)
+  const answer = await overtake(
+    (inner) => resendInvitation({ ...scope, ...inner }, id),
+    () => accept(token, { password: 'carols password' }),
+  )
+  expectError(answer, 401, 'INVALID_TOKEN')
 })
 
 test('an invitation is answered alike for an address with an account and one without', async () => {
