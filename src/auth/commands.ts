@@ -4,11 +4,11 @@ import { changesOf } from '../audit-log/changes-of'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import type { Origin } from '../scope'
-import { forgetMemberships } from './membership'
+import { forgetMemberships, requireSessionNow, type TokenOfUser } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
-import { findAccount, getMe } from './queries'
+import { findAccount, getMe, lockVerified } from './queries'
 import { noteRefusedSignIn } from './refused-sign-ins'
 import { claimsOf, endSession, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
 import { type Claims, hashToken } from './tokens'
@@ -35,11 +35,16 @@ export async function signIn(
     const matches = await verifyPassword(password, account?.password_hash)
     const claims = account && matches ? await claimsOf(connection, account) : undefined
     if (account && !claims) noteRefusedSignIn(connection, account.id, origin)
-    return account && claims && { account, claims }
+    return claims && account
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
-  const { account, claims } = found
-  return transact(connection, (inner) => startSession(inner, account, claims, origin))
+  return transact(connection, async (inner) => {
+    // What ended the account's sessions after the password was verified did not see this one.
+    const account = await lockVerified(inner, found)
+    const claims = account && (await claimsOf(inner, account))
+    if (!claims) throw new ApiError('INVALID_CREDENTIALS')
+    return startSession(inner, account, claims, origin)
+  })
 }
 
 /**
@@ -105,26 +110,22 @@ export async function endOtherSessions(connection: Connection, caller: Caller, o
  * Changes the caller's name or password; a new password ends all other sessions.
  * @param origin where it comes from: wrong current passwords are counted like those of sign-in
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
- * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED
+ * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED; INVALID_TOKEN when the session
+ *   was ended meanwhile
  */
 export async function updateMe(
   connection: Connection,
-  { id: user_id, session_id }: Caller,
+  caller: TokenOfUser,
   changes: MeChanges,
   { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
 ): Promise<Me> {
-  const { name, current_password, new_password } = changes
-  if (new_password !== undefined) {
-    const { email, password_hash } = await getPassword(connection, user_id)
-    const isRight = async () => (await verifyPassword(current_password ?? '', password_hash)) || undefined
-    const fault = current_password === undefined ? 'is required' : 'is not right'
-    if (current_password === undefined || !(await tryPassword({ email, address: origin.ip }, headers, isRight))) {
-      throw fieldError('VALIDATION_ERROR', '/current_password', fault)
-    }
-  }
+  const { id: user_id, session_id } = caller
+  const { name, new_password } = changes
+  const verified_hash =
+    new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
   const password_hash = new_password === undefined ? null : await hashPassword(new_password)
   await transact(connection, async (inner) => {
-    const [before] = await inner.sql<{ name: string }[]>`select name from users where id = ${user_id} for no key update`
+    const before = await lockOwn(inner, caller, verified_hash)
     await inner.sql`
       update users
       set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
@@ -133,11 +134,47 @@ export async function updateMe(
     const note = (entry: Pick<AuditEntry, 'action' | 'changes'>) =>
       auditAccount({ ...inner, origin }, user_id, { ...entry, resource: { type: 'user', id: user_id } })
     if (password_hash) await note({ action: 'auth.password_changed' })
-    const changes = name === undefined ? null : changesOf(before ?? null, { name })
+    const changes = name === undefined ? null : changesOf(before, { name })
     if (changes) await note({ action: 'user.updated', changes })
   })
   forgetMemberships(user_id)
   return getMe(connection, user_id)
+}
+
+/** @returns the hash of the right password @throws VALIDATION_ERROR at /current_password; RATE_LIMITED */
+async function verifyOwn(
+  connection: Connection,
+  user_id: string,
+  { current_password }: MeChanges,
+  { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
+): Promise<string> {
+  if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
+  const { email, password_hash } = await getPassword(connection, user_id)
+  const isRight = async () => (await verifyPassword(current_password, password_hash)) || undefined
+  if (!(await tryPassword({ email, address: origin.ip }, headers, isRight))) throw wrongPassword()
+  return password_hash
+}
+
+/**
+ * Locks the caller's account until the transaction ends.
+ * @param verified_hash of the password that was verified before the transaction; null when none was
+ * @throws INVALID_TOKEN when the session was ended meanwhile; VALIDATION_ERROR when the password was changed meanwhile
+ */
+async function lockOwn(
+  inner: Connection,
+  caller: TokenOfUser,
+  verified_hash: string | null,
+): Promise<{ name: string }> {
+  const [account] = await inner.sql<{ name: string; password_hash: string }[]>`
+    select name, password_hash from users where id = ${caller.id} for no key update`
+  await requireSessionNow(inner, caller)
+  if (!account) throw new ApiError('INVALID_TOKEN')
+  if (verified_hash !== null && account.password_hash !== verified_hash) throw wrongPassword()
+  return { name: account.name }
+}
+
+function wrongPassword(): ApiError {
+  return fieldError('VALIDATION_ERROR', '/current_password', 'is not right')
 }
 
 /** Deletes sessions a day after they expired: until then their refresh tokens are answered with TOKEN_EXPIRED. */

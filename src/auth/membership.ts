@@ -32,21 +32,29 @@ export async function getMembership(
 }
 
 /** What an access token says of its session: null for a token of a release without sessions. */
-type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
+export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
 
 const live = new LRUCache<string, true>({ max: 10_000, ttl: REMEMBER_MS })
 
 /** Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted */
-export async function requireSession({ sql }: Connection, { id, session_id, issued_at_s }: TokenOfUser): Promise<void> {
-  const key = `${session_id ?? issued_at_s} ${id}`
+export async function requireSession(connection: Connection, token: TokenOfUser): Promise<void> {
+  const key = `${token.session_id ?? token.issued_at_s} ${token.id}`
   if (live.has(key)) return
+  await requireSessionNow(connection, token)
+  live.set(key, true)
+}
+
+/** Does the same without what is remembered, for a transaction that has locked the account. @throws INVALID_TOKEN */
+export async function requireSessionNow(
+  { sql }: Connection,
+  { id, session_id, issued_at_s }: TokenOfUser,
+): Promise<void> {
   const [account] = await sql`
     select from users u
     where u.id = ${id} and case when ${session_id}::uuid is null
       then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)
       else exists (select from refresh_tokens t where t.id = ${session_id} and t.user_id = u.id) end`
   if (!account) throw new ApiError('INVALID_TOKEN')
-  live.set(key, true)
 }
 
 /** Forgets what is remembered of a user, after a change of the account, of a membership or of a session. */

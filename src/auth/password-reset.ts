@@ -107,20 +107,21 @@ async function sendReset(connection: Connection, email: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const token = newSecretToken()
     const organization_id = way.type === 'mailbox' ? scope.organization_id : null
-    const about_id = await insertReset(scope, first.id, token, organization_id)
+    const about_id = await insertReset(scope, first, token, organization_id)
     if (!about_id) return
     await enqueueLetter(scope, way, { about_id, recipient: first.email, valid_s: VALID_S, ...resetLetter(token) })
   })
 }
 
-/** @returns undefined when the account has had its links of this hour */
+/** @returns undefined when the account has had its links of this hour, or has another address meanwhile */
 async function insertReset(
   { sql }: Scope,
-  user_id: string,
+  { id: user_id, email }: { id: string; email: string },
   token: string,
   organization_id: string | null,
 ): Promise<string | undefined> {
-  await sql`select from users where id = ${user_id} for update`
+  const { count } = await sql`select from users where id = ${user_id} and email = ${email} for update`
+  if (count === 0) return undefined
   const [reset] = await sql<{ id: string }[]>`
     insert into password_resets (id, user_id, organization_id, token_hash, expires_at)
     select ${newId()}, ${user_id}, ${organization_id}, ${hashToken(token)}, now() + make_interval(secs => ${VALID_S})

@@ -12,6 +12,20 @@ export async function findAccount({ sql }: Connection, email: string): Promise<A
   return account
 }
 
+/**
+ * Locks an account whose password was verified before the transaction, until it ends. Sign-ins do not wait for each other.
+ * @returns undefined when the password has been changed since
+ */
+export async function lockVerified(
+  { sql }: Connection,
+  { id, password_hash }: Pick<Account, 'id' | 'password_hash'>,
+): Promise<Account | undefined> {
+  const [account] = await sql<Account[]>`
+    select id, email, name, password_hash from users
+    where id = ${id} and password_hash = ${password_hash} for share`
+  return account
+}
+
 /** Lists the active memberships of an account, oldest first. */
 export async function listMemberships({ sql }: Connection, user_id: string): Promise<Me['organizations']> {
   return sql<Me['organizations']>`
