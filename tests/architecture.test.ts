@@ -137,6 +137,7 @@ const PURE = new Set([
     'html/backgrounds',
     'html/colors',
     'html/elements',
+    'html/work-limit',
   ],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
   ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],

@@ -12,10 +12,16 @@ type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterab
 /** Bytes that an upload may have besides the file: boundaries, headers and other parts. */
 const OVERHEAD_BYTES = 1024 * 1024
 
+/** Parts of an upload, the file among them. */
+const MAX_PARTS = 20
+
+/** Bytes that the parser gets at once: between two pieces other requests have their turn, and the parser can be stopped. */
+const PIECE_BYTES = 16_384
+
 /**
  * Hands the file of an upload to `store` while it is still arriving, and returns what `store` returns. Other parts are
  * skipped. When the upload breaks off or grows too large, reading `bytes` fails and nothing more is read.
- * @throws BAD_REQUEST (not multipart, malformed or incomplete), VALIDATION_ERROR (no file), PAYLOAD_TOO_LARGE
+ * @throws BAD_REQUEST (not multipart, malformed or incomplete), VALIDATION_ERROR (no file, too many parts), PAYLOAD_TOO_LARGE
  */
 export async function readUpload<T>(request: Request, store: (file: UploadedFile) => Promise<T>): Promise<T> {
   const limit_bytes = config.ATTACHMENT_MAX_BYTES
@@ -27,21 +33,22 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
   let failure: unknown
   const whole = Promise.withResolvers<void>()
   whole.promise.catch(() => {})
+  const fail = (error: Error) => {
+    failure ??= error
+    parser.destroy(error)
+  }
+  parser.on('partsLimit', () => fail(fieldError('VALIDATION_ERROR', '', `must have at most ${MAX_PARTS} parts`)))
   parser.on('file', (field, bytes, filename: string | undefined, _encoding, content_type) => {
     bytes.on('error', () => {})
     // Browsers send an empty name when no file was chosen.
     if (field !== 'file' || filename === '' || file) return void bytes.resume()
     file = bytes
     result = store({ filename: unescapeName(filename ?? ''), content_type, bytes: untilWhole(bytes, whole.promise) })
-    const fail = (error: Error) => {
-      failure ??= error
-      parser.destroy(error)
-    }
     bytes.once('limit', () => fail(tooLarge()))
     result.catch(fail)
   })
   try {
-    await pipeline(Readable.fromWeb(body), parser)
+    await pipeline(Readable.fromWeb(body), inPieces, parser)
     whole.resolve()
   } catch (error) {
     failure ??= new ApiError('BAD_REQUEST', { reason: 'The multipart body is malformed or incomplete' })
@@ -52,6 +59,13 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
   }
   if (!result) throw fieldError('VALIDATION_ERROR', '/file', 'is required: a part with a file name')
   return result
+}
+
+/** Cuts chunks, which may hold thousands of parts. */
+async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; start += PIECE_BYTES) yield chunk.subarray(start, start + PIECE_BYTES)
+  }
 }
 
 /** Ends only when the whole upload has arrived: until then, an upload that breaks off may look like a shorter file. */
@@ -73,11 +87,11 @@ function openUpload(request: Request, fileSize: number) {
   try {
     const limits = {
       fileSize,
-      files: 10,
-      fields: 100,
-      parts: 110,
+      files: MAX_PARTS,
+      fields: MAX_PARTS,
+      parts: MAX_PARTS,
       fieldSize: 65_536,
-      headerPairs: 50,
+      headerPairs: 20,
       headerSize: 16_384,
     }
     const parser = new Busboy({ headers: { 'content-type': type }, limits, preservePath: true })

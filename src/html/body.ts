@@ -1,10 +1,11 @@
 /** Renders message bodies: plain text or HTML in, safe HTML and plain text out. Pure. */
 import { LinkifyIt } from 'linkify-it'
-import sanitizeHtml from 'sanitize-html'
+import sanitizeHtml, { type IOptions } from 'sanitize-html'
 import { showBackgrounds } from './backgrounds'
 import { dropHidingColors, TEXT_COLOR } from './colors'
 import { limitDepth, TAGS, UNREADABLE } from './elements'
 import { safeHtmlToText } from './text'
+import { TooDeep, WorkLimit } from './work-limit'
 
 /**
  * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
@@ -154,9 +155,22 @@ type ImageSource = { src: string; later: string }
 /** Where the address of an image stands: in `src`, which loads it, or in `data-src`, which does not. */
 type ImageAddress = { src: string } | { 'data-src': string }
 
-/** @param place says where the address of an image goes; null drops the image */
-function sanitize(html: string, place: (image: ImageSource) => ImageAddress | null): string {
-  const safe_html = sanitizeHtml(limitDepth(html), {
+/** Gives the place of the address of an image; null drops the image. */
+type Place = (image: ImageSource) => ImageAddress | null
+
+/** Keeps only the text of a body that hides its end tags from `limitDepth`, in comments or attributes. */
+function sanitize(html: string, place: Place): string {
+  try {
+    return dropHidingColors(sanitizeHtml(limitDepth(html), sanitizerOptions(place)))
+  } catch (error) {
+    if (!(error instanceof TooDeep)) throw error
+    return sanitizeHtml(html.replace(/<[^<>]*>?/g, ' '), sanitizerOptions(place))
+  }
+}
+
+function sanitizerOptions(place: Place): IOptions {
+  const limit = new WorkLimit()
+  return {
     allowedTags: TAGS,
     allowedAttributes: {
       '*': ['style', 'dir', 'lang', 'align', 'title'],
@@ -177,6 +191,11 @@ function sanitize(html: string, place: (image: ImageSource) => ImageAddress | nu
     allowProtocolRelative: false,
     nonTextTags: UNREADABLE,
     transformTags: {
+      '*': (tagName, attribs) => {
+        if (!attribs.style || limit.canRead(attribs.style)) return { tagName, attribs }
+        const { style: _, ...others } = attribs
+        return { tagName, attribs: others }
+      },
       a: (tagName, { href, rel: _, target: __, ...attribs }) => {
         if (!href || !isSafeLink(href)) return { tagName, attribs }
         return { tagName, attribs: { ...attribs, href, rel: 'noopener noreferrer nofollow', target: '_blank' } }
@@ -188,8 +207,9 @@ function sanitize(html: string, place: (image: ImageSource) => ImageAddress | nu
       },
     },
     exclusiveFilter: (frame) => frame.tag === 'img' && !frame.attribs.src && !frame.attribs['data-src'],
-  })
-  return dropHidingColors(safe_html)
+    onOpenTag: () => limit.open(),
+    onCloseTag: () => limit.close(),
+  }
 }
 
 /** True for an absolute address. A relative one would point into the page that shows the message. */

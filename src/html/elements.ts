@@ -13,8 +13,44 @@ export const TAGS = [
 export const UNREADABLE = ['script', 'style', 'textarea', 'option', 'title', 'template', 'iframe', 'svg', 'math']
 const KNOWN = new Set([...TAGS, ...UNREADABLE])
 
-/** Elements whose end tag may be left out or does not exist, so that their tags say nothing about depth. */
-const SHALLOW = /^(?:area|base|br|col|dd|dt|hr|img|input|li|link|meta|option|p|param|source|td|th|tr|wbr)$/i
+/** Elements without content, which add nothing to the depth. */
+const VOID = new Set(['br', 'col', 'hr', 'img'])
+
+const HEADINGS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6']
+/** Elements that end a paragraph whose end tag is left out. */
+const AFTER_PARAGRAPH = [
+  ...[
+    'address',
+    'article',
+    'aside',
+    'blockquote',
+    'div',
+    'dl',
+    'figcaption',
+    'figure',
+    'footer',
+    'header',
+    'hr',
+    'main',
+  ],
+  ...['nav', 'ol', 'p', 'pre', 'section', 'table', 'ul'],
+]
+
+/** For each element those that its start ends, when they are the innermost: the rules of htmlparser2, which parses next. */
+const ENDED_BY: Record<string, string[]> = {
+  ...Object.fromEntries(AFTER_PARAGRAPH.map((name) => [name, ['p']])),
+  ...Object.fromEntries(HEADINGS.map((name) => [name, [...HEADINGS, 'p']])),
+  tr: ['tr', 'th', 'td'],
+  th: ['th'],
+  td: ['thead', 'th', 'td'],
+  tbody: ['thead', 'tbody'],
+  tfoot: ['thead', 'tbody'],
+  a: ['a'],
+  li: ['li'],
+  dd: ['dd', 'dt'],
+  dt: ['dd', 'dt'],
+  option: ['option'],
+}
 
 /** Deeper elements lose their tags but keep their text: parsers recurse or turn quadratic at tens of thousands of levels. */
 const MAX_DEPTH = 200
@@ -22,17 +58,50 @@ const MAX_DEPTH = 200
 /** Drops the tags of elements that are unknown or too deep, and of drawings that never end; their text stays. */
 export function limitDepth(html: string): string {
   const endless = endlessDrawings(html)
-  let depth = 0
+  const open = new OpenElements()
   return html.replace(/<(\/?)([a-z][a-z0-9]*)\b[^<>]*>?/gi, (tag, slash: string, name: string, offset: number) => {
     if (endless.has(offset)) return ''
     // An element that is not kept must not decide where others end either: `<b<p>` is one element of that name.
     const next = tag[1 + slash.length + name.length]
-    if (!KNOWN.has(name.toLowerCase()) || next === undefined || !/[\s/>]/.test(next)) return ''
-    if (SHALLOW.test(name)) return tag
-    const is_deep = slash ? depth > MAX_DEPTH : depth >= MAX_DEPTH
-    depth = Math.max(0, depth + (slash ? -1 : 1))
-    return is_deep ? '' : tag
+    const element = name.toLowerCase()
+    if (!KNOWN.has(element) || next === undefined || !/[\s/>]/.test(next)) return ''
+    return (slash ? open.end(element) : open.start(element)) ? tag : ''
   })
+}
+
+/** Follows which elements are open, including those whose end tag is left out. Each method says if the tag is kept. */
+class OpenElements {
+  #names: string[] = []
+  /** The number of elements that were dropped since the depth last fell, by name: their end tags are dropped too. */
+  #dropped = new Map<string, number>()
+
+  start(name: string): boolean {
+    const ended = ENDED_BY[name]
+    while (ended?.includes(this.#names.at(-1) ?? '')) this.#close(this.#names.length - 1)
+    if (VOID.has(name)) return true
+    if (this.#names.length >= MAX_DEPTH) {
+      this.#dropped.set(name, (this.#dropped.get(name) ?? 0) + 1)
+      return false
+    }
+    this.#names.push(name)
+    return true
+  }
+
+  end(name: string): boolean {
+    const dropped = this.#dropped.get(name) ?? 0
+    if (dropped > 0) {
+      this.#dropped.set(name, dropped - 1)
+      return false
+    }
+    const place = this.#names.lastIndexOf(name)
+    if (place >= 0) this.#close(place)
+    return true
+  }
+
+  #close(place: number): void {
+    this.#names.length = place
+    if (this.#dropped.size > 0) this.#dropped.clear()
+  }
 }
 
 /** Finds the places of tags that begin a drawing or formula without an end: browsers show the text behind them. */

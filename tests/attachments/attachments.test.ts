@@ -93,6 +93,29 @@ test.each([
   expect(answer.body.error.details.errors[0].path).toBe('/file')
 })
 
+const NOTE = 'Content-Disposition: form-data; name="note"\r\n\r\nnote'
+const FILE = 'Content-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello'
+
+test('an upload may have 20 parts', async () => {
+  const { agent } = await createOrganization()
+  const { status, body } = await postParts(agent, [...Array(19).fill(NOTE), FILE])
+  expect([status, body.data.filename]).toEqual([201, 'a.txt'])
+})
+
+test.each([
+  ['21 parts', [FILE, ...Array(20).fill(NOTE)]],
+  ['21 parts, the file last', [...Array(20).fill(NOTE), FILE]],
+  ['21 files', Array(21).fill(FILE)],
+  ['200000 parts without a header', [FILE, ...Array(200_000).fill('')]],
+])('an upload of %s is VALIDATION_ERROR and leaves nothing', async (_, parts) => {
+  const { agent, id } = await createOrganization()
+  const { status, body } = await postParts(agent, parts)
+  expect([status, body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  expect(body.error.details.errors).toEqual([{ path: '', message: 'must have at most 20 parts' }])
+  expect(await countAttachments(id)).toBe(0)
+  expect(await partialFiles()).toEqual([])
+})
+
 test.each([
   ['JSON', 'application/json', '{}'],
   ['no multipart', 'text/plain', 'hello'],

@@ -363,6 +363,11 @@ test.each([
   ['foreign elements', '<svg><math><mtext><style><!--</style>'],
   ['cells', '<td>x'],
   ['characters that show nothing', '\u200c '],
+  ['rows within items', '<tr><li>x'],
+  ['items within definitions', '<li><dd>x'],
+  ['end tags in comments', '<b>x<!--</b>-->'],
+  ['end tags in attributes', '<i title="</i>">x'],
+  ['braces in styles', '<b style="}">x</b>'],
 ])('a body of a million characters of %s is rendered', (_, piece) => {
   const body = piece.repeat(1_000_000 / piece.length)
   const { body_html } = renderBody(body)
@@ -370,3 +375,63 @@ test.each([
   expect(viewHtml(body_html, () => undefined, 'as written').length).toBeLessThan(10_000_000)
   expect(isBlank(body)).toBeBoolean()
 })
+
+test.each([
+  ['200 declarations in an attribute', 200, 1],
+  ['200 attributes', 1, 200],
+  ['500 declarations in an attribute', 500, 1],
+  ['10000 declarations in a body', 5, 2000],
+])('a body with %s keeps its styles', (_, declarations, elements) => {
+  const { body_html } = renderBody(`<p style="${'color:red;'.repeat(declarations)}">x</p>`.repeat(elements))
+  const style = Array(declarations).fill('color:red').join(';')
+  expect(body_html).toBe(`<p style="${style}">x</p>`.repeat(elements))
+})
+
+test('an attribute of more than 500 declarations is dropped, and others stay', () => {
+  const { body_html, text } = renderBody(
+    `<p style="${'color:red;'.repeat(501)}" dir="rtl">x</p><p style="color:red">y</p>`,
+  )
+  expect(body_html).toBe('<p dir="rtl">x</p><p style="color:red">y</p>')
+  expect(text).toBe('x\n\ny')
+})
+
+test('styles behind the first 10000 declarations of a body are dropped, their elements stay', () => {
+  const { body_html } = renderBody('<p style="color:red;margin:0">x</p>'.repeat(5001))
+  expect(body_html).toBe(`${'<p style="color:red;margin:0">x</p>'.repeat(5000)}<p>x</p>`)
+})
+
+test.each([
+  ['tables', '<table><tr><td>x', '</td></tr></table>'],
+  ['rows within items', '<tr><li>x', '</li></tr>'],
+  ['items within definitions', '<li><dd>x', '</dd></li>'],
+  ['quotes', '<blockquote>x', '</blockquote>'],
+])('%s deeper than 200 elements are flattened, and their text stays', (_, start, end) => {
+  const { body_html, text } = renderBody(`${start.repeat(1000)}${end.repeat(1000)}<h1>y</h1>`)
+  expect(greatestDepth(body_html)).toBeLessThanOrEqual(200)
+  expect(text.match(/x/g)).toHaveLength(1000)
+  expect(body_html).toEndWith('<h1>y</h1>')
+})
+
+test('items and cells without end tags are no deeper than their list or row', () => {
+  const list = `<ul>${'<li>x'.repeat(1000)}</ul>`
+  const table = `<table>${'<tr><td>x<td>y'.repeat(1000)}</table>`
+  const { body_html } = renderBody(list + table)
+  expect(body_html).toBe(
+    `<ul>${'<li>x</li>'.repeat(1000)}</ul><table>${'<tr><td>x</td><td>y</td></tr>'.repeat(1000)}</table>`,
+  )
+})
+
+test.each([
+  ['comments', '<b>x<!--</b>-->'],
+  ['attributes', '<b title="</b>">x'],
+  ['scripts', '<b>x<script></b></script>'],
+])('a body that hides thousands of end tags in %s is its text', (_, piece) => {
+  const { body_html, text } = renderBody(piece.repeat(3000))
+  expect(body_html).not.toContain('<')
+  expect(text.match(/x/g)).toHaveLength(3000)
+})
+
+function greatestDepth(html: string): number {
+  let depth = 0
+  return Math.max(...[...html.matchAll(/<(\/?)[a-z]/g)].map(([, slash]) => (depth += slash ? -1 : 1)))
+}
