@@ -1,14 +1,17 @@
 /** The texts of letters, and the links in them. */
 import { config } from '../config'
 
+/** Characters of a name in a letter: a longer one could be a message. */
+const MAX_NAME = 80
+
 export type LetterText = { subject: string; text: string }
 
 /** Writes the letter with the link of an invitation. */
 export function invitationLetter({ organization, inviter, token }: InvitationFields): LetterText {
-  const name = oneLine(organization)
+  const name = plainName(organization)
   return {
     subject: `Invitation to ${name}`,
-    text: `${oneLine(inviter)} invites you to work on the support tickets of ${name}.
+    text: `${plainName(inviter)} invites you to work on the support tickets of ${name}.
 
 Open this link within 7 days to accept or to decline:
 
@@ -47,7 +50,17 @@ function linkTo(page: string, token: string): string {
   return link.href
 }
 
-/** Takes control characters out of a name that others chose, so that it stays in its line. */
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ').trim()
+/**
+ * Makes a name that others chose safe to stand in a letter of the service: one line, at most 80 characters, and nothing that
+ * a mail program turns into a link, such as `https://a.example` or `a.example`.
+ */
+function plainName(text: string): string {
+  const line = text
+    .replace(/:?\/\/+/g, ' ')
+    .replace(/\.(?=\S)/g, '. ')
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim()
+  const characters = [...line]
+  if (characters.length <= MAX_NAME) return line
+  return `${characters.slice(0, MAX_NAME - 1).join('')}…`
 }
