@@ -11,6 +11,7 @@ import { giveFolderAlone, giveTo } from '../db/embedded/ownership'
 import { safeError } from '../log'
 import { type OsUser, sharedIds, userBehind } from '../process/accounts'
 import { canReadAsBun } from '../process/child'
+import { makePrivateFolder } from '../process/private-folder'
 import { foreignEntry } from './data-dir'
 
 const ROOT = path.join(import.meta.dirname, '../..')
@@ -90,7 +91,7 @@ function nearestFolder(folder: string): string {
 async function handOver({ DATA_DIR, DATABASE_URL }: Config, user: OsUser): Promise<void> {
   if (!fs.existsSync(DATA_DIR)) {
     if (DATABASE_URL) return
-    fs.mkdirSync(DATA_DIR, { recursive: true, mode: 0o700 })
+    makePrivateFolder(DATA_DIR)
   }
   if (!DATABASE_URL) await prepareForUser(DATA_DIR)
   const shared = sharedIds()

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import path from 'node:path'
 import { isEmailAddress } from '../address/email'
 import { type Config, ConfigError, config } from '../config'
+import { makePrivateFolder } from '../process/private-folder'
 import { closeToOthers } from './data-dir'
 
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
@@ -52,7 +53,7 @@ export function readCertificate(settings: Config = config): Certificate | undefi
 /** Makes a folder in DATA_DIR, or DATA_DIR itself. @throws ConfigError when nothing can be written there */
 export function checkFolder(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'> = config): void {
   try {
-    mkdirSync(DATA_DIR, { recursive: true, mode: 0o700 })
+    makePrivateFolder(DATA_DIR)
     closeToOthers(DATA_DIR)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.W_OK)

@@ -6,7 +6,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { type Config, ConfigError, readConfig } from '../../src/config'
 import { openDatabase } from '../../src/start/database'
-import { checkSettings, readCertificate } from '../../src/start/preflight'
+import { checkFolder, checkSettings, readCertificate } from '../../src/start/preflight'
 import { type Certificate, issueCertificate } from '../support/certificates'
 import { TEMPLATE_URL, withDatabase } from '../support/database'
 import { withSettings } from '../support/settings'
@@ -127,3 +127,12 @@ function run(program: string, args: string[], env: Record<string, string>) {
     env: { ...process.env, DATA_DIR: path.join(dir, 'data'), ...env },
   })
 }
+
+test('DATA_DIR is private, and folders that are made above it let other OS users through', () => {
+  const data_dir = path.join(dir, 'above', 'between', 'data')
+  checkFolder(data_dir, { DATA_DIR: data_dir })
+  const modes = [data_dir, path.dirname(data_dir), path.dirname(path.dirname(data_dir))].map((folder) =>
+    (fs.statSync(folder).mode & 0o777).toString(8),
+  )
+  expect(modes).toEqual(['700', '755', '755'])
+})

@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { log } from '../../log'
 import { type OsUser, sharedIds, userBehind } from '../../process/accounts'
+import { makePrivateFolder } from '../../process/private-folder'
 import { EmbeddedError } from './faults'
 import { canEnter, linkOnce, makePrivate, userOf } from './os-user'
 
@@ -49,7 +50,7 @@ function findHome(data_dir: string): string | undefined {
 }
 
 function makeHome(data_dir: string): string {
-  fs.mkdirSync(data_dir, { recursive: true, mode: 0o700 })
+  makePrivateFolder(data_dir)
   const dir = path.join(fs.realpathSync(data_dir), 'postgres')
   if (process.getuid?.() !== 0) {
     makePrivate(dir, undefined)
