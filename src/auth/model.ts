@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../db/schema'
 import { Instant, orNull, Uuid } from '../shapes/answers'
-import { body, oneOf, optional, text } from '../shapes/fields'
+import { body, nameInput, oneOf, optional, text } from '../shapes/fields'
 
 export const Credentials = body({
   email: Type.String({ fault: 'must be text', examples: ['admin@example.com'] }),
@@ -62,7 +62,7 @@ export const PasswordReset = body({
 })
 
 export const MeChanges = body({
-  name: optional(text({ min: 1, max: 255 })),
+  name: optional(nameInput()),
   current_password: optional(Type.String({ fault: 'must be text' })),
   new_password: optional(Password),
 })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../db/schema'
-import { body, oneOf, optional, text } from '../shapes/fields'
+import { body, nameInput, oneOf, optional } from '../shapes/fields'
 
 export const InvitationToken = Type.Object({ token: Type.String({ description: 'From the link of the invitation' }) })
 
@@ -22,7 +22,7 @@ export const Acceptance = body({
     fault: 'must be text',
     description: 'With `needs_password` a new one of 8 to 200 characters, else that of the account',
   }),
-  name: optional(text({ min: 1, max: 255, description: 'Of the account, when accepting sets its password' })),
+  name: optional(nameInput({ description: 'Of the account, when accepting sets its password' })),
   current_password: optional(Type.String({ fault: 'must be text', description: 'With `needs_current_password`' })),
 })
 export type Acceptance = typeof Acceptance.static

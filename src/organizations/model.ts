@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { SENDER_POLICIES } from '../db/schema'
 import { orNull, Uuid } from '../shapes/answers'
-import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
+import { body, flag, nameInput, nullable, oneOf, optional } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
 
 export const Organization = Type.Object({
@@ -19,7 +19,7 @@ export const Organization = Type.Object({
 export type Organization = typeof Organization.static
 
 export const OrganizationChanges = body({
-  name: optional(text({ min: 1, max: 255 })),
+  name: optional(nameInput()),
   ticket_prefix: optional(nullable(ticketPrefixInput({ description: 'Null: TKT' }))),
   hourly_rate: optional(nullable(rateInput())),
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),

@@ -63,6 +63,12 @@ export function text(options: TextOptions) {
     .Encode((value) => value)
 }
 
+/** The name of a person or an organization, which stands in one line of letters and mail: no control characters. */
+export function nameInput(options: Pick<FieldOptions, 'description'> = {}) {
+  const rule = (name: string) => !/\p{Cc}/u.test(name)
+  return text({ min: 1, max: 255, rule, fault: 'must be text without control characters', ...options })
+}
+
 TypeRegistry.Set<TSchema & { enum: string[] }>('Word', (schema, value) => schema.enum.includes(value as string))
 
 /** One of a fixed list of words. Never `t.UnionEnum`: it fills an omitted field with the first word. */

@@ -3,11 +3,11 @@ import { isEmailAddress } from '../address/email'
 import { Password } from '../auth/model'
 import { ROLES } from '../db/schema'
 import { Instant, orNull, Uuid } from '../shapes/answers'
-import { body, flag, nullable, oneOf, optional, text } from '../shapes/fields'
+import { body, flag, nameInput, nullable, oneOf, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput } from '../shapes/money'
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' })
-const name = text({ min: 1, max: 255 })
+const name = nameInput()
 const role = oneOf(ROLES)
 
 export const USER_STATUSES = ['active', 'inactive', 'invited'] as const

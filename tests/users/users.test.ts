@@ -354,6 +354,19 @@ describe('access', () => {
   })
 })
 
+test('a name with control characters is refused, of a member, of the own account and of the organization', async () => {
+  const { admin } = await createOrganization()
+  const { id } = await createUser(admin)
+  for (const path of [`/users/${id}`, '/auth/me', '/organization']) {
+    for (const name of ['Nora\r\nBcc: x', 'Nora\u001b[31m', 'Nora\u0085']) {
+      const answer = await admin.patch(path, { name: `${name} x` })
+      expectError(answer, 422, 'VALIDATION_ERROR')
+      expect(answer.body.error.details.errors[0].path).toBe('/name')
+    }
+    expect((await admin.patch(path, { name: ' Nora Ñandú 山\n' })).status).toBe(200)
+  }
+})
+
 async function createUser(client: Client, fields: Record<string, unknown> = {}) {
   const email = `user.${newId()}@deskwire.example`
   const answer = await client.post('/users', { email, name: 'Nora', password: PASSWORD, ...fields })
