@@ -46,7 +46,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['search', 'scope html'],
   ['timeline', 'config errors scope shapes db'],
   ['db', 'address errors log metrics'],
-  ['db/embedded', 'errors log process'],
+  ['db/embedded', 'db errors log process'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
   [

@@ -20,10 +20,10 @@ export function runs(program: string, args: string[], user: OsUser | undefined):
   return spawnSync(program, args, { ...user, cwd: '/', env: bareEnvironment(), stdio: 'ignore' }).status === 0
 }
 
-/** True when the user can run Bun and read all the files. */
-export function canReadAsBun(user: OsUser, files: string[]): boolean {
-  const check = 'test -x "$1" && for file; do test -r "$file" || exit 1; done'
-  return runs('/bin/sh', ['-c', check, 'sh', process.execPath, ...files], user)
+/** True when the user can run Bun, read all the files, and pass through the folder. */
+export function canReadAsBun(user: OsUser, files: string[], folder = '/'): boolean {
+  const check = 'test -x "$1" && shift && test -x "$1" && shift && for file; do test -r "$file" || exit 1; done'
+  return runs('/bin/sh', ['-c', check, 'sh', process.execPath, folder, ...files], user)
 }
 
 const runners = new Map<string, OsUser | undefined>()

@@ -53,8 +53,8 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
     await migrateDatabase(embedded.connection)
-    await grantToService(embedded.connection)
     connectDatabase(embedded.service, pool_size, limits)
+    await grantToService(connection().sql, embedded.connection)
   } catch (error) {
     await embedded.stop()
     throw error

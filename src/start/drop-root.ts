@@ -69,11 +69,10 @@ function whyNot(settings: Config, user: OsUser): string | undefined {
     return `DATA_DIR ${DATA_DIR} holds other files, such as ${foreign}`
   const needed = [...NEEDED_FILES, ...NEEDED_PACKAGES].map((file) => path.join(ROOT, file))
   const files = [...needed, settings.WEBHOOK_CA_FILE, settings.MAIL_CA_FILE].filter((file) => file !== undefined)
-  if (!canReadAsBun(user, files)) {
-    return `OS user ${user.uid} cannot read ${ROOT}, ${process.execPath} or the files that the settings name`
-  }
   const outside = nearestFolder(path.dirname(DATA_DIR))
-  return canEnter(outside, user) ? undefined : `OS user ${user.uid} cannot enter ${outside}`
+  if (canReadAsBun(user, files, outside)) return undefined
+  if (!canEnter(outside, user)) return `OS user ${user.uid} cannot enter ${outside}`
+  return `OS user ${user.uid} cannot read ${ROOT}, ${process.execPath} or the files that the settings name`
 }
 
 /** True for a port that the system opens for root alone. */

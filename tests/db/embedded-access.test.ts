@@ -9,6 +9,7 @@ import { giveTo } from '../../src/db/embedded/ownership'
 import { grantToService } from '../../src/db/embedded/service-role'
 import { startEmbedded } from '../../src/db/embedded/supervise'
 import { migrateDatabase } from '../../src/db/migrate'
+import type { Sql } from '../../src/db/transact'
 import { serviceUser } from '../../src/process/accounts'
 
 const is_root = process.getuid?.() === 0
@@ -53,9 +54,11 @@ test('both roles need their passwords, and that of the service is no superuser',
 test('the role of the service reads and writes rows of every table, also of later ones, and does nothing else', async () => {
   const server = await startEmbedded(freshDir(), options)
   await migrateDatabase(server.connection)
-  await Promise.all([grantToService(server.connection), grantToService(server.connection)])
+  const grant = () =>
+    withSql<unknown>(server.service, (sql) => grantToService(sql as unknown as Sql, server.connection))
+  await Promise.all([grant(), grant()])
   await withSql(server.connection, (sql) => sql`create table later (n int)`)
-  await grantToService(server.connection)
+  await grant()
   const tables = await withSql(
     server.service,
     (sql) => sql`

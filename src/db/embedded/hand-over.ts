@@ -7,7 +7,7 @@ import { EmbeddedError } from './faults'
 import { type Home, prepareHome } from './home'
 import { canEnter } from './os-user'
 import { giveTo } from './ownership'
-import { nativeFolder, preparePrograms } from './programs'
+import { linkLibraries, nativeFolder, preparePrograms } from './programs'
 import { waitForFormerServer } from './server'
 import { becomeOwner } from './service-lock'
 
@@ -16,23 +16,25 @@ const LOCKS = ['service.lock', 'server.lock']
 /**
  * Gives the folder to the server's user when it belongs to root, which has copied or restored it, or to `nobody`, the
  * user of the server in earlier releases. Waits until no process uses the folder.
- * @throws EmbeddedError when the folder stays in use, or the user cannot enter it
+ * @throws EmbeddedError when the folder stays in use
  */
 export async function takeOver(home: Home): Promise<void> {
   const { dir, user } = home
-  if (!user) return
   const { uid } = fs.statSync(dir)
-  if (uid !== user.uid) {
-    // The group of the new owner lets it through DATA_DIR.
-    const former = { ...home, user: { uid, gid: user.gid } }
-    // Earlier releases made the locks as root.
-    for (const lock of LOCKS.map((name) => path.join(dir, name))) if (fs.existsSync(lock)) giveTo(former.user, lock)
-    const service_lock = await becomeOwner(former)
-    const server_lock = await waitForFormerServer(former)
-    giveTo(user, dir)
-    for (const lock of [server_lock, service_lock]) if (lock !== undefined) fs.closeSync(lock)
-  }
-  if (canEnter(dir, user)) return
+  if (!user || uid === user.uid) return
+  // The group of the new owner lets it through DATA_DIR.
+  const former = { ...home, user: { uid, gid: user.gid } }
+  // Earlier releases made the locks as root.
+  for (const lock of LOCKS.map((name) => path.join(dir, name))) if (fs.existsSync(lock)) giveTo(former.user, lock)
+  const service_lock = await becomeOwner(former)
+  const server_lock = await waitForFormerServer(former)
+  giveTo(user, dir)
+  for (const lock of [server_lock, service_lock]) if (lock !== undefined) fs.closeSync(lock)
+}
+
+/** @throws EmbeddedError when the user that root runs the server as cannot enter the folder */
+export function checkEntry({ dir, user }: Home): void {
+  if (!user || canEnter(dir, user)) return
   throw new EmbeddedError(`OS user ${user.uid} runs the database but cannot enter ${dir}: open its parents (chmod o+x)`)
 }
 
@@ -44,8 +46,11 @@ export async function takeOver(home: Home): Promise<void> {
 export async function prepareForUser(data_dir: string): Promise<void> {
   const home = prepareHome(data_dir, 5432)
   await takeOver(home)
+  // The user cannot write to packages of root, and would have to copy them.
+  const native = await nativeFolder()
+  const has_links = linkLibraries(native)
   if (!home.user || namedUser(home.user).uid === home.user.uid || fs.existsSync(`${home.data}/PG_VERSION`)) return
   const lock = await becomeOwner(home)
-  prepareData(home, preparePrograms(home, await nativeFolder()), {})
+  prepareData(home, has_links ? path.join(native, 'bin') : preparePrograms(home, native), {})
   if (lock !== undefined) fs.closeSync(lock)
 }

@@ -72,7 +72,7 @@ function copyInto(target: string, source: string, user: OsUser | undefined) {
  * Makes the links between libraries, which the package leaves to its install script. Bun does not run that script.
  * @returns false when the folder cannot be written
  */
-function linkLibraries(native: string): boolean {
+export function linkLibraries(native: string): boolean {
   const links: { source: string; target: string }[] = JSON.parse(
     fs.readFileSync(path.join(native, 'pg-symlinks.json'), 'utf8'),
   )

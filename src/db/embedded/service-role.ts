@@ -1,5 +1,6 @@
 /** Gives the service's role its rights in the embedded database: rows, and nothing of what makes tables and roles. */
 import postgres from 'postgres'
+import type { Sql } from '../transact'
 import { type Connection, SERVICE } from './access'
 import { OWNER } from './data-directory'
 
@@ -8,12 +9,13 @@ const RIGHTS_LOCK = 5_710_314
 
 /**
  * Grants what is missing. Tables that later migrations make come with the rights. Call it after the migration.
+ * @param service any connection, for the look at what is granted: a new one takes 10 ms
  * @param owner the connection of the superuser
  */
-export async function grantToService(owner: Connection): Promise<void> {
+export async function grantToService(service: Sql, owner: Connection): Promise<void> {
+  if (await hasRights(service)) return
   const sql = postgres({ ...owner, max: 1, onnotice: () => {} })
   try {
-    if (await hasRights(sql)) return
     await sql.begin(async (sql) => {
       await sql`select pg_advisory_xact_lock(${RIGHTS_LOCK})`
       const [service, maker] = [sql(SERVICE), sql(OWNER)]
@@ -31,7 +33,7 @@ export async function grantToService(owner: Connection): Promise<void> {
   }
 }
 
-async function hasRights(sql: postgres.Sql): Promise<boolean> {
+async function hasRights(sql: Sql): Promise<boolean> {
   const [found] = await sql<{ all_tables: boolean; later_tables: boolean }[]>`
     select coalesce(bool_and(has_table_privilege(${SERVICE}, oid, 'insert')), false) as all_tables,
       exists (select from pg_default_acl where defaclobjtype = 'r' and defaclacl::text like ${`%${SERVICE}=%`})

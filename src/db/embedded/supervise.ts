@@ -20,7 +20,7 @@ import { log } from '../../log'
 import { type Connection, connectionTo, SERVICE } from './access'
 import { OWNER, type Settings } from './data-directory'
 import { asEmbeddedError } from './faults'
-import { takeOver } from './hand-over'
+import { checkEntry, takeOver } from './hand-over'
 import { prepareHome } from './home'
 import { nativeFolder, preparePrograms } from './programs'
 import { type Server, startServer } from './server'
@@ -73,6 +73,7 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
   try {
     const home = prepareHome(path.resolve(data_dir), Number(settings.port))
     await takeOver(home)
+    checkEntry(home)
     settings.unix_socket_directories = home.socket_dir
     const connections = () => ({ connection: connectionTo(home, OWNER), service: connectionTo(home, SERVICE) })
     const owner_lock = await becomeOwner(home, options.other_service)
