@@ -1,0 +1,166 @@
+/**
+ * The number of statements that each route sends, BEGIN and COMMIT included, and how often it waits for the database. Other
+ * statements may be sent while it waits for one. A route that grows fails here. One that shrinks gets its new numbers.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { closeDatabase, connectDatabase } from '../../src/db/pool'
+import { EVENTS } from '../../src/db/schema'
+import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
+import { type StatementCounter, startStatementCounter, type Traffic } from '../support/statement-counter'
+import { createWorld, goodBody, goodRaw, type World } from '../support/world'
+
+/** Statements and waits of requests in an organization with one row of everything, and one webhook that wants every event. */
+const MOST: Record<string, [statements: number, waits: number]> = {
+  'POST /auth/password/forgot': [1, 1],
+  'GET /auth/me': [2, 2],
+  'PATCH /auth/me': [11, 11],
+  'POST /auth/logout': [3, 3],
+  'GET /auth/sessions': [1, 1],
+  'GET /tickets': [1, 1],
+  'POST /tickets': [8, 7],
+  'GET /tickets/{ticket_id}': [2, 2],
+  'PATCH /tickets/{ticket_id}': [5, 5],
+  'POST /tickets/{ticket_id}/labels': [5, 5],
+  'POST /tickets/{ticket_id}/assign': [5, 5],
+  'POST /tickets/{ticket_id}/unassign': [4, 4],
+  'GET /tickets/{ticket_id}/activity': [2, 1],
+  'GET /tickets/{ticket_id}/messages': [2, 1],
+  'POST /tickets/{ticket_id}/messages': [12, 7],
+  'GET /tickets/{ticket_id}/messages/{message_id}': [2, 1],
+  'POST /attachments': [7, 7],
+  'GET /attachments/{attachment_id}': [1, 1],
+  'GET /attachments/{attachment_id}/content': [1, 1],
+  'GET /tickets/{ticket_id}/participants': [2, 1],
+  'POST /tickets/{ticket_id}/participants': [8, 7],
+  'GET /contacts': [2, 1],
+  'POST /contacts': [6, 6],
+  'GET /contacts/{contact_id}': [1, 1],
+  'PATCH /contacts/{contact_id}': [7, 7],
+  'GET /contacts/{contact_id}/export': [20, 20],
+  'GET /companies': [2, 1],
+  'POST /companies': [2, 2],
+  'GET /companies/{company_id}': [1, 1],
+  'PATCH /companies/{company_id}': [2, 2],
+  'POST /companies/{company_id}/link-contacts': [6, 6],
+  'GET /labels': [1, 1],
+  'POST /labels': [2, 2],
+  'GET /labels/{label_id}': [1, 1],
+  'PATCH /labels/{label_id}': [2, 2],
+  'GET /time-entries': [2, 1],
+  'POST /tickets/{ticket_id}/time-entries': [9, 9],
+  'GET /time-entries/{time_entry_id}': [1, 1],
+  'PATCH /time-entries/{time_entry_id}': [5, 5],
+  'GET /time-entries/summary': [1, 1],
+  'GET /time-entries/export': [7, 7],
+  'GET /webhooks': [2, 1],
+  'POST /webhooks': [5, 5],
+  'GET /webhooks/{webhook_id}': [1, 1],
+  'PATCH /webhooks/{webhook_id}': [7, 7],
+  'POST /webhooks/{webhook_id}/test': [12, 11],
+  'GET /webhooks/{webhook_id}/deliveries': [3, 1],
+  'GET /webhooks/{webhook_id}/deliveries/{delivery_id}': [3, 1],
+  'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry': [15, 13],
+  'GET /organization': [1, 1],
+  'PATCH /organization': [5, 5],
+  'GET /users': [2, 1],
+  'POST /users': [11, 11],
+  'GET /users/{user_id}': [1, 1],
+  'PATCH /users/{user_id}': [14, 14],
+  'GET /mailboxes': [2, 1],
+  'POST /mailboxes': [19, 19],
+  'GET /mailboxes/{mailbox_id}': [1, 1],
+  'PATCH /mailboxes/{mailbox_id}': [23, 23],
+  'POST /mailboxes/{mailbox_id}/test': [1, 1],
+  'GET /domains': [2, 1],
+  'POST /domains': [5, 5],
+  'GET /inbound-messages': [2, 1],
+  'POST /inbound-messages': [22, 13],
+  'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
+  'GET /audit-log': [2, 1],
+}
+
+/** The same where no webhook is switched on. */
+const MOST_WITHOUT_WEBHOOK: typeof MOST = {
+  'POST /tickets': [3, 3],
+  'PATCH /tickets/{ticket_id}': [5, 5],
+  'POST /tickets/{ticket_id}/messages': [9, 5],
+}
+
+/** Requests that cannot be made twice, or need what this world does not have. */
+const NOT_COUNTED = [
+  'POST /auth/login',
+  'POST /auth/refresh',
+  'POST /auth/password/reset',
+  'POST /contacts/{contact_id}/erase',
+  'POST /users/{user_id}/invite',
+  'GET /auth/invitations/{token}',
+  'POST /auth/invitations/{token}/accept',
+  'POST /auth/invitations/{token}/decline',
+  'POST /domains/{domain_id}/verify',
+]
+
+let counter: StatementCounter
+let endpoints: Endpoint[]
+
+beforeAll(async () => {
+  const { url } = await startApi()
+  endpoints = (await readEndpoints()).filter(({ method, name }) => method !== 'DELETE' && !NOT_COUNTED.includes(name))
+  counter = await startStatementCounter(url)
+  await closeDatabase()
+  connectDatabase(counter.url, 1)
+})
+afterAll(async () => {
+  await stopApi()
+  counter.stop()
+})
+
+test('every route that is no DELETE has its number of statements here', () => {
+  expect(Object.keys(MOST).toSorted()).toEqual(endpoints.map(({ name }) => name).toSorted())
+})
+
+test('no route sends more statements, or waits more often, than it did', async () => {
+  const organization = await createOrganization()
+  const world = await createWorld(organization)
+  await organization.admin.patch(`/webhooks/${world.webhook_id}`, { events: EVENTS })
+  expect(await grown(MOST, organization, world)).toEqual([])
+})
+
+test('where nobody listens no route sends more statements, or waits more often, than it did', async () => {
+  const organization = await createOrganization()
+  const world = await createWorld(organization)
+  await organization.admin.patch(`/webhooks/${world.webhook_id}`, { active: false })
+  expect(await grown(MOST_WITHOUT_WEBHOOK, organization, world)).toEqual([])
+})
+
+/** The routes of a table that exceed it, with all that they send. */
+async function grown(most: typeof MOST, { admin }: Organization, world: World) {
+  const found: unknown[] = []
+  for (const endpoint of endpoints) {
+    const [statements, waits] = most[endpoint.name] ?? []
+    if (statements === undefined || waits === undefined) continue
+    const traffic = await trafficOf(() => request(admin, world, endpoint))
+    if (traffic.statements.length > statements || traffic.waits > waits) found.push({ [endpoint.name]: traffic })
+  }
+  return found
+}
+
+/** The least of two requests, because what is remembered between requests ends now and then. */
+async function trafficOf(work: () => Promise<void>): Promise<Traffic> {
+  // Statements are prepared when they are sent for the first time.
+  await work()
+  const runs = [await counter.during(work), await counter.during(work)]
+  return runs.toSorted((a, b) => a.statements.length - b.statements.length)[0]!
+}
+
+async function request(client: Client, world: World, { name, method, path, body }: Endpoint): Promise<void> {
+  const raw = goodRaw(name)
+  const query = name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}` : ''
+  const answer = await client.send(
+    method,
+    pathWith(path, world) + query,
+    raw?.body ?? (body && goodBody(name, world)),
+    raw?.type ? { 'content-type': raw.type } : {},
+  )
+  if (answer.status >= 300) throw new Error(`${name} answered ${answer.status} ${answer.text}`)
+}
