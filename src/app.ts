@@ -42,6 +42,7 @@ import { pageRoutes } from './pages/routes'
 import { participantRoutes } from './participants/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
+import { timerRoutes } from './timers/routes'
 import { userRoutes } from './users/routes'
 import { webhookRoutes } from './webhooks/routes'
 
@@ -61,6 +62,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(companyRoutes)
     .use(labelRoutes)
     .use(timeEntryRoutes)
+    .use(timerRoutes)
     .use(webhookRoutes)
     .use(organizationRoutes)
     .use(ownOrganizationRoutes)

@@ -26,7 +26,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'app',
-    'config http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries users webhooks',
+    'config http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries timers users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -85,9 +85,10 @@ const ROOMS: [room: string, imports: string][] = [
   ['pages', ''],
   ['participants', `${SHARED} messages`],
   ['privacy', `${SHARED} attachments messages webhooks`],
-  ['tickets', `${SHARED} attachments messages time-entries webhooks`],
+  ['tickets', `${SHARED} attachments messages time-entries timers webhooks`],
   ['time-entries', `${SHARED} webhooks`],
-  ['users', `${SHARED} invitations`],
+  ['timers', `${SHARED} time-entries`],
+  ['users', `${SHARED} invitations timers`],
   ['webhooks', `${SHARED} net metrics outbox`],
 ]
 
@@ -100,7 +101,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
     /^http\//,
     /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-(guesses|reset)|refused-sign-ins))$/,
   ],
-  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|link|first|closed))$/],
+  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|memberships|link|first|closed))$/],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',

@@ -702,6 +702,36 @@ export const time_entries = pgTable(
   ],
 )
 
+/** Running timers: one for each member. Stopping it makes a time entry. */
+export const timers = pgTable(
+  'timers',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    user_id: uuid().notNull(),
+    id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    description: text(),
+    billable: boolean().notNull(),
+    /** As it was given; null leaves the choice to the moment when the timer stops. */
+    rate: rate(),
+    started_at: instant().notNull().default(sql`clock_timestamp()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.user_id] }),
+    uniqueIndex('timers_id').on(table.organization_id, table.id),
+    index('timers_ticket').on(table.organization_id, table.ticket_id),
+    reference('timers_ticket', [table.organization_id, table.ticket_id], tickets, 'restrict'),
+    foreignKey({
+      name: 'timers_user_fk',
+      columns: [table.organization_id, table.user_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }),
+    check('timers_rate', isRate(table.rate)),
+  ],
+)
+
 /** The activity timeline of a ticket. */
 export const activities = pgTable(
   'activities',

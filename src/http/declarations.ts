@@ -36,6 +36,8 @@ export type Declared = {
   codes?: readonly ErrorCode[]
   /** Of every POST in an organization. */
   idempotency?: Idempotency
+  /** The route takes a request without a body for one with an empty object. */
+  has_optional_body?: true
   /** Lets in whoever has a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
 }
@@ -52,6 +54,7 @@ export type Declaration = {
   link?: (url: string) => string | undefined
   /** The body, by its declared media type. */
   body: 'json' | 'form' | 'bytes'
+  has_optional_body: boolean
 }
 
 /** By method and pattern of the path, such as `GET /api/v1/labels/:label_id`. */
@@ -72,8 +75,8 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const detail: Detail = hooks.detail ?? {}
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
-    const { permission, idempotency = 'never', link } = detail
-    declarations.set(name, { permission: permission!, idempotency, link, body: bodyOf(detail) })
+    const { permission, idempotency = 'never', link, has_optional_body = false } = detail
+    declarations.set(name, { permission: permission!, idempotency, link, body: bodyOf(detail), has_optional_body })
   }
 }
 

@@ -31,8 +31,9 @@ const UNUSABLE = Symbol('unusable body')
 export function bodyReader(declarations: Declarations) {
   return async ({ request, route }: { request: Request; route: string }): Promise<unknown> => {
     const state = stateOf(request)
-    const { permission } = declarationOf(declarations, request.method, route)
+    const { permission, has_optional_body } = declarationOf(declarations, request.method, route)
     if (!state.caller && permission !== 'anyone') return UNUSABLE
+    if (has_optional_body && !request.body) return {}
     const result = await readJson(request, route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES)
     if (!(result instanceof ApiError)) return result
     state.body_error = result

@@ -49,6 +49,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
     update activities set ${scrubbed(scope)}
     where ${these} and (actor_type = 'contact' or type = any(${TELLING_TYPES}::text[]))`
   await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
+  await sql`update timers set description = null where ${these}`
   const number = await organizationNumber(scope)
   const documents = tickets.map(({ id, code }) => ({ id, ...newDocument(number, code, '', '') }))
   await sql`

@@ -7,6 +7,7 @@ import { getMessage } from '../messages/queries'
 import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { newDocument, rebuildSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
+import { stopTimersOfTicket } from '../timers/commands'
 import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
 import { takeNumber } from './code'
@@ -67,14 +68,15 @@ export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Pr
 }
 
 /**
- * Hides the ticket with its messages and attachments. The time logged on it stays in time entries. A job removes the rows
- * later (`purge.ts`).
+ * Hides the ticket with its messages and attachments. The time logged on it stays in time entries, and running timers are
+ * logged now. A job removes the rows later (`purge.ts`).
  * @throws TICKET_NOT_FOUND
  */
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     const ticket = await lockTicket(scope, id)
+    await stopTimersOfTicket(scope, id)
     await sql`
       with search as (
         delete from ticket_search where organization_id = ${organization_id} and ticket_id = ${id}

@@ -17,25 +17,35 @@ const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'curr
  */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
-    const { sql, organization_id } = scope
     const user_id = requirePerson(scope).id
     await requireTicket(scope, ticket_id)
-    const sources = await getRateSources(scope, ticket_id, user_id)
-    const { rate, currency } = resolveRate(entry.rate, sources!)
-    const { duration_minutes, description = null, billable = true, date = today() } = entry
-    const id = newId()
-    await sql`
-      insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, description, billable, date,
-        rate, currency)
-      values (${organization_id}, ${id}, ${ticket_id}, ${user_id}, ${duration_minutes}, ${description}, ${billable}, ${date},
-        ${rate}, ${currency})`
-    await recordActivity(scope, ticket_id, [
-      { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
-    ])
-    const data = await getTimeEntry(scope, id)
-    await publish(scope, [{ type: 'time_entry.created', data }])
-    return data
+    return logTimeOf(scope, user_id, ticket_id, entry)
   })
+}
+
+/** Logs the time of a member on a ticket, in the caller's transaction, with activity and event. */
+export async function logTimeOf(
+  scope: Scope,
+  user_id: string,
+  ticket_id: string,
+  entry: NewTimeEntry,
+): Promise<TimeEntry> {
+  const { sql, organization_id } = scope
+  const sources = await getRateSources(scope, ticket_id, user_id)
+  const { rate, currency } = resolveRate(entry.rate, sources!)
+  const { duration_minutes, description = null, billable = true, date = today() } = entry
+  const id = newId()
+  await sql`
+    insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, description, billable, date,
+      rate, currency)
+    values (${organization_id}, ${id}, ${ticket_id}, ${user_id}, ${duration_minutes}, ${description}, ${billable}, ${date},
+      ${rate}, ${currency})`
+  await recordActivity(scope, ticket_id, [
+    { type: 'time_logged', data: { time_entry_id: id, duration_minutes, billable } },
+  ])
+  const data = await getTimeEntry(scope, id)
+  await publish(scope, [{ type: 'time_entry.created', data }])
+  return data
 }
 
 /**

@@ -37,13 +37,15 @@ export type TimeEntry = typeof TimeEntry.static
 export const TicketTimeEntry = Type.Omit(TimeEntry, ['ticket'])
 export type TicketTimeEntry = typeof TicketTimeEntry.static
 
-export const NewTimeEntry = body({
-  duration_minutes,
+/** What may be said of work besides how long it took. */
+export const WorkFields = {
   description: optional(description),
   billable: optional(flag()),
   date: optional(date),
   rate: optional(rateInput()),
-})
+}
+
+export const NewTimeEntry = body({ duration_minutes, ...WorkFields })
 export type NewTimeEntry = typeof NewTimeEntry.static
 
 export const TimeEntryChanges = body({

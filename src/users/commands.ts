@@ -13,6 +13,7 @@ import { ApiError, fieldError } from '../errors'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
 import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from '../scope'
+import { stopTimerOf } from '../timers/commands'
 import { addMembership, isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
 import {
@@ -103,6 +104,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       .update(memberships)
       .set({ ...membership, updated_at: sql`now()` })
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
+    if (membership.active === false) await stopTimerOf(scope, id)
     await endSessionsOfNoMember(scope, id)
     const after = { ...user, ...membership }
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {

@@ -3,6 +3,7 @@ import { forgetMemberships } from '../auth/membership'
 import { endSessionsOfNoMember } from '../auth/sessions'
 import { ApiError, fieldError } from '../errors'
 import { afterCommit, type Scope } from '../scope'
+import { stopTimerOf } from '../timers/commands'
 import { ADMINS, hasActiveAdmin, lockAccountById, lockAdmins } from './queries'
 
 type MembershipFields = {
@@ -28,7 +29,7 @@ export async function addMembership(scope: Scope, user_id: string, fields: Membe
 }
 
 /**
- * Ends a membership; tickets and time entries keep the name.
+ * Ends a membership; tickets and time entries keep the name, and a running timer is logged.
  * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
@@ -40,6 +41,7 @@ export async function removeMembership(scope: Scope, user_id: string): Promise<v
     where organization_id = ${organization_id} and user_id = ${user_id} and removed_at is null
     returning role, active`
   if (!member) throw new ApiError('USER_NOT_FOUND')
+  await stopTimerOf(scope, user_id)
   await endSessionsOfNoMember(scope, user_id)
   if (member.active && isAdmin(member.role)) await requireAdmin(scope, '')
   afterCommit(scope, () => forgetMemberships(user_id))

@@ -34,7 +34,13 @@ describe('a route', () => {
       .get('/labels/:label_id', () => 'ok', { detail: LABELS })
       .post('/labels', () => 'ok', { detail: CREATE })
     readDeclarations(app, declarations)
-    const read = { permission: 'labels:read', idempotency: 'never', link: undefined, body: 'json' } as const
+    const read = {
+      permission: 'labels:read',
+      idempotency: 'never',
+      link: undefined,
+      body: 'json',
+      has_optional_body: false,
+    } as const
     expect(declarationOf(declarations, 'GET', '/api/labels/:label_id')).toEqual(read)
     expect(declarationOf(declarations, 'HEAD', '/api/labels/:label_id')).toEqual(read)
     expect(declarationOf(declarations, 'POST', '/api/labels').idempotency).toBe('with the change')

@@ -123,6 +123,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /labels/{label_id}': label(),
     'POST /tickets/{ticket_id}/time-entries': time(),
     'PATCH /time-entries/{time_entry_id}': time(),
+    'POST /tickets/{ticket_id}/timer/start': { description: 'A call', billable: true, rate: 80.5 },
+    'POST /tickets/{ticket_id}/timer/stop': { description: 'A call', billable: true, date: '2026-01-31', rate: 80.5 },
     'POST /webhooks': webhook(),
     'PATCH /webhooks/{webhook_id}': webhook(),
     'PATCH /organization': {

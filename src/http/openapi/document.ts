@@ -17,12 +17,13 @@ const TOKEN: Security = [{ bearer: [] }]
 
 type Security = Record<string, string[]>[]
 type Reply = { description: string; content?: Content }
+type RequestBody = { content: Content; required?: boolean }
 /** An operation as the generator makes it: what Elysia knows of a route, and its `detail`. */
 type Operation = Declared & {
   tags?: string[]
   summary?: string
   parameters?: Parameter[]
-  requestBody?: { content: Content }
+  requestBody?: RequestBody
   responses?: Record<string, Reply>
 }
 
@@ -56,7 +57,7 @@ function readingJson(app: AnyElysia): AnyElysia {
 }
 
 function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
-  const { about, permission, codes, idempotency, link, ...documented } = operation
+  const { about, permission, codes, idempotency, link, has_optional_body, ...documented } = operation
   const { summary = '', parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = documented
   const is_single = isSingle(responses['200'])
   const is_tagged = method === 'get' && is_single && isInOrganization(permission)
@@ -65,13 +66,17 @@ function toOperation(operation: Operation, method: string, path: string, replies
     operationId: summary.replace(/ (\w)/g, (_, letter) => letter.toUpperCase()).replace(/^\w/, (c) => c.toLowerCase()),
     ...securityOf(operation),
     parameters: [...headersOf(operation, method, path, is_single), ...parameters.map(toParameter)],
-    ...(requestBody && { requestBody: { ...requestBody, content: toContent(requestBody.content) } }),
+    ...(requestBody && { requestBody: toRequestBody(requestBody, operation) }),
     responses: {
       ...mapValues(responses, toReply),
       ...(is_tagged && { 304: { description: 'Unchanged' } }),
       ...errorsOf(operation, method, path, replies),
     },
   }
+}
+
+function toRequestBody(body: RequestBody, { has_optional_body }: Operation): RequestBody {
+  return { ...body, ...(has_optional_body && { required: false }), content: toContent(body.content) }
 }
 
 /** Tells what an operation needs instead of the token that the document names for all. */

@@ -1,0 +1,119 @@
+import { requirePerson } from '../auth/permissions'
+import { newId } from '../db/columns'
+import type { Fragment } from '../db/transact'
+import { ApiError } from '../errors'
+import { inTransaction, type Scope } from '../scope'
+import { logTimeOf } from '../time-entries/commands'
+import type { TimeEntry } from '../time-entries/model'
+import type { NewTimer, StoppedTimer, Timer } from './model'
+import { findTimer } from './queries'
+
+/**
+ * Starts the caller's timer. Of two requests at the same moment one wins.
+ * @throws TICKET_NOT_FOUND; TIMER_ALREADY_RUNNING with the running one, on whatever ticket it runs
+ */
+export function startTimer(scope: Scope, ticket_id: string, timer: NewTimer): Promise<Timer> {
+  return inTransaction(scope, async (scope) => {
+    const user_id = requirePerson(scope).id
+    await keepMember(scope, user_id)
+    await keepTicket(scope, ticket_id)
+    const { sql, organization_id } = scope
+    const { description = null, billable = true, rate = null } = timer
+    for (;;) {
+      const started = await sql`
+        insert into timers (organization_id, user_id, id, ticket_id, description, billable, rate)
+        values (${organization_id}, ${user_id}, ${newId()}, ${ticket_id}, ${description}, ${billable}, ${rate})
+        on conflict (organization_id, user_id) do nothing
+        returning id`
+      const running = await findTimer(scope, user_id)
+      if (started.length > 0) return running!
+      if (running) throw new ApiError('TIMER_ALREADY_RUNNING', { timer: running })
+      // It was stopped between the two statements.
+    }
+  })
+}
+
+/**
+ * Stops the caller's timer on a ticket and logs its time.
+ * @param instead what is given here stands in place of what the timer was started with
+ * @throws TICKET_NOT_FOUND, TIMER_NOT_FOUND
+ */
+export function stopTimer(scope: Scope, ticket_id: string, instead: StoppedTimer): Promise<TimeEntry> {
+  return inTransaction(scope, async (scope) => {
+    const user_id = requirePerson(scope).id
+    const [entry] = await stopTimers(scope, scope.sql`user_id = ${user_id} and ticket_id = ${ticket_id}`, instead)
+    if (entry) return entry
+    await keepTicket(scope, ticket_id)
+    throw new ApiError('TIMER_NOT_FOUND')
+  })
+}
+
+/** Drops the caller's timer without logging its time. @throws TIMER_NOT_FOUND */
+export async function dropTimer(scope: Scope): Promise<void> {
+  const { sql, organization_id } = scope
+  const dropped = await sql`
+    delete from timers where organization_id = ${organization_id} and user_id = ${requirePerson(scope).id} returning id`
+  if (dropped.length === 0) throw new ApiError('TIMER_NOT_FOUND')
+}
+
+/** Stops the timers on a ticket, and logs their time, in the caller's transaction. The caller has locked the ticket. */
+export async function stopTimersOfTicket(scope: Scope, ticket_id: string): Promise<void> {
+  await stopTimers(scope, scope.sql`ticket_id = ${ticket_id}`)
+}
+
+/** Stops the timer of a member who leaves, in the caller's transaction. The caller has changed the membership's row. */
+export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> {
+  await stopTimers(scope, scope.sql`user_id = ${user_id}`)
+}
+
+type Stopped = {
+  user_id: string
+  ticket_id: string
+  description: string | null
+  billable: boolean
+  rate: number | null
+  date: string
+  duration_minutes: number
+}
+
+/**
+ * Stops timers and logs their time: begun minutes, on the UTC day of the start. Whoever deletes the row first logs it. A
+ * clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
+ */
+async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer = {}): Promise<TimeEntry[]> {
+  const { sql, organization_id } = scope
+  const stopped = await sql<Stopped[]>`
+    with stopped as (
+      delete from timers where organization_id = ${organization_id} and ${which} returning *
+    )
+    select user_id, ticket_id, description, billable, rate, (started_at at time zone 'UTC')::date as date,
+      least(greatest(ceil(extract(epoch from clock_timestamp() - started_at) / 60), 1), 525600)::integer
+        as duration_minutes
+    from stopped order by id`
+  const entries: TimeEntry[] = []
+  for (const { user_id, ticket_id, description, rate, ...timer } of stopped) {
+    const entry = { ...timer, description: description ?? undefined, rate: rate ?? undefined, ...instead }
+    entries.push(await logTimeOf(scope, user_id, ticket_id, entry))
+  }
+  return entries
+}
+
+/**
+ * Keeps the membership as it is until the transaction ends. Without this lock and that of the ticket, a timer could be
+ * started that nobody stops: after its member was removed, or after its ticket was deleted.
+ * @throws FORBIDDEN
+ */
+async function keepMember({ sql, organization_id }: Scope, user_id: string): Promise<void> {
+  const found = await sql`
+    select from memberships
+    where organization_id = ${organization_id} and user_id = ${user_id} and active and removed_at is null
+    for share`
+  if (found.length === 0) throw new ApiError('FORBIDDEN')
+}
+
+/** Keeps a visible ticket as it is until the transaction ends. @throws TICKET_NOT_FOUND */
+async function keepTicket({ sql, organization_id }: Scope, id: string): Promise<void> {
+  const found = await sql`
+    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null for share`
+  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+}

@@ -1,0 +1,40 @@
+import type { Sql } from '../db/transact'
+import type { Scope } from '../scope'
+import { type Page, page } from '../shapes/page'
+import type { Paging } from '../shapes/query'
+import type { Timer } from './model'
+
+/** Returns the running timer of a member, undefined when there is none. */
+export async function findTimer({ sql, organization_id }: Scope, user_id: string): Promise<Timer | undefined> {
+  const [timer] = await sql<Timer[]>`
+    select ${fields(sql)} from timers r ${withTicketAndUser(sql)}
+    where r.organization_id = ${organization_id} and r.user_id = ${user_id}`
+  return timer
+}
+
+/** The running timers of all members, the last started first. */
+export function listTimers(scope: Scope, paging: Paging): Promise<Page<Timer>> {
+  const { sql, organization_id } = scope
+  return page(scope, paging, {
+    sort: { keys: [sql`r.started_at`, sql`r.id`], direction: 'desc' },
+    rows: ({ slice }) => sql<Timer[]>`
+      select ${fields(sql)} from timers r ${withTicketAndUser(sql)}
+      where r.organization_id = ${organization_id} ${slice}`,
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from timers where organization_id = ${organization_id}`,
+  })
+}
+
+/** The select list is the response. The database's clock starts and stops every timer, so that clocks of replicas may differ. */
+function fields(sql: Sql) {
+  return sql`
+    r.id, json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket,
+    json_build_object('id', u.id, 'name', u.name) as user, r.description, r.billable, r.rate, r.started_at,
+    greatest(floor(extract(epoch from clock_timestamp() - r.started_at)), 0)::bigint as elapsed_seconds`
+}
+
+function withTicketAndUser(sql: Sql) {
+  return sql`
+    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id
+    join users u on u.id = r.user_id`
+}
