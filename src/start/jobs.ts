@@ -7,7 +7,7 @@ import { deleteExpiredTokens } from '../auth/commands'
 import { forgetAccounts } from '../auth/forget-accounts'
 import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
-import { analyzeNewTables } from '../db/statistics'
+import { analyzeGrownTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
 import { forgetReleasedAddresses } from '../domains/claims'
 import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
@@ -24,7 +24,7 @@ import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upk
 type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
 const JOBS: CronJob[] = [
-  { name: 'analyze new tables', pattern: '*/2 * * * * *', run: analyzeNewTables },
+  { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
