@@ -272,16 +272,6 @@ describe('a timer that is dropped', () => {
     expect((await agent.get('/timer/active')).body).toEqual({ data: null })
     expect(await entriesOf(agent)).toEqual([])
   })
-
-  test('goes only when it is the one that was seen', async () => {
-    const { agent, scope } = await createOrganization()
-    const ticket = await insertTicketOf(scope, {})
-    const drop = (tag: string) => agent.delete('/timer/active', undefined, { 'if-match': tag })
-    expectError(await drop('"of an earlier timer"'), 404, 'TIMER_NOT_FOUND')
-    await start(agent, ticket)
-    expectError(await drop('"of an earlier timer"'), 412, 'PRECONDITION_FAILED')
-    expect((await agent.get('/timer/active')).body.data.ticket).toEqual(ticket)
-  })
 })
 
 describe('the list of running timers', () => {

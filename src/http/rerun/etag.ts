@@ -40,10 +40,9 @@ export function entityTags(handlers: Handlers) {
  * Returns the tags that hold for what a GET shows, the tag of its own answer first. Where the GET shows more than the
  * answers of writes do (a ticket's messages and time entries), the tag of those answers holds too.
  */
-export function tagsOf(shown: { data: object | null } | LargeAnswer): string[] {
+export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
   if (shown instanceof LargeAnswer) return shown.versions.map((version) => etagOf(JSON.stringify(version)))
   const { data } = shown
-  if (data === null) return []
   const { messages, time_entries, ...own } = data as Record<string, unknown>
   return [etagOf(JSON.stringify({ data })), etagOf(JSON.stringify({ data: own }))]
 }

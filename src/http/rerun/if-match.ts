@@ -39,7 +39,7 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
   const header = request.headers.get('if-match')
   if (header === null || !isConditional(request.method, route) || header.trim() === '*') return
   const read = handlers.find('GET', route)
-  const current = read ? tagsOf((await read(call)) as { data: object | null } | LargeAnswer) : []
+  const current = read ? tagsOf((await read(call)) as { data: object } | LargeAnswer) : []
   // If-Match compares strongly: a weak tag never holds. `fresh` compares weakly and does not read this header.
   if (!header.split(',').some((tag) => current.includes(tag.trim()))) throw new ApiError('PRECONDITION_FAILED')
 }
