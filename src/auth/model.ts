@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../db/schema'
-import { Instant, orNull, Uuid } from '../shapes/answers'
+import { Instant, orNull, Uuid, unchecked } from '../shapes/answers'
 import { body, nameInput, oneOf, optional, text } from '../shapes/fields'
 
 export const Credentials = body({
@@ -12,34 +12,40 @@ const accessToken = Type.String({ description: 'JWT for the Authorization header
 const tokenType = Type.Literal('bearer', { description: 'How to send it: `Authorization: Bearer <access_token>`' })
 const expiresIn = Type.Integer({ description: 'Seconds until the access token expires' })
 
-export const Tokens = Type.Object({
-  access_token: accessToken,
-  refresh_token: Type.String({ description: 'For POST /auth/refresh, 7 days' }),
-  token_type: tokenType,
-  expires_in: expiresIn,
-  user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
-})
+export const Tokens = unchecked(
+  Type.Object({
+    access_token: accessToken,
+    refresh_token: Type.String({ description: 'For POST /auth/refresh, 7 days' }),
+    token_type: tokenType,
+    expires_in: expiresIn,
+    user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
+  }),
+)
 
 export type Tokens = typeof Tokens.static
 
 export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
 
-export const AccessToken = Type.Object({
-  access_token: accessToken,
-  token_type: tokenType,
-  expires_in: expiresIn,
-})
+export const AccessToken = unchecked(
+  Type.Object({
+    access_token: accessToken,
+    token_type: tokenType,
+    expires_in: expiresIn,
+  }),
+)
 export type AccessToken = typeof AccessToken.static
 
-export const Me = Type.Object({
-  id: Uuid,
-  email: Type.String(),
-  name: Type.String(),
-  organizations: Type.Array(
-    Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES, { description: 'In this organization' }) }),
-    { description: 'Oldest membership first: the first one is meant when a request names none' },
-  ),
-})
+export const Me = unchecked(
+  Type.Object({
+    id: Uuid,
+    email: Type.String(),
+    name: Type.String(),
+    organizations: Type.Array(
+      Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES, { description: 'In this organization' }) }),
+      { description: 'Oldest membership first: the first one is meant when a request names none' },
+    ),
+  }),
+)
 export type Me = typeof Me.static
 
 export const Session = Type.Object({
