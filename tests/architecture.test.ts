@@ -15,7 +15,8 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 /** The mail rooms: of these, only the last two know tickets. */
 const MAIL = 'mail/smtp mail/mime mail/parse mail/sender mail/inbound mail/outbound'
 /** Rooms that every section may import. */
-const SHARED = 'config errors log scope secrets shapes db disk flow timeline search html address http auth audit-log'
+const SHARED =
+  'config errors log scope secrets shapes db disk flow timeline search tallies html address http auth audit-log'
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
@@ -45,13 +46,14 @@ const ROOMS: [room: string, imports: string][] = [
   ['process', ''],
   ['search', 'scope html'],
   ['timeline', 'config errors scope shapes db'],
+  ['tallies', 'db flow scope'],
   ['db', 'address errors log metrics'],
   ['db/embedded', 'db errors log process'],
   ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tickets webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tallies tickets webhooks`,
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],

@@ -1,8 +1,9 @@
-import type { Fragment, Sql } from '../db/transact'
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
+import { tally } from '../tallies/tallies'
 import type { Company, CompanyWithDetails } from './model'
 
 /** The companies of the organization, newest first. */
@@ -14,7 +15,7 @@ export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company
       with page as materialized (
         select c.organization_id, c.id from companies c where c.organization_id = ${organization_id} ${slice}
       )
-      select ${fields(sql)} from page
+      select ${fields(scope)} from page
       join companies c using (organization_id, id)
       join organizations o on o.id = c.organization_id
       ${order}`,
@@ -24,9 +25,10 @@ export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company
 }
 
 /** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */
-export async function getCompany({ sql, organization_id }: Scope, id: string): Promise<CompanyWithDetails> {
+export async function getCompany(scope: Scope, id: string): Promise<CompanyWithDetails> {
+  const { sql, organization_id } = scope
   const [company] = await sql<CompanyWithDetails[]>`
-    select ${fields(sql)}, ${ticketCount(sql)} as total_tickets,
+    select ${fields(scope)}, ${ticketCount(scope)} as total_tickets,
       coalesce((
         select json_agg(json_build_object('id', r.id, 'name', r.name, 'email', r.email) order by r.id desc)
         from (
@@ -75,17 +77,14 @@ async function readForLock({ sql, organization_id }: Scope, id: string, lock: Fr
 }
 
 /** The select list is the response: its columns are the fields of `Company`. */
-function fields(sql: Sql) {
+function fields(scope: Scope) {
+  const { sql } = scope
   return sql`
     c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes,
-    (
-      select count(*) from contacts p where p.organization_id = c.organization_id and p.company_id = c.id
-    ) as contact_count,
-    ${ticketCount(sql)} as ticket_count, c.created_at, c.updated_at`
+    ${tally(scope, 'contacts_of_company', sql`and key = c.id`)} as contact_count,
+    ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }
 
-function ticketCount(sql: Sql) {
-  return sql`(
-    select count(*) from tickets t
-    where t.organization_id = c.organization_id and t.company_id = c.id and t.deleted_at is null)`
+function ticketCount(scope: Scope) {
+  return tally(scope, 'tickets_of_company', scope.sql`and key = c.id`)
 }

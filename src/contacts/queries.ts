@@ -4,6 +4,7 @@ import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { fold } from '../search/fold'
 import { type Page, page } from '../shapes/page'
+import { tally } from '../tallies/tallies'
 import type { Contact, ContactFilter, ContactWithTickets } from './model'
 
 /** The contacts that match, newest first. */
@@ -15,11 +16,11 @@ export function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<
       with page as materialized (
         select c.organization_id, c.id from contacts c where ${matches(scope, filter)} ${slice}
       )
-      select ${fields(sql)} from page
+      select ${fields(scope)} from page
       join contacts c using (organization_id, id)
       ${withCompany(sql)}
       ${order}`,
-    count: () => sql<{ total: number }[]>`select count(*) as total from contacts c where ${matches(scope, filter)}`,
+    count: () => sql<{ total: number }[]>`select ${total(scope, filter)} as total`,
   })
 }
 
@@ -31,9 +32,10 @@ export async function getContact(scope: Scope, id: string): Promise<ContactWithT
 }
 
 /** Those of the given contacts that exist, as `getContact` returns them, oldest first. */
-export function getContacts({ sql, organization_id }: Scope, ids: string[]): Promise<ContactWithTickets[]> {
+export function getContacts(scope: Scope, ids: string[]): Promise<ContactWithTickets[]> {
+  const { sql, organization_id } = scope
   return sql<ContactWithTickets[]>`
-    select ${fields(sql)}, ${ticketCount(sql)} as total_tickets, coalesce((
+    select ${fields(scope)}, ${ticketCount(scope)} as total_tickets, coalesce((
       select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
       from (
         select t.id, t.code, t.subject from tickets t
@@ -59,17 +61,24 @@ export async function findContact({ sql, organization_id }: Scope, email: string
 }
 
 /** The select list is the response: its columns are the fields of `Contact`. */
-function fields(sql: Sql) {
+function fields(scope: Scope) {
+  const { sql } = scope
   return sql`
     c.id, c.name, c.email, c.phone,
     case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company,
-    c.notes, ${ticketCount(sql)} as ticket_count, c.created_at, c.updated_at`
+    c.notes, ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }
 
-function ticketCount(sql: Sql) {
-  return sql`(
-    select count(*) from tickets t
-    where t.organization_id = c.organization_id and t.contact_id = c.id and t.deleted_at is null)`
+function ticketCount(scope: Scope) {
+  return tally(scope, 'tickets_of_contact', scope.sql`and key = c.id`)
+}
+
+/** SQL for the number of contacts that match. Only what is searched for is counted row by row. */
+function total(scope: Scope, filter: ContactFilter) {
+  const { sql } = scope
+  const { search, email, company_id } = filter
+  if (search || email !== undefined) return sql`(select count(*) from contacts c where ${matches(scope, filter)})`
+  return tally(scope, 'contacts_of_company', company_id ? sql`and key = ${company_id}` : undefined)
 }
 
 function withCompany(sql: Sql) {

@@ -5,6 +5,7 @@ import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import postgres from 'postgres'
 import { OperatorError } from '../errors'
 import { finishAddressKeys } from './address-keys'
+import { finishTallies } from './finish-tallies'
 import type { ConnectionOptions } from './pool'
 
 /** A reason why this release cannot use the database. Its message is one line for the operator. */
@@ -35,6 +36,7 @@ export async function migrateDatabase(
     await refuseNewerDatabase(client, folder)
     await migrate(drizzle(client), { migrationsFolder: folder })
     await finishAddressKeys(client)
+    await finishTallies(client)
   } finally {
     await client.end()
   }

@@ -28,6 +28,14 @@ export const ROLES = ['admin', 'agent'] as const
 export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 /** Ordered by rank, lowest first. */
 export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
+/** What is counted. Days are those of creation, in UTC. */
+export const TALLY_KINDS = [
+  'tickets_of_contact',
+  'tickets_of_company',
+  'tickets_of_label',
+  'tickets_of_day',
+  'contacts_of_company',
+] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
@@ -479,6 +487,23 @@ export const ticket_count_changes = pgTable(
     n: integer().notNull(),
   },
   (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
+)
+
+/** Numbers of tickets, without deleted ones, and of contacts. The changes below are to be added (`tallies/tallies.ts`). */
+export const tallies = pgTable('tallies', { organization_id: uuid().notNull(), ...tallied() }, (table) => [
+  unique('tallies_key').on(table.organization_id, table.kind, table.key, table.status).nullsNotDistinct(),
+  check('tallies_kind', isOneOf(table.kind, TALLY_KINDS)),
+])
+
+/** Changes of those numbers: triggers insert them with each change, a job folds them into the numbers. */
+export const tally_changes = pgTable(
+  'tally_changes',
+  {
+    organization_id: uuid().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    ...tallied(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.kind, table.key, table.id] })],
 )
 
 /** One search document for each ticket; every word is prefixed with the organization's number. */
@@ -1019,6 +1044,18 @@ function root() {
 /** Key columns of tables that are written often. Their other keys prove the organization; this one would lock its row. */
 function tenant() {
   return { organization_id: uuid().notNull(), id: id() }
+}
+
+/** Columns of a tally and of its changes. */
+function tallied() {
+  return {
+    kind: text({ enum: TALLY_KINDS }).notNull(),
+    /** Id of the contact, company or label, zeros for none. Of a day the first id that can be made on it. */
+    key: uuid().notNull(),
+    /** Of the tickets; null for contacts. */
+    status: text({ enum: TICKET_STATUSES }),
+    n: integer().notNull(),
+  }
 }
 
 /**

@@ -1,9 +1,11 @@
+import type { TICKET_STATUSES } from '../db/schema'
 import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import type { PageMeta } from '../shapes/answers'
 import { pageIfAsked } from '../shapes/page'
 import type { Paging } from '../shapes/query'
+import { talliesOf } from '../tallies/tallies'
 import type { Label, LabelWithUsage } from './model'
 
 /** All labels by name; a page of them, with `meta`, when the query asks for one. */
@@ -20,17 +22,16 @@ export function listLabels(scope: Scope, query: Paging): Promise<{ data: Label[]
 /** A label, with the number of tickets in each status that carry it. @throws LABEL_NOT_FOUND */
 export async function getLabel(scope: Scope, id: string): Promise<LabelWithUsage> {
   const { sql, organization_id } = scope
+  const inStatus = (status: (typeof TICKET_STATUSES)[number]) =>
+    sql`coalesce(sum(n) filter (where status = ${status}), 0)`
   const [label] = await sql<LabelWithUsage[]>`
-    select l.id, l.name, l.color, l.description, l.created_at, count(t.id) as ticket_count,
+    select l.id, l.name, l.color, l.description, l.created_at, coalesce(sum(n), 0)::bigint as ticket_count,
       json_build_object(
-        'open', count(*) filter (where t.status = 'open'),
-        'pending', count(*) filter (where t.status = 'pending'),
-        'resolved', count(*) filter (where t.status = 'resolved'),
-        'closed', count(*) filter (where t.status = 'closed')
+        'open', ${inStatus('open')}, 'pending', ${inStatus('pending')},
+        'resolved', ${inStatus('resolved')}, 'closed', ${inStatus('closed')}
       ) as usage
     from labels l
-    left join ticket_labels tl on tl.organization_id = l.organization_id and tl.label_id = l.id
-    left join tickets t on t.organization_id = tl.organization_id and t.id = tl.ticket_id and t.deleted_at is null
+    left join ${talliesOf(scope, 'tickets_of_label', sql`and key = ${id}`)} on true
     where l.organization_id = ${organization_id} and l.id = ${id}
     group by l.organization_id, l.id`
   if (!label) throw new ApiError('LABEL_NOT_FOUND')
@@ -38,13 +39,13 @@ export async function getLabel(scope: Scope, id: string): Promise<LabelWithUsage
 }
 
 /** The select list is the response: its columns are the fields of `Label`. */
-function selectLabels({ sql, organization_id }: Scope, slice: Fragment) {
+function selectLabels(scope: Scope, slice: Fragment) {
+  const { sql, organization_id } = scope
   return sql<Label[]>`
-    select l.id, l.name, l.color, l.description, l.created_at, (
-      select count(*) from ticket_labels tl
-      join tickets t on t.organization_id = tl.organization_id and t.id = tl.ticket_id and t.deleted_at is null
-      where tl.organization_id = l.organization_id and tl.label_id = l.id
-    ) as ticket_count
+    select l.id, l.name, l.color, l.description, l.created_at, coalesce(used.n, 0) as ticket_count
     from labels l
+    left join (
+      select key, sum(n)::bigint as n from ${talliesOf(scope, 'tickets_of_label')} group by key
+    ) as used on used.key = l.id
     where l.organization_id = ${organization_id} ${slice}`
 }

@@ -16,6 +16,7 @@ import { removeOldLetters } from '../letters/send-letter'
 import { log, safeError } from '../log'
 import { removeOldLedger } from '../mail/inbound/ledger-retention'
 import { removeOldOriginals } from '../mail/inbound/retention'
+import { foldTallies } from '../tallies/tallies'
 import { deleteClosedTickets } from '../tickets/closed'
 import { foldTicketCounts } from '../tickets/counts'
 import { purgeDeletedTickets } from '../tickets/purge'
@@ -26,6 +27,7 @@ type CronJob = { name: string; pattern: string; run(connection: Connection): Pro
 const JOBS: CronJob[] = [
   { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
+  { name: 'fold tallies', pattern: '2-59/5 * * * * *', run: foldTallies },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },

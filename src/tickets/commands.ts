@@ -151,23 +151,38 @@ async function insertTicket(
   return { ...present(row), labels }
 }
 
-/** @returns the time of the change. It is the clock's, because `now()` is from before the wait for the lock */
+/**
+ * Writes labels and ticket. By two statements: the trigger that counts a changed status must find the labels as they stay.
+ * @returns the time of the change. It is the clock's, because `now()` is from before the wait for the lock
+ */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket): Promise<string> {
   const { sql, organization_id } = scope
   const { id, subject, status, priority, assignee } = after
   const { added, removed } = labelChanges(before, after)
-  const [row] = await sql<{ updated_at: string }[]>`
+  const [, [row]] = await together([
+    added.length + removed.length > 0 && writeLabels(scope, id, added, removed),
+    sql<{ updated_at: string }[]>`
+      update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
+        assignee_id = ${assignee?.id ?? null}, updated_at = clock_timestamp()
+      where organization_id = ${organization_id} and id = ${id}
+      returning updated_at`,
+  ])
+  return row!.updated_at
+}
+
+async function writeLabels(
+  scope: Scope,
+  id: string,
+  added: { id: string }[],
+  removed: { id: string }[],
+): Promise<void> {
+  const { sql, organization_id } = scope
+  await sql`
     with removed as (
       delete from ticket_labels
       where organization_id = ${organization_id} and ticket_id = ${id}
         and label_id = any(${removed.map((label) => label.id)}::uuid[])
-    ), added as (
-      insert into ticket_labels (organization_id, ticket_id, label_id)
-      select ${organization_id}, ${id}, unnest(${added.map((label) => label.id)}::uuid[])
     )
-    update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
-      assignee_id = ${assignee?.id ?? null}, updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and id = ${id}
-    returning updated_at`
-  return row!.updated_at
+    insert into ticket_labels (organization_id, ticket_id, label_id)
+    select ${organization_id}, ${id}, unnest(${added.map((label) => label.id)}::uuid[])`
 }

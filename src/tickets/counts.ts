@@ -4,12 +4,9 @@
  * a job folds these rows into the counts. Both are read together, by one statement.
  */
 import type { Connection } from '../db/transact'
-import { inBatches } from '../flow/batches'
 import type { Scope } from '../scope'
+import { fold } from '../tallies/fold-changes'
 import type { TicketConditions } from './model'
-
-/** Rows that one statement folds. */
-const BATCH = 5000
 
 /** Tells if `countOf` can count the matching tickets: it knows status, priority and assignee only. */
 export function isCounted(conditions: TicketConditions): boolean {
@@ -38,22 +35,6 @@ export function countOf({ sql, organization_id }: Scope, { status, priority, ass
  * @returns how many rows were folded
  */
 export function foldTicketCounts({ sql }: Connection): Promise<number> {
-  return inBatches(BATCH, async () => {
-    // Rows of the counts are written in one order, so that two processes never wait for each other.
-    const [folded] = await sql<{ rows: number }[]>`
-      with these as materialized (
-        select organization_id, id from ticket_count_changes limit ${BATCH} for update skip locked
-      ), taken as (
-        delete from ticket_count_changes c using these
-        where c.organization_id = these.organization_id and c.id = these.id
-        returning c.*
-      ), counted as (
-        insert into ticket_counts as t (organization_id, status, priority, assignee_id, n)
-        select organization_id, status, priority, assignee_id, sum(n) from taken
-        group by 1, 2, 3, 4 order by 1, 2, 3, 4
-        on conflict (organization_id, status, priority, assignee_id) do update set n = t.n + excluded.n
-      )
-      select count(*) as rows from taken`
-    return folded!.rows
-  })
+  const columns = ['organization_id', 'status', 'priority', 'assignee_id']
+  return fold(sql, { counts: 'ticket_counts', changes: 'ticket_count_changes', columns })
 }

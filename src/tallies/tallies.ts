@@ -1,0 +1,44 @@
+/**
+ * Tallies: numbers of tickets and contacts that are read without counting rows, exact however many there are. Triggers
+ * add a row for each change, in the transaction of the change (`drizzle/0016_tallies.sql`), and a job folds these rows
+ * into the numbers. Both are read together, by one statement. A row that every write updated would make writes wait for
+ * each other.
+ *
+ * Deleted tickets are not counted. A ticket is counted for its contact, its company, each of its labels and the day of
+ * its creation, by status. A contact is counted for its company.
+ */
+import type { TALLY_KINDS } from '../db/schema'
+import type { Connection, Fragment } from '../db/transact'
+import type { Scope } from '../scope'
+import { fold } from './fold-changes'
+
+type TallyKind = (typeof TALLY_KINDS)[number]
+
+/**
+ * SQL for rows `(key, status, n)` of one kind, for `from`. A key may come in several rows: their `n` are to be added.
+ * @param condition more conditions, which begin with `and`
+ */
+export function talliesOf({ sql, organization_id }: Scope, kind: TallyKind, condition: Fragment = sql``): Fragment {
+  return sql`(
+    select key, status, n from tallies where organization_id = ${organization_id} and kind = ${kind} ${condition}
+    union all
+    select key, status, n from tally_changes where organization_id = ${organization_id} and kind = ${kind} ${condition}
+  ) as tallied`
+}
+
+/** SQL for the sum of these rows, as a scalar expression. */
+export function tally(scope: Scope, kind: TallyKind, condition?: Fragment): Fragment {
+  return scope.sql`(select coalesce(sum(n), 0)::bigint from ${talliesOf(scope, kind, condition)})`
+}
+
+/**
+ * Folds the changes into the numbers. For a background job, every few seconds, in any number of processes.
+ * @returns how many rows were folded
+ */
+export function foldTallies({ sql }: Connection): Promise<number> {
+  return fold(sql, {
+    counts: 'tallies',
+    changes: 'tally_changes',
+    columns: ['organization_id', 'kind', 'key', 'status'],
+  })
+}
