@@ -4,7 +4,14 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
-export type Purpose = 'access-token' | 'encryption' | 'message-id' | 'reply-tag' | 'bounce-tag' | 'attachment-url'
+export type Purpose =
+  | 'access-token'
+  | 'encryption'
+  | 'message-id'
+  | 'reply-tag'
+  | 'bounce-tag'
+  | 'attachment-url'
+  | 'cursor'
 
 let roots: string[] = []
 const keys = new Map<string, Buffer>()

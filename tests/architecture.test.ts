@@ -37,7 +37,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['scope', 'db'],
   ['launch.mjs', ''],
 
-  ['shapes', 'config db errors scope'],
+  ['shapes', 'config db errors scope secrets'],
   ['flow', ''],
   ['disk', 'config errors log'],
   ['html', ''],
@@ -252,7 +252,7 @@ test('no statement folds an address: the key does (`addressKey`), and names alon
     ]),
   )
   expect(folded).not.toBeEmpty()
-  expect(folded.filter(([, of]) => !/^(?:\w\.)?name$|^\$\{table\.name\}$/.test(of!))).toEqual([])
+  expect(folded.filter(([, of]) => !/^(?:\w\.)?name$|^\$\{(?:table\.)?name\}$/.test(of!))).toEqual([])
 })
 
 test('the lock file names no registry: it installs from anyone’s', () => {

@@ -15,7 +15,8 @@ export function listAuditLog(scope: Scope, filter: AuditLogFilter): Promise<Page
     ${created_after === undefined ? sql`` : sql`and id >= ${firstIdAt(created_after + 1)}`}
     ${created_before === undefined ? sql`` : sql`and id < ${firstIdAt(created_before)}`}`
   return page(scope, filter, {
-    sort: { keys: [sql`id`], direction: 'desc' },
+    name: 'audit-log',
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => sql<AuditLogEntry[]>`
       select id, json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name) as actor, action,
         case when resource_id is not null then json_build_object('type', resource_type, 'id', resource_id) end as resource,

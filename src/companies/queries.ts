@@ -10,7 +10,8 @@ import type { Company, CompanyWithDetails } from './model'
 export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
-    sort: { keys: [sql`c.id`], direction: 'desc' },
+    name: 'companies',
+    sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice, order }) => sql<Company[]>`
       with page as materialized (
         select c.organization_id, c.id from companies c where c.organization_id = ${organization_id} ${slice}

@@ -2,7 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../address/email'
 import { Instant, orNull, TicketCode, Uuid } from '../shapes/answers'
 import { body, IdInput, nullable, optional, text } from '../shapes/fields'
-import { Paging, query, queryId, queryText } from '../shapes/query'
+import { Paging, query, queryId, queryText, queryWord } from '../shapes/query'
+
+/** Columns to sort by, `-` for descending. */
+const CONTACT_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'name', '-name'] as const
+export type ContactSort = (typeof CONTACT_SORTS)[number]
 
 const name = text({ min: 1, max: 255 })
 const email = text({
@@ -43,6 +47,7 @@ export const ContactFilter = query({
   search: queryText({ description: 'Part of the name or email, without regard to case and accents' }),
   company_id: queryId(),
   email: queryText({ description: 'The exact email, without regard to case' }),
+  sort: queryWord(CONTACT_SORTS, { description: 'Default -created_at' }),
   ...Paging,
 })
 export type ContactFilter = typeof ContactFilter.static

@@ -3,25 +3,47 @@ import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { fold } from '../search/fold'
-import { type Page, page } from '../shapes/page'
+import { type Page, page, type Sorting } from '../shapes/page'
+import { exactTime } from '../shapes/settled'
 import { tally } from '../tallies/tallies'
-import type { Contact, ContactFilter, ContactWithTickets } from './model'
+import type { Contact, ContactFilter, ContactSort, ContactWithTickets } from './model'
 
-/** The contacts that match, newest first. */
-export function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<Contact>> {
+/** A row of a list; `changed_at` is `updated_at` with all its digits, in a list that is sorted by it. */
+type ListRow = Contact & { changed_at?: string }
+
+/** The contacts that match, newest first unless the filter has a sort. */
+export async function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<Contact>> {
   const { sql } = scope
-  return page(scope, filter, {
-    sort: { keys: [sql`c.id`], direction: 'desc' },
-    rows: ({ slice, order }) => sql<Contact[]>`
+  const sort = sorting(sql, filter.sort)
+  const changed_at = sort.by === 'updated_at' ? sql`, ${exactTime(sql, sql`c.updated_at`)} as changed_at` : sql``
+  const { data, meta } = await page(scope, filter, {
+    name: 'contacts',
+    sort,
+    rows: ({ slice, order }) => sql<ListRow[]>`
       with page as materialized (
         select c.organization_id, c.id from contacts c where ${matches(scope, filter)} ${slice}
       )
-      select ${fields(scope)} from page
+      select ${fields(scope)} ${changed_at} from page
       join contacts c using (organization_id, id)
       ${withCompany(sql)}
       ${order}`,
     count: () => sql<{ total: number }[]>`select ${total(scope, filter)} as total`,
   })
+  return { data: data.map(({ changed_at: _, ...contact }) => contact), meta }
+}
+
+/** The order of a sort. An id begins with the time of its creation. */
+function sorting(sql: Sql, sort: ContactSort = '-created_at'): Sorting<ListRow> & { by: string } {
+  const direction = sort.startsWith('-') ? 'desc' : 'asc'
+  const by = sort.replace('-', '')
+  const id = { sql: sql`c.id`, field: 'id' } as const
+  if (by === 'created_at') return { by, keys: [id], direction }
+  if (by === 'name') {
+    const bound = (name: string | number) => sql`lower(${name})`
+    return { by, keys: [{ sql: sql`lower(c.name)`, field: 'name', bound }, id], direction }
+  }
+  const keys = [{ sql: sql`c.updated_at`, field: 'changed_at' } as const, id]
+  return direction === 'asc' ? { by, keys, direction, end: 'followed' } : { by, keys, direction }
 }
 
 /** A contact with its newest tickets. @throws CONTACT_NOT_FOUND */

@@ -10,7 +10,8 @@ import type { Domain } from './model'
 export function listDomains(scope: Scope, query: Paging): Promise<Page<Domain>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
-    sort: { keys: [sql`id`], direction: 'desc' },
+    name: 'domains',
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => selectDomains(scope, slice),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from domains where organization_id = ${organization_id}`,

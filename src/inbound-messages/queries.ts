@@ -13,7 +13,8 @@ export function listInboundMessages(scope: Scope, filter: InboundFilter): Promis
     ${filter.outcome ? sql`and outcome = ${filter.outcome}` : sql``}
     ${filter.mailbox_id ? sql`and mailbox_id = ${filter.mailbox_id}` : sql``}`
   return page(scope, filter, {
-    sort: { keys: [sql`id`], direction: 'desc' },
+    name: 'inbound-messages',
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => selectRows(scope, sql`${condition} ${slice}`),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition}`,

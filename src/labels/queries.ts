@@ -12,7 +12,14 @@ import type { Label, LabelWithUsage } from './model'
 export function listLabels(scope: Scope, query: Paging): Promise<{ data: Label[]; meta?: PageMeta }> {
   const { sql, organization_id } = scope
   return pageIfAsked(scope, query, {
-    sort: { keys: [sql`lower(l.name)`, sql`l.id`], direction: 'asc' },
+    name: 'labels',
+    sort: {
+      keys: [
+        { sql: sql`lower(l.name)`, field: 'name', bound: (name) => sql`lower(${name})` },
+        { sql: sql`l.id`, field: 'id' },
+      ],
+      direction: 'asc',
+    },
     rows: ({ slice }) => selectLabels(scope, slice),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from labels where organization_id = ${organization_id}`,

@@ -14,7 +14,8 @@ import type { Mailbox } from './model'
 export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
-    sort: { keys: [sql`id`], direction: 'desc' },
+    name: 'mailboxes',
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => selectMailboxes(scope, slice),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from mailboxes where organization_id = ${organization_id}`,

@@ -6,7 +6,8 @@ import { turns } from '../flow/turns'
 import { viewHtml } from '../html/view'
 import type { Scope } from '../scope'
 import type { PageMeta } from '../shapes/answers'
-import { pageIfAsked } from '../shapes/page'
+import { isPageAsked, page } from '../shapes/page'
+import { requireTicket } from '../timeline/require-ticket'
 import type { Message, MessageFilter } from './model'
 
 /** Bytes of texts that are read and answered at once. The message that reaches it is the last one of a step. */
@@ -27,22 +28,37 @@ export async function listMessages(
   ticket_id: string,
   filter: MessageFilter,
 ): Promise<InSteps<MessagePage>> {
-  const { sql, organization_id } = scope
+  const { sql } = scope
   const shown = () => (filter.include_internal === false ? sql`and not m.is_internal` : sql``)
-  const [messages] = await Promise.all([
-    pageIfAsked(scope, filter, {
-      sort: { keys: [sql`m.id`], direction: 'asc' },
-      async rows({ limit, offset }) {
-        const list = { ticket_id, shown, most: limit, offset }
-        return listFrom(scope, list, await readStep(scope, list))
-      },
-      count: () => sql<{ total: number }[]>`
-        select count(*) as total from messages m
-        where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`,
-    }),
+  if (isPageAsked(filter)) return pageOfMessages(scope, ticket_id, filter, shown)
+  const [data] = await Promise.all([
+    messagesOf(scope, { ticket_id, shown, most: Number.POSITIVE_INFINITY }),
     requireTicket(scope, ticket_id),
   ])
-  return messages
+  return { data }
+}
+
+/** Reads the ids of a page first: the texts may be too large to read one message more than the page shows. */
+async function pageOfMessages(
+  scope: Scope,
+  ticket_id: string,
+  filter: MessageFilter,
+  shown: () => Fragment,
+): Promise<InSteps<MessagePage>> {
+  const { sql, organization_id } = scope
+  const matching = () => sql`
+    from messages m where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`
+  const { data: ids, meta } = await page(scope, filter, {
+    name: `messages of ${ticket_id}`,
+    sort: { keys: [{ sql: sql`m.id`, field: 'id' }], direction: 'asc' },
+    rows: ({ slice }) => sql<{ id: string }[]>`select m.id ${matching()} ${slice}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total ${matching()}`,
+    parent: () => requireTicket(scope, ticket_id),
+  })
+  const [first, last] = [ids[0], ids.at(-1)]
+  if (!first || !last) return { data: [], meta }
+  const onPage = () => sql`${shown()} and m.id between ${first.id} and ${last.id}`
+  return { data: await messagesOf(scope, { ticket_id, shown: onPage, most: ids.length }), meta }
 }
 
 /** Reads a message. @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND (also for a message of another ticket) */
@@ -64,14 +80,14 @@ type List = {
   /** A condition on `messages m`. */
   shown: () => Fragment
   most: number
-  offset?: number
 }
 
 /** The first messages of a list; `is_last` when there are no more. */
 type Step = { messages: Message[]; is_last: boolean }
 
-/** Gives the list itself when it was read in one step, else its steps. */
-function listFrom(scope: Scope, list: List, first: Step): Message[] | Steps<Message> {
+/** Reads a list; gives the list itself when one step reads it, else its steps. */
+async function messagesOf(scope: Scope, list: List): Promise<Message[] | Steps<Message>> {
+  const first = await readStep(scope, list)
   return first.is_last ? first.messages : stepsFrom(scope, list, first)
 }
 
@@ -92,7 +108,7 @@ async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerato
 /**
  * Reads the first messages of a list, until they have enough bytes. The database knows lengths without reading the texts.
  */
-async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, most, offset = 0 }: List): Promise<Step> {
+async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, most }: List): Promise<Step> {
   const rows = await sql<(MessageRow & { next_id: string | null })[]>`
     select * from (
       select f.*, lead(f.id) over before as next_id, sum(
@@ -102,7 +118,7 @@ async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, mos
       from (
         select ${messageFields(sql)} from messages m
         where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}
-        order by m.id limit ${Math.min(most, STEP_MESSAGES)} offset ${offset}
+        order by m.id limit ${Math.min(most, STEP_MESSAGES)}
       ) f
       window before as (order by f.id rows between unbounded preceding and 1 preceding)
     ) m
@@ -200,10 +216,4 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     sender_verified,
     created_at,
   }
-}
-
-async function requireTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<void> {
-  const found = await sql`
-    select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null`
-  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
 }

@@ -50,9 +50,12 @@ export function list<T extends TSchema>(schema: T) {
 }
 
 export const PageMeta = Type.Object({
-  total: Type.Integer({ description: 'Of all pages' }),
-  page: Type.Integer({ description: 'From 1' }),
+  total: Type.Optional(Type.Integer({ description: 'Of all pages; absent with `cursor`' })),
+  page: Type.Optional(Type.Integer({ description: 'From 1; absent with `cursor`' })),
   per_page: Type.Integer({ description: 'At most 100' }),
+  next_cursor: orNull(Type.String(), {
+    description: 'The `cursor` of the next page. Null at the end; with `sort=updated_at` never null',
+  }),
 })
 export type PageMeta = Static<typeof PageMeta>
 

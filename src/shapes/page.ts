@@ -1,18 +1,41 @@
 /**
- * Pages of lists. A list says what it is sorted by, how its rows are read and how they are counted; `page` alone decides
- * which part of it is shown, and writes `meta`. A list that shows everything unless it is asked for a page is made by
- * `pageIfAsked`.
+ * Pages of lists, by number or by cursor. A list says what it is sorted by, how its rows are read and how they are counted;
+ * `page` alone decides which part of it is shown, and writes `meta`. A list that shows everything unless it is asked for a
+ * page is made by `pageIfAsked`.
  */
 import type { Fragment } from '../db/transact'
+import { fieldError } from '../errors'
 import type { Scope } from '../scope'
 import type { PageMeta } from './answers'
+import { cursorOf, type ListIdentity, type Position, positionOf } from './cursor'
 import type { Paging } from './query'
+import { settledTime } from './settled'
 
 const DEFAULT_PER_PAGE = 20
 const MAX_PER_PAGE = 100
+/** Lower than every id: ids are UUIDv7. */
+const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
+
+/** A value that a list is sorted by. */
+type SortKey<Row> = {
+  /** The value in the statement. */
+  sql: Fragment
+  /** The field of a row that has the value, with all its digits. */
+  field: keyof Row & string
+  /** Makes of the field's value what `sql` is compared with, such as its lower case; the value itself when it is missing. */
+  bound?(value: string | number): Fragment
+}
 
 /** The order of a list: keys in one direction, the last of which no two rows share. */
-type Sorting = { keys: Fragment[]; direction: 'asc' | 'desc' }
+export type Sorting<Row> = {
+  keys: SortKey<Row>[]
+  direction: 'asc' | 'desc'
+  /**
+   * The list has no end for its readers: its first key is the time of change (`exactTime`), its second the id, and a cursor
+   * leads to what changes later.
+   */
+  end?: 'followed'
+}
 
 /** The part of a list that is shown. */
 type Range = {
@@ -20,61 +43,162 @@ type Range = {
   slice: Fragment
   /** `order by`, for a statement around the one with the slice. */
   order: Fragment
-  /** At most so many rows; Infinity for all. */
+  /** At most so many rows; Infinity for all. One more than the page shows, which tells if there is a next page. */
   limit: number
   /** So many rows come before them. */
   offset: number
+  /** `none` when the page does not say how many rows there are: then no statement counts them. */
+  count: 'all' | 'none'
 }
 
-/** One list: `Rows` are read as the answer shows them, `Counts` become part of `meta`. */
-export type PagedList<Rows, Counts> = {
-  sort: Sorting
-  rows(range: Range): Promise<Rows>
+/** One list: `Row` is read as the answer shows it, `Counts` become part of `meta`. */
+export type PagedList<Row, Counts> = {
+  /** Its name, with the ids of its path: a cursor is good for this list only. */
+  name: string
+  sort: Sorting<Row>
+  rows(range: Range): Promise<Row[]>
   /** A result of one row. Gets the rows that are being read at the same time, for a list whose rows carry their total. */
-  count(rows: Promise<Rows>): Promise<Counts[]>
+  count(rows: Promise<Row[]>): Promise<Counts[]>
+  /** Throws the 404 of the path. */
+  parent?(): Promise<unknown>
 }
 
 export type Page<T> = { data: T[]; meta: PageMeta }
 
-/** The page of a list that the query asks for; the first 20 rows when it asks for none. */
-export async function page<Rows, Counts extends { total: number }>(
-  { sql }: Scope,
-  query: Paging,
-  list: PagedList<Rows, Counts>,
-): Promise<{ data: Rows; meta: PageMeta & Counts }> {
-  const { page, per_page } = pageOf(query)
-  const offset = Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER)
-  const order = orderBy(sql, list.sort)
-  // With a parameter in `limit` the server plans the statement anew each time: 3.3 ms for a page of tickets that is read
-  // in 1.1 ms.
-  const slice = sql`${order} ${sql.unsafe(`limit ${per_page}`)} ${offset > 0 ? sql`offset ${offset}` : sql``}`
-  const rows = list.rows({ slice, order, limit: per_page, offset })
-  const [data, [counts]] = await Promise.all([rows, list.count(rows)])
-  const { total, ...others } = counts!
-  return { data, meta: { total, page, per_page, ...others } as PageMeta & Counts }
-}
-
-/** The whole list without `meta`; as `page` when the query asks for a page. */
-export async function pageIfAsked<Rows, Counts extends { total: number }>(
+/** The page of a list that the query asks for; the first 20 rows when it asks for none. @throws VALIDATION_ERROR */
+export async function page<Row extends object, Counts extends { total: number }>(
   scope: Scope,
   query: Paging,
-  list: PagedList<Rows, Counts>,
-): Promise<{ data: Rows; meta?: PageMeta & Counts }> {
-  if (query.page !== undefined || query.per_page !== undefined) return page(scope, query, list)
+  list: PagedList<Row, Counts>,
+): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
+  return query.cursor === undefined ? numberedPage(scope, query, list) : pageAfter(scope, query, query.cursor, list)
+}
+
+/** The whole list without `meta`; as `page` when the query asks for a page. @throws VALIDATION_ERROR */
+export async function pageIfAsked<Row extends object, Counts extends { total: number }>(
+  scope: Scope,
+  query: Paging,
+  list: PagedList<Row, Counts>,
+): Promise<{ data: Row[]; meta?: PageMeta & Partial<Counts> }> {
+  if (isPageAsked(query)) return page(scope, query, list)
   const order = orderBy(scope.sql, list.sort)
-  return { data: await list.rows({ slice: order, order, limit: Number.POSITIVE_INFINITY, offset: 0 }) }
+  return {
+    data: await list.rows({ slice: order, order, limit: Number.POSITIVE_INFINITY, offset: 0, count: 'none' }),
+  }
 }
 
-/** The page of a list that has no rows. */
-export function emptyPage(query: Paging): Page<never> {
-  return { data: [], meta: { total: 0, ...pageOf(query) } }
+/** Tells if a list that shows everything is to show a page. */
+export function isPageAsked({ page, per_page, cursor }: Paging): boolean {
+  return page !== undefined || per_page !== undefined || cursor !== undefined
 }
 
-function pageOf({ page = 1, per_page = DEFAULT_PER_PAGE }: Paging) {
-  return { page, per_page: Math.min(per_page, MAX_PER_PAGE) }
+async function numberedPage<Row extends object, Counts extends { total: number }>(
+  scope: Scope,
+  query: Paging,
+  list: PagedList<Row, Counts>,
+): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
+  const { page = 1 } = query
+  const per_page = perPage(query)
+  const offset = Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER)
+  const settled = list.sort.end && (await settledTime(scope.sql))
+  const found = list.rows(rangeOf(scope, list.sort, per_page, scope.sql``, offset))
+  const [rows, [counts]] = await Promise.all([found, list.count(found), list.parent?.()])
+  const { total, ...others } = counts!
+  const data = rows.slice(0, per_page)
+  const next_cursor = nextCursor(identityOf(scope, query, list), list.sort, rows, data, settled)
+  return { data, meta: { total, page, per_page, next_cursor, ...others } as PageMeta & Partial<Counts> }
 }
 
-function orderBy(sql: Scope['sql'], { keys, direction }: Sorting): Fragment {
+async function pageAfter<Row extends object, Counts>(
+  scope: Scope,
+  query: Paging,
+  cursor: string,
+  list: PagedList<Row, Counts>,
+): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
+  await list.parent?.()
+  if (query.page !== undefined) {
+    throw fieldError('VALIDATION_ERROR', '/query/cursor', 'must stand without page')
+  }
+  const per_page = perPage(query)
+  const identity = identityOf(scope, query, list)
+  const after = positionOf(identity, cursor, list.sort.keys.length)
+  const settled = list.sort.end && (await settledTime(scope.sql))
+  const rows = await list.rows(rangeOf(scope, list.sort, per_page, behind(scope, list.sort, after, settled)))
+  const data = rows.slice(0, per_page)
+  const next_cursor = nextCursor(identity, list.sort, rows, data, settled, after)
+  return { data, meta: { per_page, next_cursor } as PageMeta & Partial<Counts> }
+}
+
+function perPage({ per_page = DEFAULT_PER_PAGE }: Paging): number {
+  return Math.min(per_page, MAX_PER_PAGE)
+}
+
+/** What cursors of the list are bound to: all of the query except for what says which page it is. */
+function identityOf<Row, Counts>(scope: Scope, query: Paging, { name }: PagedList<Row, Counts>): ListIdentity {
+  const { page: _page, per_page: _per_page, cursor: _cursor, ...filter } = query
+  return { organization_id: scope.organization_id, name, filter }
+}
+
+/** @param condition of the page beside those of the list: nothing, or `and …` */
+function rangeOf<Row>(
+  { sql }: Scope,
+  sort: Sorting<Row>,
+  per_page: number,
+  condition: Fragment,
+  offset?: number,
+): Range {
+  const order = orderBy(sql, sort)
+  const limit = per_page + 1
+  // With a parameter in `limit` the server plans the statement anew each time: 3.3 ms for a page of tickets that is read
+  // in 1.1 ms.
+  const skip = offset ? sql`offset ${offset}` : sql``
+  const slice = sql`${condition} ${order} ${sql.unsafe(`limit ${limit}`)} ${skip}`
+  return { slice, order, limit, offset: offset ?? 0, count: offset === undefined ? 'none' : 'all' }
+}
+
+/** The condition of the rows behind a position, and of a followed list before the settled time. */
+function behind<Row>({ sql }: Scope, { keys, direction }: Sorting<Row>, after: Position, settled?: string): Fragment {
+  const bounds = keys.map(({ bound }, index) => bound?.(after[index]!) ?? sql`${after[index]!}`)
+  const way = sql.unsafe(direction === 'asc' ? '>' : '<')
+  const rest = sql`and (${listed(
+    sql,
+    keys.map((key) => key.sql),
+  )}) ${way} (${listed(sql, bounds)})`
+  return settled === undefined ? rest : sql`${rest} and ${keys[0]!.sql} < ${settled}`
+}
+
+/**
+ * Writes the cursor of the next page.
+ * @param rows what was read: one more than the page shows when there is a next page
+ * @param settled of a followed list
+ * @param after the position of the page, when a cursor gave it
+ * @returns null at the end of a list that is not followed
+ */
+function nextCursor<Row>(
+  identity: ListIdentity,
+  { keys }: Sorting<Row>,
+  rows: Row[],
+  data: Row[],
+  settled: string | undefined,
+  after?: Position,
+): string | null {
+  const last = data.at(-1)
+  const position = last && keys.map(({ field }) => last[field] as string | number)
+  if (settled === undefined) return rows.length > data.length ? cursorOf(identity, position!) : null
+  const horizon = [settled, BEFORE_ALL_IDS]
+  // A page by number shows what is not settled too: it is shown again, because other changes may come before it.
+  if (position) return cursorOf(identity, position[0]! < settled ? position : horizon)
+  return cursorOf(identity, after && after[0]! >= settled ? after : horizon)
+}
+
+function orderBy<Row>(sql: Scope['sql'], { keys, direction }: Sorting<Row>): Fragment {
   const way = sql.unsafe(direction)
-  return sql`order by ${keys.map((key, index) => (index > 0 ? sql`, ${key} ${way}` : sql`${key} ${way}`))}`
+  return sql`order by ${listed(
+    sql,
+    keys.map((key) => sql`${key.sql} ${way}`),
+  )}`
+}
+
+function listed(sql: Scope['sql'], parts: Fragment[]): Fragment {
+  return sql`${parts.map((part, index) => (index > 0 ? sql`, ${part}` : part))}`
 }

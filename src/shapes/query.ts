@@ -115,10 +115,20 @@ export function queryText(options: FieldOptions = {}) {
 export const Paging = {
   page: queryInteger(1, { description: 'Default 1' }),
   per_page: queryInteger(1, { description: 'Default 20; above 100 it is served as 100' }),
+  cursor: queryValue({ type: 'string' }, (text) => text, {
+    description: 'A `next_cursor` of this list: shows what follows. Filters and sort as before; without `page`',
+  }),
 }
-export type Paging = { page?: number; per_page?: number }
+export type Paging = { page?: number; per_page?: number; cursor?: string }
 
-/** Query parameters; unknown ones are ignored. */
+/** Query parameters; unknown ones are dropped, so that what is left decides the answer (`cursor.ts`). */
 export function query<T extends TProperties>(parameters: T) {
-  return Type.Object(parameters, { additionalProperties: true })
+  const names = Object.keys(parameters)
+  return Type.Transform(Type.Object(parameters, { additionalProperties: true }))
+    .Decode((value) => {
+      const given = value as Record<string, unknown>
+      const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
+      return Object.fromEntries(known) as typeof value
+    })
+    .Encode((value) => value)
 }

@@ -15,13 +15,12 @@ export type Selection = {
   id: Fragment
   /** What the list is sorted by: another column of `from`, or `id` itself. Ties are broken by id in the same direction. */
   sort_key: Fragment
-  direction: Direction
-}
+} & Order
 
-type Direction = 'asc' | 'desc'
+type Order = { by: 'id' | 'updated_at' | 'rank'; direction: 'asc' | 'desc' }
 
 /** The column of each sort. An id begins with the time of its creation. */
-const SORTS: Record<TicketSort, { by: 'id' | 'updated_at' | 'rank'; direction: Direction }> = {
+const SORTS: Record<TicketSort, Order> = {
   created_at: { by: 'id', direction: 'asc' },
   '-created_at': { by: 'id', direction: 'desc' },
   updated_at: { by: 'updated_at', direction: 'asc' },
@@ -30,15 +29,14 @@ const SORTS: Record<TicketSort, { by: 'id' | 'updated_at' | 'rank'; direction: D
   '-priority': { by: 'rank', direction: 'desc' },
 }
 
-/** Writes conditions and order as SQL. @returns undefined when the search holds no word: it matches nothing */
+/** Writes conditions and order as SQL. A search that holds no word matches nothing. */
 export async function selection(
   scope: Scope,
   conditions: TicketConditions,
   sort: TicketSort = '-created_at',
-): Promise<Selection | undefined> {
+): Promise<Selection> {
   const { sql, organization_id } = scope
   const tsquery = conditions.search ? toTsquery(await organizationNumber(scope), conditions.search) : undefined
-  if (conditions.search && !tsquery) return undefined
   const id = tsquery ? sql`s.ticket_id` : sql`t.id`
   // The planner leaves the tickets out when a search asks for nothing of theirs.
   const from = tsquery
@@ -47,10 +45,10 @@ export async function selection(
   // A deleted ticket has no search document.
   const visible = tsquery
     ? sql`s.organization_id = ${organization_id} and s.document @@ ${tsquery}::tsquery`
-    : sql`t.organization_id = ${organization_id} and t.deleted_at is null`
+    : sql`t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}`
   const { by, direction } = SORTS[sort]
   const sort_key = { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
-  return { from, where: sql`${visible} ${filters(scope, id, conditions)}`, id, sort_key, direction }
+  return { from, where: sql`${visible} ${filters(scope, id, conditions)}`, id, sort_key, by, direction }
 }
 
 /** All conditions but the search. Times of creation are bounds of ids: every index on (organization_id, X, id) serves them. */

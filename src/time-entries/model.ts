@@ -82,14 +82,14 @@ const Totals = Type.Object(
       { description: 'The billable amount for each currency' },
     ),
   },
-  { description: 'Of all pages' },
+  { description: 'Of all pages; absent with `cursor`' },
 )
 export type Totals = typeof Totals.static
 
 export const TimeEntryPage = unchecked(
   Type.Object({
     data: Type.Array(TimeEntry),
-    meta: Type.Composite([PageMeta, Type.Object({ totals: Totals })]),
+    meta: Type.Composite([PageMeta, Type.Object({ totals: Type.Optional(Totals) })]),
   }),
 )
 export type TimeEntryPage = typeof TimeEntryPage.static

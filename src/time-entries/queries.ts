@@ -9,7 +9,14 @@ import type { RateSources } from './rate'
 export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
   const { sql } = scope
   return page(scope, filter, {
-    sort: { keys: [sql`e.date`, sql`e.id`], direction: 'desc' },
+    name: 'time-entries',
+    sort: {
+      keys: [
+        { sql: sql`e.date`, field: 'date' },
+        { sql: sql`e.id`, field: 'id' },
+      ],
+      direction: 'desc',
+    },
     rows: ({ slice, order }) => sql<TimeEntry[]>`
       with page as materialized (
         select e.organization_id, e.id from time_entries e where ${matches(scope, filter)} ${slice}

@@ -2,6 +2,7 @@ import type { Sql } from '../db/transact'
 import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
+import { exactTime } from '../shapes/settled'
 import type { Timer } from './model'
 
 /** Returns the running timer of a member, undefined when there is none. */
@@ -12,17 +13,28 @@ export async function findTimer({ sql, organization_id }: Scope, user_id: string
   return timer
 }
 
+/** A row of a list; `began_at` is `started_at` with all its digits. */
+type ListRow = Timer & { began_at: string }
+
 /** The running timers of all members, the last started first. */
-export function listTimers(scope: Scope, paging: Paging): Promise<Page<Timer>> {
+export async function listTimers(scope: Scope, paging: Paging): Promise<Page<Timer>> {
   const { sql, organization_id } = scope
-  return page(scope, paging, {
-    sort: { keys: [sql`r.started_at`, sql`r.id`], direction: 'desc' },
-    rows: ({ slice }) => sql<Timer[]>`
-      select ${fields(sql)} from timers r ${withTicketAndUser(sql)}
+  const { data, meta } = await page(scope, paging, {
+    name: 'timers',
+    sort: {
+      keys: [
+        { sql: sql`r.started_at`, field: 'began_at' },
+        { sql: sql`r.id`, field: 'id' },
+      ],
+      direction: 'desc',
+    },
+    rows: ({ slice }) => sql<ListRow[]>`
+      select ${fields(sql)}, ${exactTime(sql, sql`r.started_at`)} as began_at from timers r ${withTicketAndUser(sql)}
       where r.organization_id = ${organization_id} ${slice}`,
     count: () => sql<{ total: number }[]>`
       select count(*) as total from timers where organization_id = ${organization_id}`,
   })
+  return { data: data.map(({ began_at: _, ...timer }) => timer), meta }
 }
 
 /** The select list is the response. The database's clock starts and stops every timer, so that clocks of replicas may differ. */

@@ -16,9 +16,16 @@ type UserQuery = Paging & { status?: User['status'] }
 export function listUsers(scope: Scope, query: UserQuery): Promise<Page<User>> {
   const { sql } = scope
   const { status } = query
-  const where = status ? sql`where u.status = ${status}` : sql``
+  const where = sql`where ${status ? sql`u.status = ${status}` : sql`true`}`
   return page(scope, query, {
-    sort: { keys: [sql`lower(u.name)`, sql`u.id`], direction: 'asc' },
+    name: 'users',
+    sort: {
+      keys: [
+        { sql: sql`lower(u.name)`, field: 'name', bound: (name) => sql`lower(${name})` },
+        { sql: sql`u.id`, field: 'id' },
+      ],
+      direction: 'asc',
+    },
     rows: ({ slice }) => sql<User[]>`select u.* from (${people(scope)}) as u ${where} ${slice}`,
     count: () => sql<{ total: number }[]>`select count(*) as total from (${people(scope)}) as u ${where}`,
   })

@@ -9,7 +9,8 @@ import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
 export function listWebhooks(scope: Scope, query: Paging): Promise<Page<Webhook>> {
   const { sql, organization_id } = scope
   return page(scope, query, {
-    sort: { keys: [sql`id`], direction: 'desc' },
+    name: 'webhooks',
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => sql<Webhook[]>`
       select ${webhookFields(scope)} from webhooks
       where organization_id = ${organization_id} and deleted_at is null ${slice}`,
@@ -29,26 +30,20 @@ export function lockWebhook(scope: Scope, id: string): Promise<Webhook> {
 }
 
 /** Lists the deliveries of a webhook, the newest first. @throws WEBHOOK_NOT_FOUND */
-export async function listDeliveries(
-  scope: Scope,
-  webhook_id: string,
-  filter: DeliveryFilter,
-): Promise<Page<Delivery>> {
+export function listDeliveries(scope: Scope, webhook_id: string, filter: DeliveryFilter): Promise<Page<Delivery>> {
   const { sql, organization_id } = scope
   const { status, event } = filter
   const matching = sql`
     from deliveries d
     where organization_id = ${organization_id} and webhook_id = ${webhook_id}
       ${status ? sql`and status = ${status}` : sql``} ${event ? sql`and event = ${event}` : sql``}`
-  const [deliveries] = await Promise.all([
-    page(scope, filter, {
-      sort: { keys: [sql`id`], direction: 'desc' },
-      rows: ({ slice }) => sql<Delivery[]>`select ${deliveryFields(scope)} ${matching} ${slice}`,
-      count: () => sql<{ total: number }[]>`select count(*) as total ${matching}`,
-    }),
-    getWebhook(scope, webhook_id),
-  ])
-  return deliveries
+  return page(scope, filter, {
+    name: `deliveries of ${webhook_id}`,
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
+    rows: ({ slice }) => sql<Delivery[]>`select ${deliveryFields(scope)} ${matching} ${slice}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total ${matching}`,
+    parent: () => getWebhook(scope, webhook_id),
+  })
 }
 
 /** Reads a delivery. @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */

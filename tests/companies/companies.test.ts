@@ -107,7 +107,7 @@ test('the list is newest first, paged, with counts', async () => {
   const hidden = await insertTicketOf(scope, { company_id })
   await scope.sql`update tickets set deleted_at = now() where id = ${hidden.id}`
   const answer = await agent.get('/companies?per_page=2')
-  expect(answer.body.meta).toEqual({ total: 3, page: 1, per_page: 2 })
+  expect(answer.body.meta).toEqual({ total: 3, page: 1, per_page: 2, next_cursor: expect.any(String) })
   expect(answer.body.data).toMatchObject([
     { id: companies[2].id, contact_count: 0, ticket_count: 0 },
     { id: company_id, name: 'Customer Ltd', domains: [], contact_count: 1, ticket_count: 1 },

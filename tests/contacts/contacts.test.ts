@@ -177,7 +177,7 @@ describe('the list', () => {
     for (let i = 0; i < 5; i++) made.unshift((await createContact(agent)).id)
     const first = await agent.get('/contacts?per_page=2')
     const last = await agent.get('/contacts?per_page=2&page=3')
-    expect(first.body.meta).toEqual({ total: 5, page: 1, per_page: 2 })
+    expect(first.body.meta).toEqual({ total: 5, page: 1, per_page: 2, next_cursor: expect.any(String) })
     expect(first.body.data.map((contact: { id: string }) => contact.id)).toEqual(made.slice(0, 2))
     expect(last.body.data.map((contact: { id: string }) => contact.id)).toEqual(made.slice(4))
     expect((await agent.get('/contacts?per_page=500')).body.meta.per_page).toBe(100)

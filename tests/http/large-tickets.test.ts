@@ -75,10 +75,10 @@ describe('a ticket with more text than is held at once', () => {
     expect(pages.map((page) => page.body)).toEqual([
       { data: messages },
       { data: shown },
-      { data: messages, meta: { total: 12, page: 1, per_page: 100 } },
-      { data: messages.slice(0, 10), meta: { total: 12, page: 1, per_page: 10 } },
-      { data: messages.slice(7), meta: { total: 12, page: 2, per_page: 7 } },
-      { data: shown.slice(6), meta: { total: 11, page: 2, per_page: 6 } },
+      { data: messages, meta: { total: 12, page: 1, per_page: 100, next_cursor: null } },
+      { data: messages.slice(0, 10), meta: { total: 12, page: 1, per_page: 10, next_cursor: expect.any(String) } },
+      { data: messages.slice(7), meta: { total: 12, page: 2, per_page: 7, next_cursor: null } },
+      { data: shown.slice(6), meta: { total: 11, page: 2, per_page: 6, next_cursor: null } },
     ])
   })
 

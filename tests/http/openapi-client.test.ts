@@ -37,7 +37,7 @@ export async function work(baseUrl: string, email: string, password: string): Pr
 
   const list = await client.GET('/api/v1/tickets', { headers, params: { query: { status: 'open', per_page: 10 } } })
   if (!list.data) throw new Error(list.error.error.message)
-  const total: number = list.data.meta.total
+  const total: number | undefined = list.data.meta.total
   if (total !== list.data.data.length) throw new Error('there are more tickets')
   return list.data.data
 }

@@ -106,8 +106,13 @@ describe('reading', () => {
     const { agent } = await createOrganization()
     for (const name of ['a', 'b', 'c']) await createLabel(agent, { name })
     const second = await agent.get('/labels?page=2&per_page=2')
-    expect([second.body.meta, names(second)]).toEqual([{ total: 3, page: 2, per_page: 2 }, ['c']])
-    expect((await agent.get('/labels?page=1')).body.meta).toEqual({ total: 3, page: 1, per_page: 20 })
+    expect([second.body.meta, names(second)]).toEqual([{ total: 3, page: 2, per_page: 2, next_cursor: null }, ['c']])
+    expect((await agent.get('/labels?page=1')).body.meta).toEqual({
+      total: 3,
+      page: 1,
+      per_page: 20,
+      next_cursor: null,
+    })
     expect((await agent.get('/labels?per_page=1')).body).toMatchObject({ meta: { page: 1, per_page: 1 } })
   })
 

@@ -101,10 +101,13 @@ describe('reading', () => {
     const created = []
     for (let i = 0; i < 3; i++) created.push((await createMailbox(admin)).id)
     const answer = await agent.get('/mailboxes')
-    expect(answer.body.meta).toEqual({ total: 3, page: 1, per_page: 20 })
+    expect(answer.body.meta).toEqual({ total: 3, page: 1, per_page: 20, next_cursor: null })
     expect(idsOf(answer)).toEqual([...created].reverse())
     const second = await agent.get('/mailboxes?page=2&per_page=2')
-    expect([second.body.meta, idsOf(second)]).toEqual([{ total: 3, page: 2, per_page: 2 }, [created[0]]])
+    expect([second.body.meta, idsOf(second)]).toEqual([
+      { total: 3, page: 2, per_page: 2, next_cursor: null },
+      [created[0]],
+    ])
   })
 })
 
@@ -411,7 +414,10 @@ describe('access', () => {
     const { admin } = await createOrganization()
     const other = await createOrganization()
     const { id: theirs } = await createMailbox(other.admin)
-    expect((await admin.get('/mailboxes')).body).toEqual({ data: [], meta: { total: 0, page: 1, per_page: 20 } })
+    expect((await admin.get('/mailboxes')).body).toEqual({
+      data: [],
+      meta: { total: 0, page: 1, per_page: 20, next_cursor: null },
+    })
     for (const id of [theirs, NOBODY, 'nonsense']) {
       expectError(await admin.get(`/mailboxes/${id}`), 404, 'MAILBOX_NOT_FOUND')
       expectError(await admin.patch(`/mailboxes/${id}`, { active: false }), 404, 'MAILBOX_NOT_FOUND')

@@ -92,10 +92,13 @@ test('the messages of a ticket are paged with meta when a page is asked for', as
   const second = await createMessage(agent, ticket.id)
   const third = await createMessage(agent, ticket.id)
   const list = (query: string) => agent.get(`/tickets/${ticket.id}/messages?${query}`)
-  expect((await list('page=2&per_page=2')).body).toEqual({ data: [third], meta: { total: 3, page: 2, per_page: 2 } })
+  expect((await list('page=2&per_page=2')).body).toEqual({
+    data: [third],
+    meta: { total: 3, page: 2, per_page: 2, next_cursor: null },
+  })
   expect((await list('per_page=1&include_internal=false')).body).toEqual({
     data: [second],
-    meta: { total: 2, page: 1, per_page: 1 },
+    meta: { total: 2, page: 1, per_page: 1, next_cursor: expect.any(String) },
   })
 })
 

@@ -69,8 +69,14 @@ test('participants are listed oldest first, with meta', async () => {
   const [first, second] = [await add('one@customer.example'), await add('two@customer.example')]
   await joinTicket(scope, (await insertTicket(scope)).id, [{ name: null, email: 'x@customer.example' }], 'confirmed')
   const list = (query = '') => agent.get(`/tickets/${ticket.id}/participants${query}`)
-  expect((await list()).body).toEqual({ data: [first, second], meta: { total: 2, page: 1, per_page: 20 } })
-  expect((await list('?page=2&per_page=1')).body).toEqual({ data: [second], meta: { total: 2, page: 2, per_page: 1 } })
+  expect((await list()).body).toEqual({
+    data: [first, second],
+    meta: { total: 2, page: 1, per_page: 20, next_cursor: null },
+  })
+  expect((await list('?page=2&per_page=1')).body).toEqual({
+    data: [second],
+    meta: { total: 2, page: 2, per_page: 1, next_cursor: null },
+  })
 })
 
 test.each([

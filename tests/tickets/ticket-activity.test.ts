@@ -41,7 +41,7 @@ test('the timeline tells what happened, oldest first, and who did it', async () 
       data,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     })),
-    meta: { total: 10, page: 1, per_page: 20 },
+    meta: { total: 10, page: 1, per_page: 20, next_cursor: null },
   })
 })
 
@@ -51,9 +51,12 @@ test('the timeline is paged', async () => {
   for (const priority of ['low', 'high', 'urgent', 'normal']) await agent.patch(`/tickets/${id}`, { priority })
   const all = (await agent.get(`/tickets/${id}/activity`)).body.data
   const second = (await agent.get(`/tickets/${id}/activity?page=2&per_page=2`)).body
-  expect(second).toEqual({ data: all.slice(2, 4), meta: { total: 5, page: 2, per_page: 2 } })
+  expect(second).toEqual({
+    data: all.slice(2, 4),
+    meta: { total: 5, page: 2, per_page: 2, next_cursor: expect.any(String) },
+  })
   const beyond = (await agent.get(`/tickets/${id}/activity?page=9`)).body
-  expect(beyond).toEqual({ data: [], meta: { total: 5, page: 9, per_page: 20 } })
+  expect(beyond).toEqual({ data: [], meta: { total: 5, page: 9, per_page: 20, next_cursor: null } })
   expect((await agent.get(`/tickets/${id}/activity?page=0`)).body.error).toMatchObject({
     code: 'VALIDATION_ERROR',
     details: { errors: [{ path: '/query/page' }] },

@@ -131,7 +131,7 @@ describe('the total of the list', () => {
 })
 
 async function total(scope: Scope, filter: Parameters<typeof listTickets>[1]): Promise<number> {
-  return (await listTickets(scope, { ...filter, per_page: 1 })).meta.total
+  return (await listTickets(scope, { ...filter, per_page: 1 })).meta.total!
 }
 
 async function totals(scope: Scope, assignee_id: string) {

@@ -234,6 +234,7 @@ describe('the list', () => {
       total: 0,
       page: 1,
       per_page: 20,
+      next_cursor: null,
       totals: { duration_minutes: 0, billable_amount: 0, by_currency: [] },
     })
   })

@@ -145,13 +145,13 @@ describe('reading', () => {
     await addMember('agent', 'bea')
     await addMember('agent', 'Zoe')
     const answer = await agent.get('/users')
-    expect(answer.body.meta).toEqual({ total: 4, page: 1, per_page: 20 })
+    expect(answer.body.meta).toEqual({ total: 4, page: 1, per_page: 20, next_cursor: null })
     expect(names(answer)).toEqual(['Ada Admin', 'Alan Agent', 'bea', 'Zoe'])
     expect(Object.keys(answer.body.data[0]).sort()).toEqual(
       ['active', 'created_at', 'currency', 'email', 'hourly_rate', 'id', 'name', 'role', 'status'].sort(),
     )
     const second = await agent.get('/users?page=2&per_page=3')
-    expect([second.body.meta, names(second)]).toEqual([{ total: 4, page: 2, per_page: 3 }, ['Zoe']])
+    expect([second.body.meta, names(second)]).toEqual([{ total: 4, page: 2, per_page: 3, next_cursor: null }, ['Zoe']])
   })
 
   test('a member without a currency has that of the organization', async () => {

@@ -102,7 +102,7 @@ describe('listing', () => {
     const ids = []
     for (let n = 0; n < 3; n++) ids.unshift((await createWebhook(admin)).id)
     const { body } = await agent.get('/webhooks?per_page=2')
-    expect(body.meta).toEqual({ total: 3, page: 1, per_page: 2 })
+    expect(body.meta).toEqual({ total: 3, page: 1, per_page: 2, next_cursor: expect.any(String) })
     expect(body.data.map((webhook: { id: string }) => webhook.id)).toEqual(ids.slice(0, 2))
     const second = await agent.get('/webhooks?per_page=2&page=2')
     expect(second.body.data.map((webhook: { id: string }) => webhook.id)).toEqual(ids.slice(2))
@@ -177,7 +177,7 @@ describe('deliveries', () => {
     }
     const list = async (query: string) => (await agent.get(`/webhooks/${webhook.id}/deliveries?${query}`)).body
     const all = await list('')
-    expect(all.meta).toEqual({ total: 3, page: 1, per_page: 20 })
+    expect(all.meta).toEqual({ total: 3, page: 1, per_page: 20, next_cursor: null })
     expect(all.data.map((delivery: { event: string }) => delivery.event)).toEqual([
       'ticket.deleted',
       'ticket.created',

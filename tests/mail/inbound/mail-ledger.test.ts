@@ -270,9 +270,15 @@ test('the ledger is filtered by outcome and mailbox, and paged', async () => {
     const { data, meta } = (await desk.admin.get(`/inbound-messages?mailbox_id=${mailbox.id}${query}`)).body
     return [data.map(({ id }: { id: string }) => id), meta]
   }
-  expect(await idsOf('')).toEqual([[duplicate.id, ticket.id], { total: 2, page: 1, per_page: 20 }])
-  expect(await idsOf('&outcome=duplicate')).toEqual([[duplicate.id], { total: 1, page: 1, per_page: 20 }])
-  expect(await idsOf('&per_page=1&page=2')).toEqual([[ticket.id], { total: 2, page: 2, per_page: 1 }])
+  expect(await idsOf('')).toEqual([[duplicate.id, ticket.id], { total: 2, page: 1, per_page: 20, next_cursor: null }])
+  expect(await idsOf('&outcome=duplicate')).toEqual([
+    [duplicate.id],
+    { total: 1, page: 1, per_page: 20, next_cursor: null },
+  ])
+  expect(await idsOf('&per_page=1&page=2')).toEqual([
+    [ticket.id],
+    { total: 2, page: 2, per_page: 1, next_cursor: null },
+  ])
   expect((await desk.admin.get('/inbound-messages?outcome=lost')).body.error.code).toBe('VALIDATION_ERROR')
   expect((await desk.admin.get('/inbound-messages?mailbox_id=x')).body.error.code).toBe('VALIDATION_ERROR')
 })

@@ -1,0 +1,10 @@
+/** The check that lists of a ticket make: its timeline, messages and participants. */
+import { ApiError } from '../errors'
+import type { Scope } from '../scope'
+
+/** Throws unless the ticket exists and is not deleted. @throws TICKET_NOT_FOUND */
+export async function requireTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<void> {
+  const found = await sql`
+    select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null`
+  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+}
