@@ -573,6 +573,8 @@ export const messages = pgTable(
     auto_reply: boolean().notNull().default(false),
     /** Of inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
     sender_verified: boolean(),
+    /** Of inbound email: where its sender wants answers, when that is another address. */
+    reply_to: text(),
     cc: text().array().notNull().default(sql`'{}'`),
     /** Without angle brackets. */
     email_message_id: text(),

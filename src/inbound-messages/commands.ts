@@ -26,7 +26,7 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
-  const parsed = await readMail(entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
+  const parsed = await readMail(scope, entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
   const mail = await withCheckedSender(parsed)
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`

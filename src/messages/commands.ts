@@ -91,12 +91,12 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
 export function insertMessage(scope: Scope, ticket_id: string, draft: DraftWithId, source = scope.sql``) {
   const { sql, organization_id } = scope
   const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { auto_reply = false, sender_verified = null, cc = [], email_message_id = null, email } = draft
+  const { auto_reply = false, sender_verified = null, reply_to = null, cc = [], email_message_id = null, email } = draft
   return sql`
     insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
-      sender_name, sender_email, auto_reply, sender_verified, cc, email_message_id, email_status)
+      sender_name, sender_email, auto_reply, sender_verified, reply_to, cc, email_message_id, email_status)
     select ${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
-      ${sender_name}, ${sender_email}, ${auto_reply}, ${sender_verified}::boolean, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'}
+      ${sender_name}, ${sender_email}, ${auto_reply}, ${sender_verified}::boolean, ${reply_to}::text, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'}
     ${source}`
 }
 

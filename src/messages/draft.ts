@@ -16,6 +16,8 @@ export type MessageDraft = {
   auto_reply?: boolean
   /** As in `Message`. */
   sender_verified?: boolean | null
+  /** As in `Message`. */
+  reply_to?: string | null
   cc?: string[]
   /** Without angle brackets. */
   email_message_id?: string | null

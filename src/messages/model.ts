@@ -45,6 +45,12 @@ export const Message = Type.Object({
     description:
       'Of an inbound email: true when DMARC proves its sender; false when the sender is forged; null when it cannot be told',
   }),
+  reply_to: orNull(
+    Type.String({
+      description:
+        'Of an inbound email: where its sender wants answers, when that is another address. An answer to the ticket goes there when the domains are the same',
+    }),
+  ),
   created_at: Instant,
 })
 export type Message = typeof Message.static

@@ -6,6 +6,9 @@ import type { Scope } from '../scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftEmail, DraftRecipient } from './draft'
 
+/** Messages of a ticket among which the latest of its contact is looked for. */
+const LATEST = 50
+
 /** An email as planned: `domain` is the mailbox's in ASCII, for the Message-ID. */
 type EmailPlan = DraftEmail & { domain: string }
 
@@ -27,8 +30,9 @@ export async function planEmail(
     scope,
     others.map(({ email }) => email),
   )
-  const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: contact_email }]
-  const seen = new Set([addressKey(contact_email)])
+  const to = (await wantedAddress(scope, conversation.id, contact_email)) ?? contact_email
+  const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: to }]
+  const seen = new Set([addressKey(to)])
   for (const { name, email } of others) {
     const key = addressKey(email)
     if (own.has(key) || seen.has(key)) continue
@@ -48,6 +52,30 @@ async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: s
     order by coalesce(id = ${ticket_mailbox_id}, false) desc
     limit 1`
   return mailbox
+}
+
+/**
+ * Finds where the contact wants answers: the Reply-To of its latest email, when its domain is that of the sender. A domain
+ * answers for its addresses; nobody can tell if another address belongs to the same person.
+ */
+async function wantedAddress(
+  { sql, organization_id }: Scope,
+  ticket_id: string,
+  contact_email: string,
+): Promise<string | undefined> {
+  const rows = await sql<{ sender_email: string; reply_to: string | null }[]>`
+    select sender_email, reply_to from messages
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and direction = 'inbound'
+      and sender_email is not null and not auto_reply
+    order by id desc limit ${LATEST}`
+  const key = addressKey(contact_email)
+  const wanted = rows.find(({ sender_email }) => addressKey(sender_email) === key)?.reply_to
+  return wanted && domainKey(wanted) === domainKey(contact_email) ? wanted : undefined
+}
+
+function domainKey(address: string): string {
+  const key = addressKey(address)
+  return key.slice(key.lastIndexOf('@'))
 }
 
 async function confirmedParticipants({ sql, organization_id }: Scope, ticket_id: string) {

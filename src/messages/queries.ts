@@ -188,12 +188,13 @@ function detailFields(sql: Sql) {
       ) order by r.position), '[]')
       from message_recipients r where r.organization_id = m.organization_id and r.message_id = m.id
     ) as email_recipients,
-    m.cc, m.auto_reply, m.sender_verified, m.created_at`
+    m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.created_at`
 }
 
 /** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
-  const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, sender_verified, created_at } = row
+  const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
+  const { sender_verified, reply_to } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
   const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
@@ -214,6 +215,7 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     cc,
     auto_reply,
     sender_verified,
+    reply_to,
     created_at,
   }
 }

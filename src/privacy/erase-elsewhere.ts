@@ -23,14 +23,17 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   return erased
 }
 
-type MessageRow = { id: string; ticket_id: string; direction: string | null; sender_email: string | null; cc: string[] }
+type MessageRow = { id: string; ticket_id: string; direction: string | null; sender_email: string | null } & Addressed
 
-/** Erases messages that the person wrote, and takes the address out of the Cc of others. */
+/** Addresses in the header of a message. */
+type Addressed = { cc: string[]; reply_to: string | null }
+
+/** Erases messages that the person wrote, and takes the address out of the header of others. */
 function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Erased): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<MessageRow[]>`
-      select id, ticket_id, direction, sender_email, cc from messages
+      select id, ticket_id, direction, sender_email, cc, reply_to from messages
       where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}`,
     async (rows) => {
       const written = rows.filter(({ direction, sender_email }) => direction === 'inbound' && isAddress(sender_email))
@@ -45,10 +48,14 @@ function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Era
         erased.messages += count
         erased.attachments += attachments
       }
-      const copied = rows
-        .filter(({ cc }) => cc.some(isAddress))
-        .map(({ id, cc }) => ({ id, cc: cc.filter((address) => !isAddress(address)) }))
-      if (copied.length > 0) await writeCopies(scope, copied)
+      const addressed = rows
+        .filter(({ cc, reply_to }) => [...cc, reply_to].some(isAddress))
+        .map(({ id, cc, reply_to }) => ({
+          id,
+          cc: cc.filter((address) => !isAddress(address)),
+          reply_to: isAddress(reply_to) ? null : reply_to,
+        }))
+      if (addressed.length > 0) await writeAddresses(scope, addressed)
     },
   )
 }
@@ -64,10 +71,10 @@ async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): 
   return erased
 }
 
-async function writeCopies({ sql, organization_id }: Scope, rows: { id: string; cc: string[] }[]): Promise<void> {
+async function writeAddresses({ sql, organization_id }: Scope, rows: (Addressed & { id: string })[]): Promise<void> {
   await sql`
-    update messages m set cc = array(select json_array_elements_text(x.cc))
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json)
+    update messages m set cc = array(select json_array_elements_text(x.cc)), reply_to = x.reply_to
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json, reply_to text)
     where m.organization_id = ${organization_id} and m.id = x.id`
 }
 

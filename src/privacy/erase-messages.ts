@@ -18,7 +18,7 @@ export async function eraseMessages({ sql, organization_id }: Scope, ids: string
       status = case when status = 'queued' then 'failed' else status end
     where ${these}`
   const { count: messages } = await sql`
-    update messages set body = ${ERASED}, body_html = ${ERASED}, reply_text = null, cc = '{}', email_error = null,
+    update messages set body = ${ERASED}, body_html = ${ERASED}, reply_text = null, reply_to = null, cc = '{}', email_error = null,
       sender_name = case when direction = 'inbound' then ${ERASED} else sender_name end,
       sender_email = case when direction = 'inbound' then null else sender_email end,
       email_message_id = case when direction = 'inbound' then null else email_message_id end,

@@ -52,8 +52,8 @@ export async function decide(scope: Scope, mail: InboundMail): Promise<Decision>
 
 /** Finds the ticket, and says what the mail may do there. A report belongs to no conversation. */
 async function findTrustedThread(scope: Scope, mail: InboundMail) {
-  const { headers, content, bounce, sender, recipient, sender_verified } = mail
-  const trust = trustIn(sender_verified, await getSenderPolicy(scope))
+  const { headers, content, bounce, sender, recipient, sender_verified, sender_source } = mail
+  const trust = trustIn(sender_verified, await getSenderPolicy(scope), sender_source)
   if (!content || bounce) return { trust }
   return { trust, thread: await findThread(scope, headers, recipient, sender?.email ?? null, trust) }
 }

@@ -17,6 +17,7 @@ import { type Actor, afterCommit, type Scope, together } from '../../scope'
 import { createTicket, updateTicket } from '../../tickets/commands'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
+import { withSenders } from './author'
 import { type Decision, decide } from './decide'
 import { draftOf, MAX_ANCESTORS, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import { type InboundMail, inboundMail, type LedgerEntry } from './message'
@@ -34,10 +35,21 @@ const MAX_CONFIRMED = 20
 const MAX_LISTED = 100
 
 /**
- * Parses a message, in another process. A message that the parser refuses is an InboundMail without content.
+ * Parses a message, in another process, and finds its sender. A message that the parser refuses is an InboundMail without
+ * content.
  * @throws ParserBusy unless `is_patient`; other errors say nothing about the message: it is to be tried again
  */
-export async function readMail(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
+export async function readMail(
+  scope: Scope,
+  entry: LedgerEntry,
+  raw: Uint8Array,
+  options: ParserOptions,
+): Promise<InboundMail> {
+  const [mail] = await withSenders(scope, [await parseEntry(entry, raw, options)])
+  return mail!
+}
+
+async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
   try {
     return inboundMail(entry, raw, await parseInWorker(raw, options))
   } catch (error) {

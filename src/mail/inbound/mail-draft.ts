@@ -36,6 +36,7 @@ export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name:
     sender_email: sender?.email ?? contact.email,
     auto_reply: content?.auto_reply || mail.envelope_sender === '',
     sender_verified: mail.sender_verified,
+    reply_to: mail.reply_to,
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
     references: ancestorsOf(mail),
@@ -50,11 +51,12 @@ export function subjectOf({ headers }: InboundMail): string {
   return INVISIBLE.test(shown) ? '(no subject)' : shown
 }
 
-/** The people it went to, besides the address that it came in by. */
+/** The people it went to, besides the address that it came in by, and those from which it was passed on to us. */
 export function othersOf({ content, headers, recipient }: InboundMail): { name: string; email: string }[] {
   if (!content) return []
+  const ways = new Set([recipient, ...headers.ways].map(addressKey))
   return [...headers.to, ...headers.cc]
-    .filter(({ address }) => addressKey(address) !== addressKey(recipient))
+    .filter(({ address }) => !ways.has(addressKey(address)))
     .map(({ name, address }) => ({ name, email: address }))
 }
 

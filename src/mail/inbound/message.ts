@@ -11,6 +11,7 @@ import { checkSender } from '../sender/check'
 import type { Authentication } from '../sender/results'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
 import { isTagged } from './thread'
+import type { SenderSource } from './trust'
 
 /** A message that was accepted, over SMTP or by an import, as the ledger has it before it is filed. */
 export type LedgerEntry = {
@@ -36,6 +37,9 @@ export type InboundMail = LedgerEntry & {
   content: Omit<ParsedMail, keyof MailHeaders> | null
   /** The person or machine that wrote it; undefined when no usable address says so. */
   sender: Sender | undefined
+  sender_source: SenderSource
+  /** Where the sender wants answers, when that is another address; null without one. */
+  reply_to: string | null
   /** Its report about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
   fingerprint: Fingerprint
@@ -45,7 +49,7 @@ export type InboundMail = LedgerEntry & {
   authentication: Authentication | null
 }
 
-type Sender = { name: string; email: string }
+export type Sender = { name: string; email: string }
 
 /** Keys of an index have at most some 2,700 bytes; no mail system makes ids of a thousand. */
 const MAX_ID_BYTES = 1000
@@ -64,6 +68,8 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     headers,
     content: parsed,
     sender,
+    sender_source: 'from',
+    reply_to: null,
     bounce: parsed && bounceOf(entry, headers, parsed),
     fingerprint,
     sender_verified: null,
@@ -93,8 +99,8 @@ function withStorableIds({ message_id, in_reply_to, references, ...rest }: MailH
 }
 
 /**
- * The writer: From, when it has an address at all, else the envelope sender, else Sender. Never Reply-To: it says where
- * answers are wanted, not whose words these are.
+ * The writer as the message alone says: From, when it has an address at all, else the envelope sender, else Sender.
+ * `author.ts` looks further when From is no customer.
  */
 function senderOf({ from, sender }: MailHeaders, envelope_sender: string | null): Sender | undefined {
   if (from) return { name: from.name, email: from.address }

@@ -6,6 +6,7 @@ import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
 import { ParserBusy } from '../parse/lanes'
+import { withSenders } from './author'
 import { fileMail, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
 import { overtakesParent } from './overtaking'
@@ -26,7 +27,7 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
   if (!pending) return { type: 'done' }
   let mail: InboundMail
   try {
-    mail = await readMail(pending.entry, pending.raw, {
+    mail = await readMail(scope, pending.entry, pending.raw, {
       is_slow: slow_ones.has(job.id),
       group: job.organization_id,
     })
@@ -49,7 +50,9 @@ export const inboundHandler: OutboxHandler = { attempt: fileInbound, giveUp: fil
 async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const scope = scopeOf(job, connection)
   const pending = await readPending(scope, job.id)
-  return pending ? fileInSettlement(scope, inboundMail(pending.entry, pending.raw, null)) : { type: 'done' }
+  if (!pending) return { type: 'done' }
+  const [mail] = await withSenders(scope, [inboundMail(pending.entry, pending.raw, null)])
+  return fileInSettlement(scope, mail!)
 }
 
 /** The transaction that ends the lease files the message: of two workers one does, and one commit does all of it. */

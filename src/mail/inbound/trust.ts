@@ -37,8 +37,29 @@ const FORGED: Trust = {
   reopens: false,
 }
 
+/**
+ * Where the sender was read: in From (or what stands in for a missing From), in another field of mail that has a mailbox
+ * of ours in From, or in another field of any other mail, which nothing checks.
+ */
+export type SenderSource = 'from' | 'list' | 'elsewhere'
+
+/** What mail may do whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
+const BORROWED: Record<Exclude<SenderSource, 'from'>, Pick<Trust, 'threads_by_foreign_ids' | 'threads_by_code'>> = {
+  list: { threads_by_foreign_ids: true, threads_by_code: false },
+  elsewhere: { threads_by_foreign_ids: false, threads_by_code: false },
+}
+
 /** @param policy setting of the organization */
-export function trustIn(sender_verified: boolean | null, policy: (typeof SENDER_POLICIES)[number]): Trust {
+export function trustIn(
+  sender_verified: boolean | null,
+  policy: (typeof SENDER_POLICIES)[number],
+  source: SenderSource,
+): Trust {
+  const trust = trustInFrom(sender_verified, policy)
+  return source === 'from' || trust === FORGED ? trust : { ...trust, ...BORROWED[source] }
+}
+
+function trustInFrom(sender_verified: boolean | null, policy: (typeof SENDER_POLICIES)[number]): Trust {
   if (sender_verified !== null) return sender_verified ? PROVEN : FORGED
   return policy === 'restrict' ? RESTRICTED : UNKNOWN
 }

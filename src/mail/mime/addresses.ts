@@ -17,13 +17,21 @@ const MAX_FIELD_LENGTH = 200_000
 const MAX_NAME_LENGTH = 255
 
 /**
- * True for text that can be a mailbox: one `@`, a local part, a domain, no white space or brackets, at most 254
- * characters. `address/email.ts` says how this differs from what the API accepts.
+ * A local part that needs quotes for its blanks (RFC 5321 section 4.1.2), such as `"a b"`. One with signs of the syntax,
+ * such as `@` or a comma, is left out: a program that misreads the quotes would see another address in it.
+ */
+const QUOTED_LOCAL = /^"[\w!#$%&'*+/=?^`{|}~. -]{1,62}"@/
+
+/**
+ * True for text that can be a mailbox: a local part without white space or brackets unless they are in quotes, one `@`, a
+ * domain, at most 254 characters. `address/email.ts` says how this differs from what the API accepts.
  */
 export function looksLikeAddress(text: string): boolean {
   return (
     text.length <= 254 &&
-    /^[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+@[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+$/u.test(text) &&
+    /^[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+@[^\s\p{Cc}\p{Cs}@<>()[\],;:"\\]+$/u.test(
+      text.replace(QUOTED_LOCAL, 'quoted@'),
+    ) &&
     !/@\.|\.$/.test(text)
   )
 }
@@ -56,11 +64,15 @@ function plainText(value: string): string {
 }
 
 function readList(value: string): Address[] {
-  return addressparser(value, { flatten: true })
-    .slice(0, MAX_ADDRESSES)
-    .map((entry) => ({ name: cleanName(entry.name ?? ''), address: cleanAddress(entry.address ?? '') }))
-    .filter((entry) => looksLikeAddress(entry.address))
-    .map(({ name, address }) => ({ name: name === address ? '' : withoutOthers(name, address), address }))
+  return (
+    addressparser(value, { flatten: true })
+      .slice(0, MAX_ADDRESSES)
+      .map((entry) => ({ name: cleanName(entry.name ?? ''), address: cleanAddress(entry.address ?? '') }))
+      .filter((entry) => looksLikeAddress(entry.address))
+      // The library puts quotes around a local part of which only a part was quoted.
+      .filter(({ address }) => !address.startsWith('"') || value.includes(address))
+      .map(({ name, address }) => ({ name: name === address ? '' : withoutOthers(name, address), address }))
+  )
 }
 
 /** Matches an address in a name, with brackets and quotes around it; also with signs that look like `@`. */
@@ -91,12 +103,15 @@ function cleanName(name: string): string {
 
 /**
  * Removes brackets, quotes, spaces and a trailing dot around an address, which are always damage. A quoted local part is
- * unquoted; if the result is not a valid local part the address is unusable, because without its spaces it would be
- * another mailbox.
+ * unquoted where it needs no quotes. One that an encoded word holds, or that is not valid in quotes, makes the address
+ * unusable: without its spaces it would be another mailbox.
  */
 function cleanAddress(address: string): string {
   const decoded = address.includes('=?') ? decodeWords(address) : address
-  if (/"\s*@/.test(decoded)) return decoded.replace(/^[\s<]*"([^"]*)"\s*@/, '$1@').replace(/[\s>.]+$/, '')
+  if (/"\s*@/.test(decoded)) {
+    const bare = decoded.replace(/^[\s<]*"([^"]*)"\s*@/, '$1@').replace(/[\s>.]+$/, '')
+    return looksLikeAddress(bare) || decoded !== address ? bare : decoded.replace(/^[\s<]+|[\s>.]+$/g, '')
+  }
   // A quote or bracket that never ends brings the name along.
   const bare = decoded.includes('@') ? decoded.slice(decoded.lastIndexOf('<', decoded.lastIndexOf('@')) + 1) : decoded
   return bare.replace(/[<>"]|^<?mailto:/gi, '').replace(/^[\s,;:']+|[\s,;:'.]+$/g, '')

@@ -7,7 +7,7 @@
  * the header is no part of it" in mail-parse-headers.test.ts. libmime reads parameters (RFC 2231).
  */
 import libmime from 'libmime'
-import { type Address, dropDirections, parseAddresses } from './addresses'
+import { type Address, dropDirections, looksLikeAddress, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
 import { decodeWords } from './encoded-words'
 
@@ -23,6 +23,10 @@ export type MailHeaders = {
   sender: Address | null
   /** The addresses of every field of that name: mailing lists add their own field. */
   reply_to: Address[]
+  /** The writer, where a mailing list has put its own address into From. */
+  original_from: Address | null
+  /** Addresses that the message was passed on from, or delivered to, on its way here. */
+  ways: string[]
   to: Address[]
   cc: Address[]
   subject: string | null
@@ -37,6 +41,10 @@ const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_IDS = 200
 /** Ids that are kept of a conversation's beginning when there are too many. */
 const FIRST_IDS = 10
+const WAY_FIELDS = ['x-forwarded-to', 'x-forwarded-for', 'delivered-to']
+/** Of one field. */
+const MAX_WAY_LENGTH = 2000
+const MAX_WAYS = 100
 /** Wrong charsets that are corrected in a subject, where the charset may change from word to word. */
 const MAX_DETECTIONS = 5
 
@@ -66,11 +74,20 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     from: usable('from'),
     sender: usable('sender'),
     reply_to: all('reply-to'),
+    original_from: usable('x-original-from'),
+    ways: waysOf(fields),
     to: addresses('to'),
     cc: addresses('cc'),
     subject: subjectOf(headerText(fields, 'subject', charset, MAX_DETECTIONS)),
     date: readDate(rawHeader(fields, 'date', charset)),
   }
+}
+
+/** Reads what forwarders and mail systems note of the way: addresses between blanks, commas and brackets. */
+function waysOf(fields: HeaderField[]): string[] {
+  const values = fields.filter(({ key }) => WAY_FIELDS.includes(key)).map(({ value }) => value.slice(0, MAX_WAY_LENGTH))
+  const words = values.flatMap((value) => value.split(/[\s,;<>]+/))
+  return [...new Set(words)].filter(looksLikeAddress).slice(0, MAX_WAYS)
 }
 
 /** A subject in the order of its characters: else `exe.png` may be shown of what ends in `gnp.exe`. */

@@ -33,13 +33,17 @@ export function replySubject(subject: string, code: string): string {
   return `Re: ${oneLine(`${kept}${rest} ${tag}`)}`
 }
 
+/** A local part that needs quotes for its blanks (RFC 5321 section 4.1.2). Signs of the syntax are refused in it, too. */
+const QUOTED_LOCAL = /^"[\w!#$%&'*+/=?^`{|}~. -]{1,62}"@/
+
 /**
  * True for a text that can stand as an address in an envelope and a header without being read as anything else.
  * `address/email.ts` says how this differs from what the API accepts.
  */
 export function isAddress(text: string): boolean {
   if (text.length > 254) return false
-  return /^[^\s\p{C}<>()[\]\\,;:"@]+@[^\s\p{C}<>()[\]\\,;:"@.]+(\.[^\s\p{C}<>()[\]\\,;:"@.]+)*$/u.test(text)
+  const unquoted = text.replace(QUOTED_LOCAL, 'quoted@')
+  return /^[^\s\p{C}<>()[\]\\,;:"@]+@[^\s\p{C}<>()[\]\\,;:"@.]+(\.[^\s\p{C}<>()[\]\\,;:"@.]+)*$/u.test(unquoted)
 }
 
 /** True for an id that can stand in a header. Without angle brackets. */

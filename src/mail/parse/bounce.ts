@@ -181,10 +181,17 @@ function readAuthor(root: Part, subject: string): Author {
   return is_robot ? 'robot' : 'other'
 }
 
-/** Gives the address in From, else its text: mail systems may sign with a word. A name before an address proves nothing. */
+/**
+ * Gives the address in From. Mail systems may sign with a word instead: it stands in brackets, before a comment, or alone,
+ * and gets an `@` without a domain. Empty brackets are the null sender. A name before an address proves nothing.
+ */
 function addressOfAuthor(root: Part): string {
   const from = (rawHeader(root.fields, 'from') ?? '').slice(0, MAX_DIAGNOSTIC)
-  return parseAddresses(from)[0]?.address ?? from.replace(/[\s<>"']/g, '')
+  const address = parseAddresses(from)[0]?.address
+  if (address) return address
+  const outside = from.replace(/"[^"]*"|\([^()]*\)/g, ' ')
+  const word = (/<([^<>]*)>/.exec(outside)?.[1] ?? outside).replace(/[\s<>"']/g, '').replace(/@+$/, '')
+  return `${word || (/<\s*>/.test(outside) ? 'mailer-daemon' : from.replace(/[\s<>"']/g, ''))}@`
 }
 
 /** True for the null sender, as mail stores note it, and for a report that qmail wrote itself. */

@@ -10,6 +10,7 @@
  * - `SMTPServer._onError` and `_onClientConnect`: `connect` is overridden to make connections of the class below, and
  *   wires them as the original does.
  * - `SMTPConnection._proxyCommandAllowed`, overridden: the option `useXClient` takes single addresses, no networks.
+ * - `SMTPConnection._parseAddressCommand`, overridden: it splits at blanks, also within a quoted local part.
  * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
  * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
  * - `SMTPConnection._socket`: the library's `close()` waits 5 s for the client's end; here the socket goes once the
@@ -87,6 +88,9 @@ export class ProtocolServer extends SMTPServer {
   }
 }
 
+/** Finds a quoted local part: printable ASCII, in which a backslash stands before a quote or another backslash. */
+const QUOTED_SENDER = /^MAIL FROM:\s{0,9}<("(?:[ !#-[\]-~]|\\[ -~]){1,62}")@[^<>\s]{1,255}>/i
+
 class LimitedConnection extends SMTPConnection {
   #commands = 0
 
@@ -106,6 +110,15 @@ class LimitedConnection extends SMTPConnection {
     } else {
       super._onCommand(command, callback)
     }
+  }
+
+  /** Reads a sender with a quoted local part (RFC 5321 section 4.1.2) as it came; no mailbox of ours has such an address. */
+  override _parseAddressCommand(name: string, command: string | Buffer) {
+    const line = command.toString()
+    const quoted = name === 'mail from' ? QUOTED_SENDER.exec(line)?.[1] : undefined
+    if (quoted === undefined) return super._parseAddressCommand(name, command)
+    const parsed = super._parseAddressCommand(name, line.replace(quoted, 'quoted'))
+    return parsed && { ...parsed, address: parsed.address.replace('quoted', () => quoted) }
   }
 
   /** XCLIENT comes once, from a trusted relay: the client that it hands over to must not name another one. */

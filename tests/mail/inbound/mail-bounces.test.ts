@@ -532,6 +532,37 @@ test('the same report again and again makes one note, another reason one more', 
   await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
 })
 
+test.each([
+  '"Mail Delivery Subsystem" <MAILER-DAEMON>',
+  'MAILER-DAEMON (Mail Delivery System)',
+  '(Mail Delivery System) MAILER-DAEMON',
+  'Mail Delivery System <>',
+  'Mail Delivery <postmaster>',
+  '=?utf-8?Q?Zustellsystem_f=C3=BCr_Post?= <mailer-daemon@>',
+  '"Mail\r\n Delivery"\r\n <Mailer-Daemon>',
+  'Postmaster',
+])('a bounce in plain words whose From is %j is about the message that it quotes', async (From) => {
+  const sent = await converse()
+  const words = `${NO_USER}: <${sent.contact}>\n\n  --- Original message follows ---\n\nMessage-ID: <${sent.email_message_id}>\n`
+  const raw = plain({ From, Subject: 'Returned mail: see transcript for details' }, words)
+  expect(await receive(raw)).toMatchObject({ outcome: 'bounce', message_id: sent.id })
+  expect(await notesOf(sent.ticket_id)).toHaveLength(1)
+  // At the bounce address it proves what it says.
+  const again = plain({ From, Subject: 'Returned mail: see transcript for details' }, words)
+  expect(await receive(again, bounceAddress(desk.address, sent.id))).toMatchObject({ outcome: 'bounce' })
+  expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced' })
+})
+
+test.each(['"MAILER-DAEMON" <jane>', 'jane (MAILER-DAEMON)', '"Mail Delivery <postmaster>" <jane>'])(
+  'mail whose From is %j is no report',
+  async (From) => {
+    const sent = await converse()
+    const words = `${NO_USER}\n\n--- Original message follows ---\n\nMessage-ID: <${sent.email_message_id}>\n`
+    const row = await receive(plain({ From, Subject: 'Returned mail' }, words), desk.address, 'jane@mx.example')
+    expect(row).toMatchObject({ outcome: 'ticket' })
+  },
+)
+
 test('delays and confirmations change nothing, wherever they come', async () => {
   const sent = await converse()
   for (const action of ['delayed', 'delivered', 'relayed']) {

@@ -68,6 +68,10 @@ const POSES: [string, () => Attack][] = [
   ['the contact in Reply-To', () => ({ Reply_To: CONTACT })],
   ['the contact in Reply-To and no From', () => ({ From: [], Reply_To: CONTACT })],
   ['the contact in Reply-To and a From that is no address', () => ({ From: 'Carla', Reply_To: CONTACT })],
+  [
+    'the contact in Reply-To and nobody in From',
+    () => ({ From: 'noreply@attacker.example', Reply_To: CONTACT, Sender: CONTACT }),
+  ],
   ['the contact in Sender', () => ({ Sender: CONTACT })],
   ['the contact in the headers of a resent message', () => ({ Resent_From: CONTACT, Resent_Sender: CONTACT })],
   ['the contact in Return-Path', () => ({ Return_Path: `<${CONTACT}>` })],
@@ -112,6 +116,10 @@ const ATTACKS: [string, () => Attack][] = [
   ['the code in lower case', () => ({ Subject: `[${known.code.toLowerCase()}]` })],
   ['the code as an encoded word', () => ({ Subject: `=?utf-8?q?=5B${known.code}=5D?=` })],
   ['many codes', () => ({ Subject: Array.from({ length: 50 }, (_, index) => `[TKT-${index}]`).join(' ') })],
+  [
+    'the code, our mailbox in From and the contact in Reply-To',
+    () => ({ From: MAILBOX, Reply_To: CONTACT, X_Original_From: CONTACT, Subject: `[${known.code}]` }),
+  ],
   ['a code of a huge number', () => ({ Subject: '[TKT-9999999999]' })],
   ["the contact's Message-ID in In-Reply-To", () => ({ In_Reply_To: `<${known.theirs}>` })],
   ["the contact's Message-ID in References", () => ({ References: `<${known.theirs}>` })],
@@ -256,7 +264,7 @@ test('answers go to the author, not to Reply-To', async () => {
 test('mail in the name of an agent or of a mailbox is mail of a contact, with no right that an agent has', async () => {
   for (const [From, name] of [
     [`Alan Agent <${desk.agent.email}>`, 'Alan Agent'],
-    [MAILBOX, 'help'],
+    [MAILBOX, 'Unknown sender'],
   ]) {
     const { ticket_id } = await converse(desk, stranger())
     const [, answer] = (await readTicket(desk.agent, ticket_id)).messages

@@ -98,6 +98,38 @@ describe('taking a message', () => {
     }
   })
 
+  test.each([
+    '"a b"@x.example',
+    '"a@b"@x.example',
+    '"a\\"b"@x.example',
+    '"a\\\\ b"@x.example',
+    '"> SIZE=1 <"@x.example',
+    '"$& $1"@x.example',
+    '" "@[192.0.2.1]',
+  ])('a sender with the quoted local part of %s is taken as it came', async (from) => {
+    const server = await start()
+    expect(await sendMail({ port: server.port, from, to: 'help@example.com', raw: MESSAGE })).toMatchObject({
+      code: 250,
+    })
+    expect(server.stored[0]?.envelope.sender).toBe(from)
+  })
+
+  test.each([
+    '<"a b@x.example>',
+    '<"a b"x@y.example>',
+    '<"a\u0007b"@x.example>',
+    '<"a b"@>',
+    '"a b"@x.example',
+    '<"a b"@x.example> SIZE=2000000',
+  ])('a sender of %j is refused', async (from) => {
+    const server = await start()
+    using dialog = await smtpDialog(server.port)
+    await dialog.read()
+    await dialog.command('EHLO client.test')
+    expect(await dialog.command(`MAIL FROM:${from}`)).toMatch(/^5/)
+    expect(await dialog.command('MAIL FROM:<ann@example.test>')).toStartWith('250')
+  })
+
   test('the announced extensions are those that work, and no authentication', async () => {
     const server = await start({ tls: certificate })
     using dialog = await smtpDialog(server.port)

@@ -1,0 +1,94 @@
+/**
+ * Finds who wrote a message when From does not say: lists and forms write an address of ours there, and machines one that
+ * nobody reads.
+ */
+import { addressKey, isEmailAddress, mailboxKey } from '../../address/email'
+import { ownAddresses } from '../../messages/conversation'
+import type { Scope } from '../../scope'
+import type { MailHeaders } from '../parse/parse'
+import type { InboundMail, Sender } from './message'
+import type { SenderSource } from './trust'
+
+/** Addresses of Reply-To that are looked at. */
+const MAX_REPLY_TO = 10
+
+/** Local parts of addresses at which nobody reads: words of their own, also among others such as `news-noreply`. */
+const NOBODY =
+  /(?:^|[-_.+])(?:no[-_.]?repl(?:y|ies)|no[-_.]?response|do[-_.]?not[-_.]?(?:reply|respond|answer)|(?:keine|nicht)[-_.]?antwort(?:en)?|ne[-_.]?pas[-_.]?repondre|no[-_.]?(?:responder|contestar)|nao[-_.]?respond(?:a|er)|non[-_.]?risponder?e?|niet[-_.]?(?:beantwoorden|reageren)|svar[-_.]?(?:ej|ikke|inte))(?=$|[-_.+\d])/
+/** Names of programs and of the accounts that they run under. */
+const PROGRAM =
+  /^(?:wordpress|www-?data|apache2?|httpd|nginx|nobody|web-?server|php-?mailer|cgi(?:-?mailer)?|form-?mail(?:er)?)\d{0,3}$/
+/** Envelope senders that name one message only: reports come back there. */
+const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs|msprvs\d|btv1)(?=$|[-_.+=@\d])|=/
+
+/**
+ * Chooses the sender of each message of an organization, and where it wants answers. An address of ours is never a sender:
+ * a mailbox of the organization, or one that the message says it was passed on from.
+ */
+export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<InboundMail[]> {
+  const own = await ownAddresses(scope, [...new Set(mails.flatMap(candidatesOf))])
+  return mails.map((mail) => {
+    const ways = new Set(mail.headers.ways.map(mailboxKey))
+    const isOurs = (address: string) => own.has(addressKey(address)) || ways.has(mailboxKey(address))
+    const isMailbox = (address: string) => own.has(addressKey(address))
+    const sender = chooseSender(mail, isOurs, isMailbox)
+    const reply_to = replyToOf(mail.headers, sender, isOurs)
+    return { ...mail, sender, reply_to, sender_source: sourceOf(mail, sender, isMailbox) }
+  })
+}
+
+/** Says where the sender was read: in From, in another field of mail from a mailbox of ours, or of anybody else's mail. */
+function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undefined, isMailbox: IsOurs): SenderSource {
+  if (sender === undefined || sender === read) return 'from'
+  return headers.from && isMailbox(headers.from.address) ? 'list' : 'elsewhere'
+}
+
+function candidatesOf({ headers, sender, envelope_sender }: InboundMail): string[] {
+  const { from, original_from, reply_to, sender: resent } = headers
+  const named = [from, sender && { address: sender.email }, original_from, ...reply_to.slice(0, MAX_REPLY_TO), resent]
+  return [...named.flatMap((one) => one?.address ?? []), ...(envelope_sender ? [envelope_sender] : [])]
+}
+
+type IsOurs = (address: string) => boolean
+
+/**
+ * From, unless the address is ours or nobody reads there; then the first usable one of X-Original-From, Reply-To and
+ * Sender; then the envelope sender; then an address at which nobody reads. Mail without From has its sender already.
+ */
+function chooseSender(mail: InboundMail, isOurs: IsOurs, isMailbox: IsOurs): Sender | undefined {
+  const { headers, sender } = mail
+  const { from, original_from, reply_to, sender: resent } = headers
+  if (!from) return sender && !isMailbox(sender.email) ? sender : undefined
+  const isUsable = (address: string) => !isOurs(address) && !isNobody(address)
+  if (isUsable(from.address)) return sender
+  // People who write to themselves have their own address in Delivered-To: only a Reply-To says that it is a form's.
+  const is_way = !isMailbox(from.address) && !isNobody(from.address)
+  const others = [original_from, ...reply_to.slice(0, MAX_REPLY_TO), is_way ? null : resent]
+  const other = others.find((one) => one !== null && isUsable(one.address))
+  if (other) return { name: other.name, email: other.address }
+  return is_way ? sender : senderInEnvelope(mail, isOurs, isMailbox(from.address) ? 'mailbox' : 'nobody')
+}
+
+/** @param from whose address From is: any other is better than a mailbox of ours */
+function senderInEnvelope({ sender, envelope_sender }: InboundMail, isOurs: IsOurs, from: 'mailbox' | 'nobody') {
+  const envelope = envelope_sender && isEmailAddress(envelope_sender) ? envelope_sender : null
+  if (envelope === null || isOurs(envelope)) return from === 'mailbox' ? undefined : sender
+  const is_person = !isNobody(envelope) && !RETURN_PATH.test(localPart(envelope))
+  return is_person || from === 'mailbox' ? { name: '', email: envelope } : sender
+}
+
+/** The first address of Reply-To that somebody reads, unless it is the sender. */
+function replyToOf({ reply_to }: MailHeaders, sender: Sender | undefined, isOurs: IsOurs): string | null {
+  if (!sender) return null
+  const found = reply_to.slice(0, MAX_REPLY_TO).find(({ address }) => !isOurs(address) && !isNobody(address))
+  return found && addressKey(found.address) !== addressKey(sender.email) ? found.address : null
+}
+
+function isNobody(address: string): boolean {
+  const local = localPart(address)
+  return NOBODY.test(local) || PROGRAM.test(local)
+}
+
+function localPart(address: string): string {
+  return address.slice(0, address.lastIndexOf('@')).toLowerCase()
+}
