@@ -53,7 +53,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tallies tickets webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tallies tickets time-entries webhooks`,
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
@@ -74,7 +74,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['attachments', `${SHARED} mail/mime`],
   ['audit-log', 'scope shapes db flow http'],
   ['auth', `${SHARED} letters mailboxes net`],
-  ['companies', `${SHARED} contacts`],
+  ['companies', `${SHARED} contacts time-entries`],
   ['contacts', `${SHARED} privacy webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
   ['invitations', `${SHARED} letters mailboxes users`],
@@ -113,7 +113,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/password-reset$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
+    /^scope$|^db\/fills$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/password-reset$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
   ],
   [
     'the database server',

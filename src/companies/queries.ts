@@ -4,6 +4,7 @@ import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import { tally } from '../tallies/tallies'
+import { companyOfEntry } from '../time-entries/companies'
 import type { Company, CompanyWithDetails } from './model'
 
 /** The companies of the organization, newest first. */
@@ -28,6 +29,7 @@ export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company
 /** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */
 export async function getCompany(scope: Scope, id: string): Promise<CompanyWithDetails> {
   const { sql, organization_id } = scope
+  const companyOf = await companyOfEntry(scope)
   const [company] = await sql<CompanyWithDetails[]>`
     select ${fields(scope)}, ${ticketCount(scope)} as total_tickets,
       coalesce((
@@ -48,8 +50,7 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
       ), '[]') as recent_tickets,
       coalesce((
         select sum(e.duration_minutes) from time_entries e
-        join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
-        where t.organization_id = c.organization_id and t.company_id = c.id
+        where e.organization_id = c.organization_id and ${companyOf()} = c.id
       ), 0) as total_time_minutes
     from companies c
     join organizations o on o.id = c.organization_id

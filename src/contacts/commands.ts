@@ -13,6 +13,8 @@ import { type ContactRef, findContact, getContact, getContacts } from './queries
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
 
 const MAX_NAME = 255
+/** In UTF-16 units: 2,400 bytes, which an index entry holds. Only names of hundreds of ligatures are longer when folded. */
+const MAX_SEARCH_TEXT = 800
 /** Contacts that are read and published by one statement each. */
 const PUBLISH_BATCH = 500
 
@@ -163,7 +165,7 @@ function conflict(error: unknown, company_id?: string | null): never {
 }
 
 function searchText({ name, email }: { name: string; email: string }): string {
-  return fold(`${name}\n${email}`)
+  return fold(`${name}\n${email}`).slice(0, MAX_SEARCH_TEXT).toWellFormed()
 }
 
 function nameOf({ name, email }: { name: string; email: string }): string {

@@ -109,9 +109,21 @@ function withCompany(sql: Sql) {
 
 function matches({ sql, organization_id }: Scope, { search, company_id, email }: ContactFilter) {
   return sql`c.organization_id = ${organization_id}
-    ${search ? sql`and c.search like ${`%${escapeLike(fold(search))}%`}` : sql``}
+    ${search ? sql`and ${contains(sql, fold(search))}` : sql``}
     ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
     ${email === undefined ? sql`` : sql`and c.email_key = ${addressKey(email)}`}`
+}
+
+/** What the index of trigrams can find in every locale of the database. */
+const TRIGRAM = /[a-z0-9]{3}/
+
+/**
+ * Without a trigram to look up, `like` would read the whole index of trigrams, which all organizations share: 98 ms in a
+ * small one beside one of 100,000 contacts. `strpos` is in no index, so the organization's part of `contacts_list` is
+ * read, 15 ms for 100,000 contacts.
+ */
+function contains(sql: Sql, part: string) {
+  return TRIGRAM.test(part) ? sql`c.search like ${`%${escapeLike(part)}%`}` : sql`strpos(c.search, ${part}) > 0`
 }
 
 function escapeLike(text: string): string {

@@ -15,6 +15,7 @@ import {
   index,
   integer,
   jsonb,
+  numeric,
   pgTable,
   primaryKey,
   text,
@@ -36,6 +37,8 @@ export const TALLY_KINDS = [
   'tickets_of_day',
   'contacts_of_company',
 ] as const
+/** Columns that an upgrade fills in steps. */
+export const FILL_KINDS = ['time_entries.company_id'] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
@@ -110,6 +113,23 @@ export const organizations = pgTable(
     check('organizations_hourly_rate', isRate(table.hourly_rate)),
     check('organizations_currency', isCurrency(table.currency)),
     check('organizations_sender_policy', isOneOf(table.sender_policy, SENDER_POLICIES)),
+  ],
+)
+
+/** Organizations whose older rows an upgrade has yet to fill, step by step, with what a release added (`db/fills.ts`). */
+export const fills = pgTable(
+  'fills',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    kind: text({ enum: FILL_KINDS }).notNull(),
+    /** The last id that was filled; null before the first step. */
+    after_id: uuid(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.kind] }),
+    check('fills_kind', isOneOf(table.kind, FILL_KINDS)),
   ],
 )
 
@@ -403,6 +423,8 @@ export const contacts = pgTable(
     uniqueIndex('contacts_email').on(table.organization_id, table.email_key),
     index('contacts_company').on(table.organization_id, table.company_id, table.id),
     index('contacts_search').using('gin', table.organization_id, sql`${table.search} gin_trgm_ops`),
+    // With `search` as an included column: a search without a trigram reads this index instead of the rows.
+    index('contacts_list').on(table.organization_id, table.id),
     reference('contacts_company', [table.organization_id, table.company_id], companies),
   ],
 )
@@ -700,6 +722,8 @@ export const time_entries = pgTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
+    /** The ticket's company. Triggers keep it, so that no sum has to read tickets (`time-entries/companies.ts`). */
+    company_id: uuid(),
     user_id: uuid().notNull(),
     duration_minutes: integer().notNull(),
     description: text(),
@@ -714,8 +738,10 @@ export const time_entries = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
+    // All but `time_entries_ticket` include the columns that are summed up, the first also company and user.
     index('time_entries_date').on(table.organization_id, table.date, table.id),
     index('time_entries_ticket').on(table.organization_id, table.ticket_id, table.date, table.id),
+    index('time_entries_company').on(table.organization_id, table.company_id, table.date, table.id),
     index('time_entries_user').on(table.organization_id, table.user_id, table.date, table.id),
     reference('time_entries_ticket', [table.organization_id, table.ticket_id], tickets, 'restrict'),
     foreignKey({
@@ -757,6 +783,29 @@ export const timers = pgTable(
     }),
     check('timers_rate', isRate(table.rate)),
   ],
+)
+
+/** Sums of the time entries of each day. The changes below are to be added (`time-entries/totals.ts`). */
+export const time_totals = pgTable(
+  'time_totals',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    ...summedUp(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.date, table.currency, table.billable] })],
+)
+
+/** Changes of those sums: a trigger on `time_entries` inserts them with each change, a job folds them into the sums. */
+export const time_total_changes = pgTable(
+  'time_total_changes',
+  {
+    organization_id: uuid().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    ...summedUp(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
 )
 
 /** The activity timeline of a ticket. */
@@ -1057,6 +1106,20 @@ function tallied() {
     /** Of the tickets; null for contacts. */
     status: text({ enum: TICKET_STATUSES }),
     n: integer().notNull(),
+  }
+}
+
+/** Columns of the sums of a day and of their changes. */
+function summedUp() {
+  return {
+    date: date().notNull(),
+    currency: text().notNull(),
+    billable: boolean().notNull(),
+    entries: integer().notNull(),
+    minutes: bigint({ mode: 'number' }).notNull(),
+    /** Entries that have a rate, and so an amount. */
+    priced: integer().notNull(),
+    amount: numeric({ precision: 20, scale: 2, mode: 'number' }).notNull(),
   }
 }
 

@@ -20,6 +20,8 @@ import { foldTallies } from '../tallies/tallies'
 import { deleteClosedTickets } from '../tickets/closed'
 import { foldTicketCounts } from '../tickets/counts'
 import { purgeDeletedTickets } from '../tickets/purge'
+import { fillCompanies } from '../time-entries/companies'
+import { foldTimeTotals } from '../time-entries/totals'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upkeep'
 
 type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
@@ -28,6 +30,8 @@ const JOBS: CronJob[] = [
   { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'fold tallies', pattern: '2-59/5 * * * * *', run: foldTallies },
+  { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
+  { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },

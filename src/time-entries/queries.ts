@@ -2,12 +2,18 @@ import type { Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 import { page } from '../shapes/page'
-import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage, Totals } from './model'
+import { companyOfEntry } from './companies'
+import type { Period, TicketTimeEntry, TimeEntry, TimeEntryFilter, TimeEntryPage } from './model'
 import type { RateSources } from './rate'
+import { totalsOf } from './totals'
 
 /** The entries that match: the latest day first, of one day the newest entry; with totals over all pages. */
-export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
+export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
   const { sql } = scope
+  const company = await companyOfEntry(scope)
+  const { company_id } = filter
+  const matching = () => sql`
+    ${matches(scope, filter)} ${company_id ? sql`and ${company()} = ${company_id}` : sql``}`
   return page(scope, filter, {
     name: 'time-entries',
     sort: {
@@ -19,13 +25,13 @@ export function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<
     },
     rows: ({ slice, order }) => sql<TimeEntry[]>`
       with page as materialized (
-        select e.organization_id, e.id from time_entries e where ${matches(scope, filter)} ${slice}
+        select e.organization_id, e.id from time_entries e where ${matching()} ${slice}
       )
       select ${ticketRef(sql)}, ${fields(sql)} from page
       join time_entries e using (organization_id, id)
       ${withTicketAndUser(sql)}
       ${order}`,
-    count: async () => [await totalsOf(scope, filter)],
+    count: async () => [await totalsOf(scope, filter, matching())],
   })
 }
 
@@ -66,48 +72,18 @@ export async function getRateSources(
   return sources
 }
 
-/** The condition of a list, summary or export; needs `time_entries e`. */
+/** The condition of a list, summary or export, without the company; needs `time_entries e`. */
 export function matches({ sql, organization_id }: Scope, filter: Filter) {
-  const { ticket_id, user_id, company_id, billable, date_from, date_to } = filter
+  const { ticket_id, user_id, billable, date_from, date_to } = filter
   return sql`e.organization_id = ${organization_id}
     ${ticket_id ? sql`and e.ticket_id = ${ticket_id}` : sql``}
     ${user_id ? sql`and e.user_id = ${user_id}` : sql``}
-    ${company_id ? sql`and exists (${ticketOfCompany(sql, company_id)})` : sql``}
     ${billable === undefined ? sql`` : sql`and e.billable = ${billable}`}
     ${date_from ? sql`and e.date >= ${date_from}::date` : sql``}
     ${date_to ? sql`and e.date <= ${date_to}::date` : sql``}`
 }
 
-type Filter = Period & { ticket_id?: string; user_id?: string; company_id?: string; billable?: boolean }
-
-function ticketOfCompany(sql: Sql, company_id: string) {
-  return sql`
-    select from tickets t
-    where t.organization_id = e.organization_id and t.id = e.ticket_id and t.company_id = ${company_id}`
-}
-
-/** The database adds up the money, each currency separately: sums of JavaScript numbers would be inexact. */
-async function totalsOf(scope: Scope, filter: Filter): Promise<{ total: number; totals: Totals }> {
-  type Row = { currency: string; total: number; minutes: number; amounts: number; billable_amount: number }
-  const rows = await scope.sql<Row[]>`
-    select e.currency, count(*) as total, sum(e.duration_minutes) as minutes,
-      count(e.amount) filter (where e.billable) as amounts,
-      sum(e.amount) filter (where e.billable) as billable_amount
-    from time_entries e
-    where ${matches(scope, filter)}
-    group by e.currency order by e.currency`
-  const by_currency = rows
-    .filter((row) => row.amounts > 0)
-    .map(({ currency, billable_amount }) => ({ currency, billable_amount }))
-  return {
-    total: rows.reduce((sum, row) => sum + row.total, 0),
-    totals: {
-      duration_minutes: rows.reduce((sum, row) => sum + row.minutes, 0),
-      billable_amount: by_currency.length > 1 ? null : (by_currency[0]?.billable_amount ?? 0),
-      by_currency,
-    },
-  }
-}
+type Filter = Period & { ticket_id?: string; user_id?: string; billable?: boolean }
 
 /** The select list is the response: with `ticketRef` its columns are the fields of `TimeEntry`. */
 function fields(sql: Sql) {

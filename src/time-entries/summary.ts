@@ -1,41 +1,70 @@
 import type { Fragment, Sql } from '../db/transact'
 import type { Scope } from '../scope'
-import type { SummaryGroup, SummaryItem, SummaryQuery } from './model'
+import { companyOfEntry } from './companies'
+import type { Period, SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'
+import { daysOf } from './totals'
 
-/** Sums up time: one item for each group and currency, most minutes first. */
-export function summarizeTime(scope: Scope, { group_by = 'company', ...period }: SummaryQuery): Promise<SummaryItem[]> {
+/** Sums up time: one item for each group and currency, most minutes first. The names are read once for each group. */
+export async function summarizeTime(
+  scope: Scope,
+  { group_by = 'company', ...period }: SummaryQuery,
+): Promise<SummaryItem[]> {
   const { sql } = scope
-  const { key, label } = GROUPS[group_by]
+  const { label, names } = GROUPS[group_by]
+  const companyOf = await companyOfEntry(scope)
+  const sums =
+    group_by === 'day'
+      ? sumsOfDays(scope, period)
+      : sumsBy(scope, { company: companyOf(), user: sql`e.user_id`, ticket: sql`e.ticket_id` }[group_by], period)
   return sql<SummaryItem[]>`
-    select ${label(sql)}, sum(e.duration_minutes) as total_minutes,
-      coalesce(sum(e.duration_minutes) filter (where e.billable), 0) as billable_minutes,
-      coalesce(sum(e.amount) filter (where e.billable), 0) as total_amount, e.currency
-    from time_entries e
-    join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
-    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
-    join users u on u.id = e.user_id
-    where ${matches(scope, period)}
-    group by ${key(sql)}, e.currency
-    order by total_minutes desc, ${key(sql)}, e.currency`
+    with sums as materialized (${sums})
+    select ${label(sql)}, s.total_minutes, s.billable_minutes, s.total_amount, s.currency
+    from sums s ${names(scope)}
+    order by s.total_minutes desc, s.key, s.currency`
 }
 
-type Part = (sql: Sql) => Fragment
+/** The statement that adds up, with the columns `key`, `currency` and the sums. */
+function sumsBy(scope: Scope, key: Fragment, period: Period): Fragment {
+  return scope.sql`
+    select ${key} as key, e.currency, sum(e.duration_minutes) as total_minutes,
+      coalesce(sum(e.duration_minutes) filter (where e.billable), 0) as billable_minutes,
+      coalesce(sum(e.amount) filter (where e.billable), 0) as total_amount
+    from time_entries e
+    where ${matches(scope, period)}
+    group by 1, 2`
+}
 
-/** The columns of each grouping, and how the response shows them. */
-const GROUPS: Record<SummaryGroup, { key: Part; label: Part }> = {
+function sumsOfDays(scope: Scope, period: Period): Fragment {
+  return scope.sql`
+    select d.date as key, d.currency, sum(d.minutes)::bigint as total_minutes,
+      coalesce(sum(d.minutes) filter (where d.billable), 0)::bigint as billable_minutes,
+      coalesce(sum(d.amount) filter (where d.billable), 0) as total_amount
+    from ${daysOf(scope, period)} d
+    group by 1, 2 having sum(d.entries) > 0`
+}
+
+type Group = {
+  /** How the response shows the key. */
+  label(sql: Sql): Fragment
+  /** What `label` needs beside the sums. */
+  names(scope: Scope): Fragment
+}
+
+const GROUPS: Record<SummaryGroup, Group> = {
   company: {
-    key: (sql) => sql`co.id, co.name`,
     label: (sql) =>
       sql`case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company`,
+    names: ({ sql, organization_id }) =>
+      sql`left join companies co on co.organization_id = ${organization_id} and co.id = s.key`,
   },
   user: {
-    key: (sql) => sql`u.id, u.name`,
     label: (sql) => sql`json_build_object('id', u.id, 'name', u.name) as user`,
+    names: ({ sql }) => sql`join users u on u.id = s.key`,
   },
   ticket: {
-    key: (sql) => sql`t.id, t.code, t.subject`,
     label: (sql) => sql`json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket`,
+    names: ({ sql, organization_id }) => sql`join tickets t on t.organization_id = ${organization_id} and t.id = s.key`,
   },
-  day: { key: (sql) => sql`e.date`, label: (sql) => sql`e.date as day` },
+  day: { label: (sql) => sql`s.key as day`, names: ({ sql }) => sql`` },
 }

@@ -201,8 +201,17 @@ describe('the list', () => {
     expect(await found('%')).toEqual(['100% Genuine'])
     expect(await found('_')).toEqual(['under_score'])
     expect(await found('\\')).toEqual(['back\\slash'])
+    expect(await found('Ül')).toEqual(['Zoë Müller'])
+    expect(await found('Z')).toEqual(['Łukasz Straße', 'Zoë Müller'])
     expect(await found('nobody')).toEqual([])
     expect(await found('  ')).toHaveLength(5)
+  })
+
+  test('a name that is far longer when folded can be stored and is found by its beginning', async () => {
+    const { agent } = await createOrganization()
+    const contact = await createContact(agent, { name: `Zoe ${'\ufdfa'.repeat(251)}` })
+    expect((await agent.get('/contacts?search=zoe')).body.data).toMatchObject([{ id: contact.id }])
+    expect((await agent.get('/contacts?search=ZO')).body.data).toMatchObject([{ id: contact.id }])
   })
 
   test('a search follows a change of the name', async () => {

@@ -1,0 +1,56 @@
+/**
+ * Fills columns that a release added to older rows. A migration holds its locks until it ends, so it only notes what is to
+ * be filled; a background job does it in steps beside the requests. Until an organization is done, `isFilled` says no and
+ * its queries compute the value instead.
+ */
+import { LRUCache } from 'lru-cache'
+import type { FILL_KINDS } from './schema'
+import { type Connection, type Sql, transact } from './transact'
+
+type FillKind = (typeof FILL_KINDS)[number]
+
+/**
+ * Fills the next rows of an organization.
+ * @param after the last id that was filled
+ * @returns the last id that is filled now; undefined when there was none left
+ */
+type Step = (sql: Sql, organization_id: string, after: string) => Promise<string | undefined>
+
+const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
+
+/** What is filled stays so. */
+const filled = new LRUCache<string, true>({ max: 50_000 })
+
+/** Tells if all rows of the organization have the column. */
+export async function isFilled(
+  { sql, organization_id }: { sql: Sql; organization_id: string },
+  kind: FillKind,
+): Promise<boolean> {
+  const key = `${kind} ${organization_id}`
+  if (filled.has(key)) return true
+  const marks = await sql`select from fills where organization_id = ${organization_id} and kind = ${kind}`
+  if (marks.length > 0) return false
+  filled.set(key, true)
+  return true
+}
+
+/** Fills a column for all organizations that lack it. For a background job, in any number of processes. */
+export async function fillAll(connection: Connection, kind: FillKind, step: Step): Promise<void> {
+  while (await transact(connection, ({ sql }) => fillNext(sql, kind, step)));
+}
+
+/** Does one step for one organization. @returns false when no organization is left, or other processes are at them */
+async function fillNext(sql: Sql, kind: FillKind, step: Step): Promise<boolean> {
+  const [mark] = await sql<{ organization_id: string; after_id: string | null }[]>`
+    select organization_id, after_id from fills where kind = ${kind}
+    order by organization_id limit 1 for update skip locked`
+  if (!mark) return false
+  const { organization_id, after_id } = mark
+  const last = await step(sql, organization_id, after_id ?? BEFORE_ALL_IDS)
+  if (last) {
+    await sql`update fills set after_id = ${last} where organization_id = ${organization_id} and kind = ${kind}`
+  } else {
+    await sql`delete from fills where organization_id = ${organization_id} and kind = ${kind}`
+  }
+  return true
+}
