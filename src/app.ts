@@ -4,10 +4,10 @@
  *
  *   url          a URL that can be parsed
  *   id           X-Request-Id, for the answer and the log
- *   caller       the user of the token; a bad token is refused later, by routes that need one
+ *   caller       the user of the token, or the API key; a bad one is refused later, by routes that need one
  *   limit        429
  *   body         read and parsed; its faults wait
- *   membership   401; then the organization: 422 for its header, 403
+ *   membership   401; 403 for a key from another network; then the organization: 422 for its header, 403
  *   permission   403, by what the route declares
  *   path         404 for an id that names nothing
  *   If-Match     412
@@ -20,6 +20,7 @@
  * The code of the steps is in `http/pipeline.ts`, in the same order.
  */
 import Elysia from 'elysia'
+import { apiKeyRoutes } from './api-keys/routes'
 import { attachmentRoutes } from './attachments/routes'
 import { auditLogRoutes } from './audit-log/routes'
 import { authRoutes } from './auth/routes'
@@ -71,6 +72,7 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(mailboxRoutes)
     .use(domainRoutes)
     .use(inboundMessageRoutes)
+    .use(apiKeyRoutes)
     .use(auditLogRoutes)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })

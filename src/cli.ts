@@ -1,15 +1,18 @@
 /** Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toDomain } from './address/domains'
+import { createApiKeyForOperator } from './api-keys/commands'
 import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
+import { GRANTS } from './auth/permissions'
 import { config, ignoreProxies } from './config'
 import { connection, NO_LIMITS } from './db/pool'
 import type { Connection } from './db/transact'
 import { allowDomain } from './domains/commands'
 import { renewLinks } from './invitations/commands'
 import { safeError } from './log'
+import { toNetwork } from './net/networks'
 import { createOrganization } from './organizations/commands'
 import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
@@ -75,6 +78,14 @@ const COMMANDS: Command[] = [
     meaning: 'Verifies the domain of mailboxes for an organization, without a DNS record.',
     needs: 'database',
     run: allowDomainFor,
+  },
+  {
+    name: 'api-key create',
+    options: '--organization ID --name NAME --permissions WORDS [--networks CIDRS]',
+    meaning:
+      'Makes an API key and prints it once. Words and networks are separated by commas: tickets:read,contacts:write.',
+    needs: 'database',
+    run: makeApiKey,
   },
   {
     name: 'migrate',
@@ -181,6 +192,27 @@ async function allowDomainFor(options: Options, connection: Connection): Promise
   if (!domain) throw new UsageError('--domain must be a domain such as example.com')
   const allowed = await allowDomain({ ...connection, organization_id, actor: SYSTEM }, domain)
   return { id: allowed.id, domain, status: allowed.status }
+}
+
+async function makeApiKey(options: Options, connection: Connection): Promise<unknown> {
+  const organization_id = await organizationOption(options, connection)
+  const name = requiredOption(options, 'name')
+  const permissions = GRANTS.filter((grant) => wordsOf(options.permissions).includes(grant))
+  const unknown = wordsOf(requiredOption(options, 'permissions')).find(
+    (word) => !GRANTS.some((grant) => grant === word),
+  )
+  if (unknown !== undefined) throw new UsageError(`--permissions holds ${unknown}; there are ${GRANTS.join(', ')}`)
+  const allowed_networks = wordsOf(options.networks)
+  const wrong = allowed_networks.find((text) => !toNetwork(text))
+  if (wrong !== undefined) throw new UsageError(`--networks holds ${wrong}, which is not a network`)
+  const scope = { ...connection, organization_id, actor: SYSTEM }
+  const created = await createApiKeyForOperator(scope, { name, permissions, allowed_networks })
+  const { id, prefix, key } = created
+  return { id, name, prefix, permissions, allowed_networks, key }
+}
+
+function wordsOf(option: string | boolean | undefined): string[] {
+  return typeof option === 'string' ? option.split(',').map((word) => word.trim()) : []
 }
 
 /** @throws UsageError when --organization is not the id of one */

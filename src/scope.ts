@@ -3,6 +3,8 @@ import { type Connection, type Db, type Sql, transact } from './db/transact'
 
 export type Actor =
   | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }
+  /** A program with an API key, and all that it may do (`auth/permissions.ts`). */
+  | { type: 'api_key'; id: string; name: string; email: null; permissions: ReadonlySet<string> }
   | { type: 'contact'; id: string; name: string; email: string }
   | { type: 'system'; id: null; name: 'Deskwire'; email: null }
 
@@ -21,8 +23,9 @@ export type Scope = {
   /** Inside a transaction: what runs once it has committed (wake the outbox, answer a waiting request). */
   after_commit?: (() => void)[]
   /**
-   * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It is
-   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
+   * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It
+   * lists what an API key writes (`http/key-audit.ts`), and keeps answers for an idempotency key
+   * (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
    * or `asStatement`.
    */
   before_commit?: (connection: Connection, result: unknown) => Promise<void>

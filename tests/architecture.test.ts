@@ -23,11 +23,11 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config log db db/embedded mail/inbound mail/smtp metrics organizations outbox start'],
   [
     'cli',
-    'config log settings scope db db/embedded address audit-log auth domains errors invitations organizations outbox shapes start',
+    'config log settings scope db db/embedded net api-keys address audit-log auth domains errors invitations organizations outbox shapes start',
   ],
   [
     'app',
-    'config http http/rerun http/openapi attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries timers users webhooks',
+    'config http http/rerun http/openapi api-keys attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries timers users webhooks',
   ],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
@@ -53,12 +53,12 @@ const ROOMS: [room: string, imports: string][] = [
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun attachments domains invitations letters metrics outbox tallies tickets time-entries webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries webhooks`,
   ],
 
-  ['http', 'config errors log scope shapes db flow net metrics auth http/rerun http/openapi'],
+  ['http', 'config errors log scope shapes db flow net metrics auth audit-log api-keys http/rerun http/openapi'],
   ['http/rerun', 'config errors log scope shapes db flow http attachments'],
-  ['http/openapi', 'errors shapes http'],
+  ['http/openapi', 'errors shapes auth http'],
 
   ['mail/smtp', 'net config log flow'],
   ['mail/mime', ''],
@@ -70,6 +70,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   ['mail/outbound', `${SHARED} net attachments domains messages outbox`],
 
+  ['api-keys', `${SHARED} net`],
   // A file that is uploaded and one that comes by email are named by one rule.
   ['attachments', `${SHARED} mail/mime`],
   ['audit-log', 'scope shapes db flow http'],
@@ -108,7 +109,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^db\/pool$/,
-    /^(main|cli|start\/database|(auth|invitations|organizations)\/routes|http\/authenticate)$|^(tickets\/code|outbox\/wake)$/,
+    /^(main|cli|start\/database|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
@@ -207,11 +208,7 @@ describe('direction:', () => {
 describe('only some files know', () => {
   test.each([
     ['what a role may do', /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/, ['auth/permissions']],
-    [
-      'kinds of callers',
-      /\b(actor|caller)\.type\s*[!=]==?/,
-      ['auth/permissions', 'http/authenticate', 'http/rerun/idempotency'],
-    ],
+    ['kinds of callers', /\b(actor|caller)\.type\s*[!=]==?/, ['auth/permissions', 'http/authenticate']],
     ['the environment', /process\.env\b|Bun\.env\b|import\.meta\.env\b/, ['config', 'launch.mjs', 'process/child']],
     [
       'Bun',

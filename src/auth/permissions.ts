@@ -6,21 +6,30 @@ import { ROLES } from '../db/schema'
 import { ApiError } from '../errors'
 import type { Actor, Scope } from '../scope'
 
-type Resource =
-  | 'tickets' // with their labels, participants and activity
-  | 'messages' // with attachments
-  | 'contacts'
-  | 'companies'
-  | 'labels'
-  | 'time_entries'
-  | 'webhooks'
-  | 'mailboxes'
-  | 'inbound_messages'
-  | 'users'
-  | 'organization'
+const RESOURCES = [
+  'tickets', // with their labels, participants and activity
+  'messages', // with attachments
+  'contacts',
+  'companies',
+  'labels',
+  'time_entries',
+  'webhooks',
+  'mailboxes', // with domains
+  'inbound_messages',
+  'users',
+  'organization',
+] as const
 
 /** Permissions that a caller can be given. */
-export type Permission = `${Resource}:${'read' | 'write'}` | 'audit_log:read'
+export type Permission = `${(typeof RESOURCES)[number]}:${'read' | 'write'}` | 'audit_log:read'
+
+const PERMISSIONS: readonly Permission[] = [
+  ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
+  'audit_log:read',
+]
+
+/** The words that an API key is given permissions by. Write includes read, `*` stands for everything. */
+export const GRANTS = [...PERMISSIONS, '*:read', '*:write'] as const
 
 /** Rights that cannot be given: signed-in people have them, as members of the organization or as its admins. */
 export type Standing = 'member' | 'admin'
@@ -37,18 +46,40 @@ type Role = (typeof ROLES)[number]
 
 /**
  * Decides whether the scope's actor may do something. Contacts and the system have no permissions: what is done in
- * their name does not begin with a request.
+ * their name does not begin with a request. An API key has what it was given, and never what people have by their role.
  * @param owner_id the user who owns the thing, for what agents may do with their own things only
  */
 export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing, owner_id?: string): boolean {
+  if (actor.type === 'api_key') return isPermission(needed) && actor.permissions.has(needed)
   if (actor.type !== 'user') return false
   if (actor.role === 'admin') return true
   return roleMay(actor.role, needed) && (owner_id === undefined || owner_id === actor.id)
 }
 
+/** The 403 for an actor who lacks what is needed. A program is told which permission that is. */
+export function lacking({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing): ApiError {
+  if (actor.type !== 'api_key') return new ApiError('FORBIDDEN')
+  return isPermission(needed) ? new ApiError('FORBIDDEN', { required: needed }) : notForKeys()
+}
+
+/** The 403 of what no API key may do. */
+export function notForKeys(): ApiError {
+  return new ApiError('FORBIDDEN', { reason: 'API keys may not do this: sign in' })
+}
+
+/** The permissions that the words given to an API key stand for. */
+export function permissionsOf(grants: readonly string[]): ReadonlySet<string> {
+  return new Set(PERMISSIONS.filter((permission) => grants.some((grant) => includes(grant, permission))))
+}
+
 /** The roles whose holders have a permission. */
 export function rolesThatMay(needed: Permission): Role[] {
   return ROLES.filter((role) => roleMay(role, needed))
+}
+
+/** Tells whether the scope's actor is a person who signed in. */
+export function isPerson({ actor }: Pick<Scope, 'actor'>): boolean {
+  return actor.type === 'user'
 }
 
 /** The person in whose name something is done. @throws FORBIDDEN when it is not a person who signed in */
@@ -59,4 +90,16 @@ export function requirePerson({ actor }: Pick<Scope, 'actor'>): Extract<Actor, {
 
 function roleMay(role: Role, needed: Permission | Standing): boolean {
   return role === 'admin' || AGENT.has(needed)
+}
+
+/** Tells permissions, which can be given to API keys, from other words that a route declares. */
+export function isPermission(word: string | undefined): word is Permission {
+  return PERMISSIONS.some((permission) => permission === word)
+}
+
+function includes(grant: string, permission: Permission): boolean {
+  const [granted_resource, granted_access] = grant.split(':')
+  const [resource, access] = permission.split(':')
+  const is_of_resource = granted_resource === '*' || granted_resource === resource
+  return is_of_resource && (granted_access === 'write' || granted_access === access)
 }

@@ -49,7 +49,7 @@ const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
-export const ACTOR_TYPES = ['user', 'contact', 'system'] as const
+export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
 /** Of the audit log: customers do nothing that it lists. */
 export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
 export const INBOUND_OUTCOMES = [
@@ -212,6 +212,40 @@ export const refresh_tokens = pgTable(
     index('refresh_tokens_user').on(table.user_id),
     index('refresh_tokens_expiry').on(table.expires_at),
     uniqueIndex('refresh_tokens_id').on(table.id),
+  ],
+)
+
+/** Credentials of programs. A revoked one stays, because the audit log and timelines name it. */
+export const api_keys = pgTable(
+  'api_keys',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** `dk_` and 10 characters: what people see of the key. */
+    prefix: text().notNull(),
+    /** SHA-256 of the key. */
+    key_hash: bytes().notNull(),
+    /** As they were given: `auth/permissions.ts` says what each includes. */
+    permissions: text().array().notNull(),
+    /** CIDRs; empty: from everywhere. */
+    allowed_networks: text().array().notNull(),
+    /** Null when the operator made it. */
+    created_by_id: uuid(),
+    created_at: createdAt(),
+    /** Written once a minute (`api-keys/key-uses.ts`). */
+    last_used_at: instant(),
+    revoked_at: instant(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('api_keys_hash').on(table.key_hash),
+    uniqueIndex('api_keys_prefix').on(table.prefix),
+    foreignKey({
+      name: 'api_keys_creator_fk',
+      columns: [table.organization_id, table.created_by_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }),
+    check('api_keys_permissions', sql`cardinality(${table.permissions}) > 0`),
   ],
 )
 
@@ -1023,6 +1057,7 @@ export const idempotency_keys = pgTable(
   'idempotency_keys',
   {
     organization_id: uuid().notNull(),
+    /** Id of the user or API key that sent it. The name is that of releases without API keys. */
     user_id: uuid().notNull(),
     /** SHA-256 of the path and the key. */
     key_digest: bytes().notNull(),
@@ -1040,11 +1075,6 @@ export const idempotency_keys = pgTable(
   (table) => [
     primaryKey({ columns: [table.organization_id, table.user_id, table.key_digest] }),
     index('idempotency_keys_age').on(table.created_at),
-    foreignKey({
-      name: 'idempotency_keys_member_fk',
-      columns: [table.organization_id, table.user_id],
-      foreignColumns: [memberships.organization_id, memberships.user_id],
-    }).onDelete('cascade'),
     check('idempotency_keys_answer', sql`num_nulls(${table.status}, ${table.answer}) in (0, 2)`),
     check('idempotency_keys_end', sql`${table.lease_until} is not null or ${table.answer} is not null`),
   ],

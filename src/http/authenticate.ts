@@ -1,12 +1,14 @@
 /** Admission: decides by what a route declares whether its caller may go on, and gives handlers what was found. */
 import Elysia from 'elysia'
 import { getMembership, requireSession } from '../auth/membership'
-import { type Permission, permits, type Standing } from '../auth/permissions'
+import { lacking, notForKeys, type Permission, permits, type Standing } from '../auth/permissions'
 import { connection } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
 import { type Actor, type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'
+import { showsKey } from './credentials'
 import { type Declaration, type Declarations, declarationOf, isInOrganization } from './declarations'
+import { listingInTransaction } from './key-audit'
 import { type Caller, originOf, stateOf } from './request'
 
 /**
@@ -15,9 +17,12 @@ import { type Caller, originOf, stateOf } from './request'
  */
 export function admission(declarations: Declarations) {
   return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
-    const { permission, link } = declarationOf(declarations, request.method, route)
-    if (isInOrganization(permission)) stateOf(request).scope = await admit(request, permission, link)
+    const declaration = declarationOf(declarations, request.method, route)
+    const { permission } = declaration
+    if (isInOrganization(permission))
+      stateOf(request).scope = await admit(request, route, { ...declaration, permission })
     else if (permission === 'account') await requireSession(connection(), userOf(request))
+    else if (showsKey(request)) userOf(request)
   })
 }
 
@@ -37,15 +42,20 @@ function scopeOf(request: Request): Scope {
   return scope
 }
 
-async function admit(request: Request, permission: Permission | Standing, link: Declaration['link']): Promise<Scope> {
+type Admission = Declaration & { permission: Permission | Standing }
+
+async function admit(request: Request, route: string, admission: Admission): Promise<Scope> {
+  const { permission, link } = admission
   const linked = link?.(request.url)
   // A signed link only reads what it names: nobody acts.
   if (linked) return scopeIn(request, linked, SYSTEM)
   const caller = callerOf(request)
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
-  if (!permits(scope, permission)) throw new ApiError('FORBIDDEN')
-  return scope
+  if (!permits(scope, permission)) throw lacking(scope, permission)
+  return caller.type === 'api_key'
+    ? { ...scope, before_commit: listingInTransaction(request, route, admission) }
+    : scope
 }
 
 function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
@@ -54,15 +64,15 @@ function scopeIn(request: Request, organization_id: string, actor: Actor): Scope
 }
 
 function callerOf(request: Request): Caller {
-  const { caller, token_error } = stateOf(request)
-  if (!caller) throw token_error ?? new ApiError('INVALID_TOKEN')
+  const { caller, credential_error } = stateOf(request)
+  if (!caller) throw credential_error ?? new ApiError('INVALID_TOKEN')
   return caller
 }
 
 /** The caller of a route about the caller's own account, which only people have. */
 function userOf(request: Request): Extract<Caller, { type: 'user' }> {
   const caller = callerOf(request)
-  if (caller.type !== 'user') throw new ApiError('FORBIDDEN')
+  if (caller.type !== 'user') throw notForKeys()
   return caller
 }
 
@@ -85,6 +95,11 @@ async function actorOf(caller: Caller, organization_id: string): Promise<Actor> 
       const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
       await requireSession(connection(), caller)
       return { type: 'user', id: caller.id, name, email, role }
+    }
+    case 'api_key': {
+      if (organization_id !== caller.organization_id) throw new ApiError('FORBIDDEN')
+      const { id, name, permissions } = caller
+      return { type: 'api_key', id, name, email: null, permissions }
     }
   }
 }

@@ -55,6 +55,8 @@ export type Declaration = {
   /** The body, by its declared media type. */
   body: 'json' | 'form' | 'bytes'
   has_optional_body: boolean
+  /** The status of its answer when nothing goes wrong. */
+  success: number
 }
 
 /** By method and pattern of the path, such as `GET /api/v1/labels/:label_id`. */
@@ -76,7 +78,8 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', link, has_optional_body = false } = detail
-    declarations.set(name, { permission: permission!, idempotency, link, body: bodyOf(detail), has_optional_body })
+    const [body, success] = [bodyOf(detail), successOf(hooks.response)]
+    declarations.set(name, { permission: permission!, idempotency, link, body, has_optional_body, success })
   }
 }
 
@@ -89,6 +92,23 @@ export function declarationOf(declarations: Declarations, method: string, route:
   const found = declarations.get(`${method === 'HEAD' ? 'GET' : method} ${route}`)
   if (!found) throw new Error(`the route ${method} ${route} has not been declared`)
   return found
+}
+
+/** Finds the pattern of a path; null when no route has it. */
+export function routeOf(declarations: Declarations, method: string, pathname: string): string | null {
+  const parts = pathname.split('/')
+  const prefix = `${method === 'HEAD' ? 'GET' : method} `
+  const names = [...declarations.keys()]
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length))
+  const found = names.filter((name) => {
+    const wanted = name.split('/')
+    return (
+      wanted.length === parts.length && wanted.every((part, index) => part === parts[index] || part.startsWith(':'))
+    )
+  })
+  // A path with fewer parameters is more exact: the `summary` of `/time-entries/summary` is not an id.
+  return found.sort((a, b) => a.split(':').length - b.split(':').length)[0] ?? null
 }
 
 type Detail = Declared & {
@@ -107,6 +127,12 @@ function faultOf(method: string, path: string, detail: Detail): string | undefin
   if (!isInOrganization(permission)) return undefined
   const unknown = [...path.matchAll(/:(\w+)/g)].find(([, id]) => !isResourceId(id!))
   return unknown && `names ${unknown[1]} in its path, which http/resources.ts does not know`
+}
+
+/** @param response the models of the answers by their status, or the model of a 200 */
+function successOf(response: unknown): number {
+  const statuses = Object.keys(response ?? {}).map(Number)
+  return statuses.find((status) => status >= 200 && status < 300) ?? 200
 }
 
 function bodyOf({ requestBody }: Detail): Declaration['body'] {

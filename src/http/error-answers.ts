@@ -4,6 +4,7 @@ import { ApiError } from '../errors'
 import { log, safeError } from '../log'
 import type { Scope } from '../scope'
 import { fromDatabase } from './database-errors'
+import { type Declarations, declarationOf } from './declarations'
 import { stateOf } from './request'
 import { requireKey } from './rerun/idempotency'
 import { requireMatch } from './rerun/if-match'
@@ -15,14 +16,14 @@ import { toValidationError } from './validation-errors'
 type FailedCall = Omit<Call, 'scope'> & { scope?: Scope }
 
 /** Returns the only `onError` of the API. The app uses it before its routes, or Elysia does not call it for them. */
-export function errorAnswers(handlers: Handlers) {
+export function errorAnswers(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'error-answers' }).onError(
     { as: 'global' },
     // Each field is named: Elysia prepares for every request whatever a global hook seems to use, cookies too.
     async ({ request, route, params, query, body, set, status, error: thrown }) => {
       const { id, scope } = stateOf(request)
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as FailedCall
-      const error = await toApiError(thrown, call, handlers).catch(toInternal)
+      const error = await toApiError(thrown, call, { handlers, declarations }).catch(toInternal)
       if (error.status >= 500) log.error({ request_id: id, error: safeError(thrown) }, error.code)
       const details = error.status === 500 ? { request_id: id } : error.details
       set.status = error.status
@@ -35,23 +36,26 @@ export function errorAnswers(handlers: Handlers) {
   )
 }
 
-async function toApiError(error: unknown, call: FailedCall, handlers: Handlers): Promise<ApiError> {
+type Routes = { handlers: Handlers; declarations: Declarations }
+
+async function toApiError(error: unknown, call: FailedCall, routes: Routes): Promise<ApiError> {
   if (error instanceof ApiError) return error
   if (error instanceof NotFoundError) return new ApiError('NOT_FOUND')
   if (error instanceof ParseError) return new ApiError('BAD_REQUEST')
   if (!(error instanceof ValidationError)) return fromDatabase(error) ?? toInternal()
   if (error.type === 'response') return toInternal()
   const { scope, request } = call
-  if (scope) await checkBeforeBody({ ...call, scope }, handlers)
+  if (scope) await checkBeforeBody({ ...call, scope }, routes)
   // A route whose query is wrong may read no body, so the fault of the body does not count there.
   return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
 }
 
 /** Answers 404, 412 and the 422 of a malformed key before the 422 of a body or a query. */
-async function checkBeforeBody(call: Call, handlers: Handlers): Promise<void> {
+async function checkBeforeBody(call: Call, { handlers, declarations }: Routes): Promise<void> {
   await requirePath(call.scope, call.params)
   await requireMatch(handlers, call)
-  if (call.request.method === 'POST' && call.request.headers.has('idempotency-key')) requireKey(call.request)
+  if (!call.request.headers.has('idempotency-key')) return
+  if (declarationOf(declarations, call.request.method, call.route).idempotency !== 'never') requireKey(call.request)
 }
 
 function toInternal(error?: unknown): ApiError {

@@ -7,23 +7,25 @@
  */
 import { randomUUID } from 'node:crypto'
 import Elysia from 'elysia'
-import { verifyAccessToken } from '../auth/tokens'
 import { config } from '../config'
 import { ApiError } from '../errors'
 import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
-import { clientAddress, subscriberOf } from '../net/client-address'
+import { clientAddress } from '../net/client-address'
 import { noteForwarder } from '../net/untrusted-proxy'
 import { withoutFalseLength } from './answer'
 import { admission } from './authenticate'
+import { countedBy, identify, showsKey } from './credentials'
 import type { Declarations } from './declarations'
 import { errorAnswers } from './error-answers'
+import { withKeyAudit } from './key-audit'
 import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
 import { bodyReader } from './request-body'
 import { entityTags } from './rerun/etag'
 import { idempotency } from './rerun/idempotency'
 import { ifMatch } from './rerun/if-match'
+import { keyWrites } from './rerun/key-write'
 import type { Handlers } from './rerun/route-handlers'
 import { ensureUrl, isApi, isBadEncoding } from './url'
 
@@ -34,12 +36,13 @@ const TLS_ONLY = 'max-age=31536000'
 export function pipeline(handlers: Handlers, declarations: Declarations) {
   return (
     new Elysia({ name: 'pipeline' })
-      .use(errorAnswers(handlers))
+      .use(errorAnswers(handlers, declarations))
 
       // url: before all hooks, because Elysia reads path and query before the first one.
       .wrap((handle, request) => {
         ensureUrl(request)
-        return request.method === 'HEAD' ? withTrueLength(handle) : handle
+        const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
+        return request.method === 'HEAD' ? withTrueLength(audited) : audited
       })
 
       // id, caller, limit
@@ -51,9 +54,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
         set.headers['cache-control'] = 'no-store'
         set.headers['x-content-type-options'] = 'nosniff'
         await identify(request, state)
-        const { caller, address } = state
-        const key = caller ? `${caller.type} ${caller.id}` : `address ${subscriberOf(address)}`
-        await countRequest(key, set.headers as Record<string, string>)
+        await countRequest(countedBy(state), set.headers as Record<string, string>)
       })
 
       // body
@@ -68,6 +69,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
       // path, If-Match, key
       .use(ifMatch(handlers))
       .use(idempotency(handlers, declarations))
+      .use(keyWrites(handlers, declarations))
 
       // etag, after the handler
       .use(entityTags(handlers))
@@ -110,23 +112,6 @@ function requestId(given: string | null): string {
   return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
-/** Finds the user of the token. A fault of the token is remembered, because routes without a sign-in never ask for it. */
-async function identify(request: Request, state: RequestState): Promise<void> {
-  const header = request.headers.get('authorization')
-  const token = header?.match(/^Bearer +([^\s,]+)$/i)?.[1]
-  if (!token) {
-    state.token_error = new ApiError('INVALID_TOKEN')
-    return
-  }
-  try {
-    const { sub, email, org_id, session_id, iat } = await verifyAccessToken(token)
-    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, issued_at_s: iat }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    state.token_error = error
-  }
-}
-
 function noteRequest(request: Request, route: string, status: number): void {
   const state = stateOf(request)
   const duration_ms = performance.now() - state.started_ms
@@ -137,7 +122,7 @@ function noteRequest(request: Request, route: string, status: number): void {
     route,
     status,
     duration_ms: Math.round(duration_ms * 10) / 10,
-    user_id: state.caller?.id,
+    ...(state.api_key ? { api_key_id: state.api_key.id } : { user_id: state.caller?.id }),
     organization_id: state.organization_id,
   }
   log[status >= 500 ? 'error' : 'info'](line, 'request')

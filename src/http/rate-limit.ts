@@ -1,4 +1,4 @@
-/** Limits requests: per minute for each user, or for each address when there is no valid token. */
+/** Limits requests: per minute for each user and each API key, or for each address when there is no valid credential. */
 import Redis from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { config } from '../config'
@@ -46,6 +46,13 @@ export async function countRequest(key: string, headers: Headers): Promise<void>
   headers['x-ratelimit-remaining'] = String(Math.max(0, result.remainingPoints))
   headers['x-ratelimit-reset'] = String(Math.ceil((Date.now() + result.msBeforeNext) / 1000))
   if (result.consumedPoints > limit) throw rateLimited(result.msBeforeNext, headers)
+}
+
+/** Tells whether a key has used up its requests. */
+export async function isUsedUp(key: string): Promise<boolean> {
+  const limit = config.RATE_LIMIT_PER_MINUTE
+  const counted = limit > 0 ? await limiter?.get(key) : undefined
+  return counted ? counted.consumedPoints >= limit : false
 }
 
 /** Returns the 429 and sets its Retry-After header, which is at least 1 second. */

@@ -6,24 +6,30 @@ import type { Origin, Scope } from '../scope'
  * The caller, by the credential of the request. Every kind of credential is a member of this union, with its own
  * `type`; `organization_id` is where the caller acts when the request names no organization.
  */
-export type Caller = {
-  type: 'user'
-  id: string
-  email: string
-  organization_id: string
-  /** The session of the access token, and when the token was issued (Unix seconds). */
-  session_id: string | null
-  issued_at_s: number
-}
+export type Caller =
+  | {
+      type: 'user'
+      id: string
+      email: string
+      organization_id: string
+      /** The session of the access token, and when the token was issued (Unix seconds). */
+      session_id: string | null
+      issued_at_s: number
+    }
+  | { type: 'api_key'; id: string; name: string; organization_id: string; permissions: ReadonlySet<string> }
 
 export type RequestState = {
   id: string
   started_ms: number
   /** The client's address; behind a trusted proxy the one that the proxy forwards. */
   address: string
-  /** The user of a valid token; without one, `token_error` says what is wrong. */
+  /** The user of a valid token, or a valid API key; without them, `credential_error` says what is wrong. */
   caller?: Caller
-  token_error?: ApiError
+  credential_error?: ApiError
+  /** The API key that the request shows, also one that is revoked or not allowed here: for the audit log. */
+  api_key?: { id: string; name: string; organization_id: string }
+  /** The status with which the audit log lists the request already. */
+  audited_status?: number
   /** Why the body cannot be used. Thrown only after the checks that come before the body. */
   body_error?: ApiError
   /** Resolves at the end of an answer that is made while it is sent. */

@@ -46,6 +46,7 @@ const RESOURCES = {
   },
   mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
+  api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
   inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
 } as const satisfies Record<string, Resource>
 

@@ -15,7 +15,7 @@ import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
 import type { DraftEmail, MessageDraft } from './draft'
 import type { Message, NewMessage } from './model'
-import { planEmail } from './outgoing'
+import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage } from './queries'
 
 type TicketOfMessage = { id: string; code: string; subject: string }
@@ -134,7 +134,7 @@ async function draftReply(scope: Scope, conversation: Conversation, input: NewMe
     is_internal,
     attachment_ids,
     sender_name: actor.name,
-    sender_email: actor.email,
+    sender_email: actor.email ?? (await findMailboxAddress(scope, conversation)),
   }
   if (is_internal) return { ...draft, direction: null }
   const plan = send_email === false ? undefined : await planEmail(scope, conversation, cc)

@@ -78,6 +78,19 @@ function domainKey(address: string): string {
   return key.slice(key.lastIndexOf('@'))
 }
 
+/** The address that a program writes from: the mailbox that would send, else one that only receives; null without any. */
+export async function findMailboxAddress(scope: Scope, { mailbox_id }: Conversation): Promise<string | null> {
+  const sending = await findMailbox(scope, mailbox_id)
+  if (sending) return sending.address
+  const { sql, organization_id } = scope
+  const [mailbox] = await sql<{ address: string }[]>`
+    select address from mailboxes
+    where organization_id = ${organization_id} and active and (is_default or id = ${mailbox_id})
+    order by coalesce(id = ${mailbox_id}, false) desc
+    limit 1`
+  return mailbox?.address ?? null
+}
+
 async function confirmedParticipants({ sql, organization_id }: Scope, ticket_id: string) {
   return sql<{ name: string | null; email: string }[]>`
     select name, email from participants

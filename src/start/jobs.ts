@@ -1,5 +1,6 @@
 /** Background jobs and their times. Every job may run in any number of processes at once. */
 import { Cron } from 'croner'
+import { writeKeyUses } from '../api-keys/key-uses'
 import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'
 import { removeOldAuditEntries } from '../audit-log/audit-retention'
@@ -33,6 +34,7 @@ const JOBS: CronJob[] = [
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
   { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
+  { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },
   { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
@@ -67,7 +69,10 @@ const JOBS: CronJob[] = [
   { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
 ]
 
-/** Starts all jobs at their times. `stop` starts no job any more, and resolves once the running ones have ended. */
+/**
+ * Starts all jobs at their times. `stop` starts no job any more, and resolves once the running ones have ended and what
+ * was collected since is written.
+ */
 export function startJobs(connection: Connection): { stop(): Promise<void> } {
   const running = new Set<Promise<void>>()
   const crons = JOBS.map(({ name, pattern, run }) => {
@@ -85,6 +90,9 @@ export function startJobs(connection: Connection): { stop(): Promise<void> } {
     async stop() {
       for (const cron of crons) cron.stop()
       await Promise.all(running)
+      await writeKeyUses(connection).catch((error) =>
+        log.warn({ error: safeError(error) }, 'the last uses of API keys could not be written'),
+      )
     },
   }
 }

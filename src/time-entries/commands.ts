@@ -1,8 +1,8 @@
-import { permits, requirePerson } from '../auth/permissions'
+import { isPerson, permits } from '../auth/permissions'
 import { newId } from '../db/columns'
-import { ApiError } from '../errors'
+import { ApiError, fieldError, unknownIds } from '../errors'
 import { inTransaction, type Scope } from '../scope'
-import { isUuid } from '../shapes/ids'
+import { asIds, isUuid } from '../shapes/ids'
 import { recordActivity } from '../timeline/activity'
 import { publish } from '../webhooks/publish'
 import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
@@ -12,14 +12,15 @@ import { resolveRate } from './rate'
 const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
 
 /**
- * Logs time in the name of the caller. The rate is fixed now: it stays when the rates of company or user change.
- * @throws TICKET_NOT_FOUND
+ * Logs time of the caller, or of the member that the entry names. The rate is fixed now: it stays when the rates of company
+ * or user change.
+ * @throws TICKET_NOT_FOUND; UNAUTHORIZED for time of others, except by admins and API keys; USER_NOT_FOUND; VALIDATION_ERROR
+ *   for an API key that names nobody
  */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
-    const user_id = requirePerson(scope).id
     await requireTicket(scope, ticket_id)
-    return logTimeOf(scope, user_id, ticket_id, entry)
+    return logTimeOf(scope, await resolveWorker(scope, entry.user_id), ticket_id, entry)
   })
 }
 
@@ -88,6 +89,20 @@ export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
     ])
     await publish(scope, [{ type: 'time_entry.deleted', data }])
   })
+}
+
+/** Finds who worked. @throws UNAUTHORIZED, USER_NOT_FOUND, VALIDATION_ERROR */
+async function resolveWorker(scope: Scope, named: string | undefined): Promise<string> {
+  const { sql, organization_id, actor } = scope
+  const user_id = named ?? (isPerson(scope) ? actor.id : undefined)
+  if (!user_id) throw fieldError('VALIDATION_ERROR', '/user_id', 'is required of an API key')
+  if (!permits(scope, 'time_entries:write', user_id.toLowerCase())) throw new ApiError('UNAUTHORIZED')
+  const [id] = asIds([user_id])
+  const found = await sql<{ user_id: string }[]>`
+    select user_id from memberships
+    where organization_id = ${organization_id} and user_id = ${id ?? null} and active and removed_at is null`
+  if (found.length === 0) throw unknownIds('USER_NOT_FOUND', '/user_id', [user_id])
+  return found[0]!.user_id
 }
 
 /**

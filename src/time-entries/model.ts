@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Day, Instant, orNull, PageMeta, TicketCode, Uuid, unchecked } from '../shapes/answers'
-import { body, dayInput, flag, nullable, optional, text } from '../shapes/fields'
+import { body, dayInput, flag, IdInput, nullable, optional, text } from '../shapes/fields'
 import { rateInput } from '../shapes/money'
 import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../shapes/query'
 
@@ -45,7 +45,12 @@ export const WorkFields = {
   rate: optional(rateInput()),
 }
 
-export const NewTimeEntry = body({ duration_minutes, ...WorkFields })
+const user_id = IdInput({
+  not_found: 'USER_NOT_FOUND',
+  description: 'Who worked: an active member. Default the caller; admins name others, an API key must name one',
+})
+
+export const NewTimeEntry = body({ duration_minutes, ...WorkFields, user_id: optional(user_id) })
 export type NewTimeEntry = typeof NewTimeEntry.static
 
 export const TimeEntryChanges = body({

@@ -39,7 +39,12 @@ export const timeEntryRoutes = new Elysia({
       params: path('ticket_id'),
       body: NewTimeEntry,
       response: { 201: one(TimeEntry) },
-      detail: { summary: 'Create time entry', permission: 'time_entries:write', idempotency: 'with the change' },
+      detail: {
+        summary: 'Create time entry',
+        permission: 'time_entries:write',
+        codes: ['UNAUTHORIZED'],
+        idempotency: 'with the change',
+      },
     },
   )
 

@@ -4,6 +4,7 @@ import { audit, auditChanges } from '../audit-log/audit'
 import { changesOf, masked } from '../audit-log/changes-of'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
+import { lacking, permits } from '../auth/permissions'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { newId } from '../db/columns'
 import { memberships, password_resets, users } from '../db/schema'
@@ -33,10 +34,12 @@ import {
  * account gets name and password anew, and the sessions of before end. Everybody else is invited, because an account and
  * its password belong to the person. The answer to an invitation says nothing of an account that may exist.
  * @throws EMAIL_ALREADY_EXISTS when the email is a member's or invited; VALIDATION_ERROR at /password when the address has
- *   to be invited; EMAIL_SEND_FAILED when no invitation can leave
+ *   to be invited; EMAIL_SEND_FAILED when no invitation can leave; FORBIDDEN for an API key that makes an admin or sets a
+ *   password
  */
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   const { email, password } = input
+  requireRight(scope, [input.role !== undefined && isAdmin(input.role), password !== undefined])
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   const id = await inTransaction(scope, async (scope) => {
     const known = await lockAccount(scope, email)
@@ -86,7 +89,8 @@ export async function addAtOnce(
 
 /**
  * Changes a member. `email, name, password` are the account's: they can be changed only while it has no membership in
- * another organization.
+ * another organization. An API key makes no admin, sets no password, and leaves the email of an admin, because whoever has
+ * that address can set the password.
  * @throws USER_NOT_FOUND, FORBIDDEN, EMAIL_ALREADY_EXISTS, VALIDATION_ERROR when no admin would be left
  */
 export async function updateUser(scope: Scope, id: string, changes: UserChanges): Promise<User> {
@@ -96,6 +100,13 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     await lockAccountById(scope, id)
     await lockAdmins(scope)
     const user = await getMember(scope, id)
+    const after = { ...user, ...membership }
+    requireRight(scope, [
+      isActiveAdmin(after) && !isActiveAdmin(user),
+      isAdmin(after.role) && !isAdmin(user.role),
+      password !== undefined,
+      isAdmin(user.role) && email !== undefined && email !== user.email,
+    ])
     if (email !== undefined || name !== undefined || password_hash !== undefined) {
       await updateAccount(scope, id, { email, name, password_hash })
     }
@@ -106,7 +117,6 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
     if (membership.active === false) await stopTimerOf(scope, id)
     await endSessionsOfNoMember(scope, id)
-    const after = { ...user, ...membership }
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
       await requireAdmin(scope, isAdmin(after.role) ? '/active' : '/role')
     }
@@ -167,6 +177,11 @@ async function auditMember(
   const listed = (user: User | null) => user && { ...user, password: masked(user) }
   const changes = changesOf(listed(before), listed(after), password === undefined ? [] : ['password'])
   await auditChanges(scope, { action, resource: { type: 'user', id: (after ?? before)!.id }, changes })
+}
+
+/** Refuses an API key what only people may do. @param reasons true for each such thing @throws FORBIDDEN */
+function requireRight(scope: Scope, reasons: boolean[]): void {
+  if (reasons.includes(true) && !permits(scope, 'admin')) throw lacking(scope, 'admin')
 }
 
 function alreadyMember(): ApiError {

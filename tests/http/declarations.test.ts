@@ -40,6 +40,7 @@ describe('a route', () => {
       link: undefined,
       body: 'json',
       has_optional_body: false,
+      success: 200,
     } as const
     expect(declarationOf(declarations, 'GET', '/api/labels/:label_id')).toEqual(read)
     expect(declarationOf(declarations, 'HEAD', '/api/labels/:label_id')).toEqual(read)

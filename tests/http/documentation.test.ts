@@ -24,6 +24,7 @@ type Operation = {
   operationId: string
   tags: string[]
   security?: unknown[]
+  description: string
   parameters: Parameter[]
   requestBody?: { content: Record<string, { schema: Schema }> }
   responses: Record<string, { description?: string; content?: Record<string, { schema: Schema }>; $ref?: string }>
@@ -33,7 +34,10 @@ type Document = {
   tags: { name: string; description: string }[]
   security: unknown
   paths: Record<string, Record<string, Operation>>
-  components: { responses: Record<string, { content: Record<string, { schema: Schema }> }> }
+  components: {
+    securitySchemes: Record<string, unknown>
+    responses: Record<string, { content: Record<string, { schema: Schema }> }>
+  }
 }
 
 let text: string
@@ -107,17 +111,46 @@ describe('the document', () => {
 
   test('asks for a token everywhere but to sign in and to refresh', () => {
     expect(document.security).toEqual([{ bearer: [] }])
-    const own = operations().filter(({ security }) => security !== undefined)
-    expect(own.map(({ path, security }) => [path, security])).toEqual([
+    const open = operations().filter(({ security }) => security && (security.length === 0 || security.length > 2))
+    expect(open.map(({ path, security }) => [path, security])).toEqual([
       ['/api/v1/auth/login', []],
       ['/api/v1/auth/refresh', []],
       ['/api/v1/auth/password/forgot', []],
       ['/api/v1/auth/password/reset', []],
-      ['/api/v1/attachments/{attachment_id}/content', [{ bearer: [] }, {}]],
+      ['/api/v1/attachments/{attachment_id}/content', [{ bearer: [] }, { apiKey: ['messages:read'] }, {}]],
       ['/api/v1/auth/invitations/{token}', []],
       ['/api/v1/auth/invitations/{token}/accept', []],
       ['/api/v1/auth/invitations/{token}/decline', []],
     ])
+  })
+
+  test('says of every operation which permission an API key needs, or that it takes none', () => {
+    const { routes } = api() as unknown as {
+      routes: { method: string; path: string; hooks: { detail: { permission: string } } }[]
+    }
+    const declared = new Map(
+      routes.map(({ method, path, hooks }) => [
+        `${method} ${path.replace(/:(\w+)/g, '{$1}')}`,
+        hooks.detail.permission,
+      ]),
+    )
+    for (const { method, path, security, description } of operations()) {
+      const permission = declared.get(`${method.toUpperCase()} ${path}`)!
+      const with_key = security?.find((scheme) => 'apiKey' in (scheme as object))
+      const about = [method, path]
+      if (permission.includes(':')) {
+        expect([...about, with_key]).toEqual([...about, { apiKey: [permission] }])
+        expect(description).toEndWith(`API keys need \`${permission}\`.`)
+      } else {
+        expect([...about, with_key]).toEqual([...about, undefined])
+        expect(description).toEndWith('Takes no API key.')
+      }
+    }
+    expect(document.components.securitySchemes.apiKey).toMatchObject({
+      type: 'apiKey',
+      in: 'header',
+      name: 'Authorization',
+    })
   })
 
   test('has the organization header on all but /auth', () => {
@@ -128,13 +161,13 @@ describe('the document', () => {
   })
 
   test('has the errors of every operation, in the envelope', () => {
-    for (const { path, requestBody, responses } of operations()) {
+    for (const { method, path, requestBody, responses } of operations()) {
+      const is_timer = method === 'delete' && path === '/api/v1/timer/active'
       const errors = Object.keys(responses).filter((status) => responses[status]!.$ref)
       expect(errors).toEqual(expect.arrayContaining(['400', '429', '500', '503']))
-      // A forgotten password is asked for without any credential.
-      expect(errors.includes('401')).toBe(path !== '/api/v1/auth/password/forgot')
-      expect(errors.includes('403')).toBe(!path.startsWith('/api/v1/auth/'))
-      expect(errors.includes('404')).toBe(/{\w+_id}/.test(path))
+      // API keys are judged everywhere.
+      expect(errors).toEqual(expect.arrayContaining(['401', '403']))
+      expect(errors.includes('404')).toBe(/{\w+_id}/.test(path) || is_timer)
       expect(errors.includes('413')).toBe(requestBody !== undefined)
     }
     for (const { content } of Object.values(document.components.responses)) {
@@ -178,7 +211,8 @@ describe('the document', () => {
     for (const { method, path, parameters, responses } of operations()) {
       const heeds = (name: string) => parameters.some(({ $ref }) => $ref === `#/components/parameters/${name}`)
       const about = (result: boolean) => [method, path, result]
-      expect(about(heeds('IdempotencyKey'))).toEqual(about(method === 'post' && !path.startsWith('/api/v1/auth/')))
+      const takes_key = method === 'post' && !/^\/api\/v1\/(auth\/|api-keys$)/.test(path)
+      expect(about(heeds('IdempotencyKey'))).toEqual(about(takes_key))
       expect(about(heeds('IfMatch'))).toEqual(about('412' in responses))
       expect(about(heeds('IfNoneMatch'))).toEqual(about('304' in responses && !path.endsWith('/content')))
     }

@@ -110,13 +110,18 @@ async function createMember(organization_id: string, role: 'admin' | 'agent', na
   return clientOf(token, user_id, email)
 }
 
-function clientOf(token: string, user_id: string, email: string): Client {
+/** A program with an API key. */
+export function clientWithKey(key: string): Client {
+  return clientOf(key, '', '', 'ApiKey')
+}
+
+function clientOf(token: string, user_id: string, email: string, scheme = 'Bearer'): Client {
   const send: Client['send'] = async (method, path, body, headers = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData
     const request = new Request(`http://localhost/api/v1${path}`, {
       method,
       headers: {
-        ...(token && { authorization: `Bearer ${token}` }),
+        ...(token && { authorization: `${scheme} ${token}` }),
         ...(body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' }),
         ...headers,
       },

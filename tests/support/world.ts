@@ -46,6 +46,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   )
   const domain = await created(admin.post('/domains', { domain: `${crypto.randomUUID()}.example` }))
   const inbound = await created(importEmail(admin, mailbox.id, mark))
+  const api_key = await created(admin.post('/api-keys', { name: mark, permissions: ['tickets:read'] }))
   const member = await addMember('agent', mark)
   const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
   return {
@@ -64,6 +65,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     mailbox_id: mailbox.id,
     domain_id: domain.id,
     inbound_message_id: inbound.id,
+    api_key_id: api_key.id,
   }
 }
 
@@ -121,7 +123,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /companies/{company_id}': company(),
     'POST /labels': label(),
     'PATCH /labels/{label_id}': label(),
-    'POST /tickets/{ticket_id}/time-entries': time(),
+    'POST /tickets/{ticket_id}/time-entries': { ...time(), user_id: world.user_id },
     'PATCH /time-entries/{time_entry_id}': time(),
     'POST /tickets/{ticket_id}/timer/start': { description: 'A call', billable: true, rate: 80.5 },
     'POST /tickets/{ticket_id}/timer/stop': { description: 'A call', billable: true, date: '2026-01-31', rate: 80.5 },
@@ -138,6 +140,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /users/{user_id}': member(),
     'POST /mailboxes': mailbox(),
     'PATCH /mailboxes/{mailbox_id}': mailbox(),
+    'POST /api-keys': apiKey(),
+    'PATCH /api-keys/{api_key_id}': apiKey(),
     'POST /domains': { domain: `${crypto.randomUUID()}.example` },
   }
   const body = bodies[endpoint]
@@ -226,6 +230,8 @@ const mailbox = () => ({
   dkim: { domain: 'desk.example', selector: 'desk', private_key },
   verp: true,
 })
+
+const apiKey = () => ({ name: 'Importer', permissions: ['tickets:write'], allowed_networks: ['127.0.0.0/8'] })
 
 /** As short as may be: making it is what costs. */
 const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 })

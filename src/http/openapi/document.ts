@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import type { AnyElysia } from 'elysia'
 import { version } from '../../../package.json'
+import { isPermission } from '../../auth/permissions'
 import { type Declared, isInOrganization } from '../declarations'
 import { type ErrorReplies, errorsOf } from './documented-errors'
 import { HEADERS, headersOf } from './documented-headers'
@@ -15,6 +16,12 @@ const GUIDE = fileURLToPath(import.meta.resolve('../../guide/api.md'))
 const SUCCESSES: Record<string, string> = { 200: 'Success', 201: 'Created', 204: 'Done, no content' }
 const TOKEN: Security = [{ bearer: [] }]
 
+const SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The access token of a person' },
+  // A scheme of type http would be the exact one, but Swagger UI has a field for `basic` and `bearer` only.
+  apiKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: '`ApiKey ` and the key of a program' },
+}
+
 type Security = Record<string, string[]>[]
 type Reply = { description: string; content?: Content }
 type RequestBody = { content: Content; required?: boolean }
@@ -22,6 +29,7 @@ type RequestBody = { content: Content; required?: boolean }
 type Operation = Declared & {
   tags?: string[]
   summary?: string
+  description?: string
   parameters?: Parameter[]
   requestBody?: RequestBody
   responses?: Record<string, Reply>
@@ -43,7 +51,7 @@ export function openApiDocument(app: AnyElysia) {
       ),
     ),
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      securitySchemes: SCHEMES,
       parameters: HEADERS,
       responses,
     },
@@ -65,6 +73,7 @@ function toOperation(operation: Operation, method: string, path: string, replies
     ...documented,
     operationId: summary.replace(/ (\w)/g, (_, letter) => letter.toUpperCase()).replace(/^\w/, (c) => c.toLowerCase()),
     ...securityOf(operation),
+    ...descriptionOf(operation),
     parameters: [...headersOf(operation, method, path, is_single), ...parameters.map(toParameter)],
     ...(requestBody && { requestBody: toRequestBody(requestBody, operation) }),
     responses: {
@@ -79,10 +88,20 @@ function toRequestBody(body: RequestBody, { has_optional_body }: Operation): Req
   return { ...body, ...(has_optional_body && { required: false }), content: toContent(body.content) }
 }
 
-/** Tells what an operation needs instead of the token that the document names for all. */
+/**
+ * Tells what an operation needs instead of the token that the document names for all. The permission stands beside the
+ * scheme: since OpenAPI 3.1 every scheme may list the roles that an operation needs.
+ */
 function securityOf({ permission, link }: Operation): { security?: Security } {
   if (permission === 'anyone') return { security: [] }
-  return link ? { security: [...TOKEN, {}] } : {}
+  if (!isPermission(permission)) return {}
+  return { security: [...TOKEN, { apiKey: [permission] }, ...(link ? [{}] : [])] }
+}
+
+/** Adds what an API key needs for the operation. */
+function descriptionOf({ description, permission }: Operation): { description: string } {
+  const need = isPermission(permission) ? `API keys need \`${permission}\`.` : 'Takes no API key.'
+  return { description: description ? `${description} ${need}` : need }
 }
 
 /** Lists the sections in the order of their first operations. */

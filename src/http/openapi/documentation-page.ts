@@ -28,6 +28,12 @@ const START = `SwaggerUIBundle({
   deepLinking: true,
   validatorUrl: null,
   persistAuthorization: false,
+  requestInterceptor: (request) => {
+    // People paste the key alone.
+    const { Authorization } = request.headers
+    if (/^dk_/.test(Authorization)) request.headers.Authorization = 'ApiKey ' + Authorization
+    return request
+  },
 })
 `
 

@@ -39,8 +39,9 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
     codes.set(status, (codes.get(status) ?? new Set()).add(code))
 
   add('BAD_REQUEST')
-  if (permission !== 'anyone') for (const code of ['INVALID_TOKEN', 'TOKEN_EXPIRED'] as const) add(code)
-  if (in_organization) add('FORBIDDEN')
+  // An API key is judged everywhere, also where a token is not asked for.
+  for (const code of ['INVALID_TOKEN', 'FORBIDDEN'] as const) add(code)
+  if (permission !== 'anyone') add('TOKEN_EXPIRED')
   for (const [, name] of path.matchAll(/{(\w+)}/g)) if (isResourceId(name!)) add(notFoundCode(name))
   if (heedsIfMatch(operation, method, path)) add('PRECONDITION_FAILED')
   if (bodies.length > 0) add('PAYLOAD_TOO_LARGE')

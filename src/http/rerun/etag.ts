@@ -26,7 +26,7 @@ export function entityTags(handlers: Handlers) {
       }
       if (responseValue instanceof ElysiaCustomStatusResponse) set.status = responseValue.code
       const text = JSON.stringify(value)
-      const etag = etagOf(text)
+      const etag = tagOf(value, text)
       set.headers.etag = etag
       if (isKnown(request, etag)) return notModified(set)
       set.headers['content-type'] = 'application/json'
@@ -45,6 +45,14 @@ export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
   const { data } = shown
   const { messages, time_entries, ...own } = data as Record<string, unknown>
   return [etagOf(JSON.stringify({ data })), etagOf(JSON.stringify({ data: own }))]
+}
+
+/** The tag of an answer. A secret that only the answer to a create shows does not count: no later answer has it. */
+function tagOf(value: unknown, text: string): string {
+  const { data } = value as { data: Record<string, unknown> }
+  if (!('key' in data)) return etagOf(text)
+  const { key, ...shown } = data
+  return etagOf(JSON.stringify({ data: shown }))
 }
 
 /** True when what the route answers can be read again by a GET: a tag would be of no use otherwise. */

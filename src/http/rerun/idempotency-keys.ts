@@ -8,8 +8,8 @@ import { ApiError } from '../../errors'
 import { inBatches } from '../../flow/batches'
 import type { Scope } from '../../scope'
 
-/** A user's key in the scope's organization, with the token of the request that wants to run it. */
-export type Claim = { user_id: string; key_digest: Uint8Array; token: string }
+/** The key of a user or API key in the scope's organization, with the token of the request that wants to run it. */
+export type Claim = { caller_id: string; key_digest: Uint8Array; token: string }
 
 /** An answer that was given: its status and its JSON. */
 export type Answer = { status: number; text: string }
@@ -39,19 +39,19 @@ export async function findKept({ sql, organization_id }: Scope, claim: Claim): P
     select request_digest, status, answer, coalesce(lease_until > now(), false) as is_running,
       coalesce(lease_until <= now(), true) and (answer is null or created_at <= now() - interval '24 hours') as is_free
     from idempotency_keys
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}`
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}`
   return kept
 }
 
 /** Takes a new or free key. Returns false when another request was faster. */
 export async function takeClaim(
   { sql, organization_id }: Scope,
-  { user_id, key_digest, token }: Claim,
+  { caller_id, key_digest, token }: Claim,
   request_digest: Uint8Array | null,
 ): Promise<boolean> {
   const taken = await sql`
     insert into idempotency_keys as k (organization_id, user_id, key_digest, request_digest, token, lease_until)
-    values (${organization_id}, ${user_id}, ${key_digest}, ${request_digest}, ${token}, now() + ${LEASE}::interval)
+    values (${organization_id}, ${caller_id}, ${key_digest}, ${request_digest}, ${token}, now() + ${LEASE}::interval)
     on conflict (organization_id, user_id, key_digest) do update set request_digest = excluded.request_digest,
       token = excluded.token, lease_until = excluded.lease_until, status = null, answer = null, created_at = now()
     where coalesce(k.lease_until <= now(), true)
@@ -64,7 +64,7 @@ export async function takeClaim(
 export async function renewLease({ sql, organization_id }: Scope, claim: Claim): Promise<void> {
   await sql`
     update idempotency_keys set lease_until = now() + ${LEASE}::interval
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token} and lease_until is not null`
 }
 
@@ -77,7 +77,7 @@ export async function commitAnswer(scope: Scope, claim: Claim, answer: Answer | 
   const { sql, organization_id } = scope
   const held = await sql`
     update idempotency_keys set status = ${answer?.status ?? null}, answer = ${answer?.text ?? null}
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token}
     returning token`
   if (held.length === 0) throw new ApiError('SERVICE_UNAVAILABLE')
@@ -89,7 +89,7 @@ export async function keepAnswer(scope: Scope, claim: Claim, answer: Answer, req
   await sql`
     update idempotency_keys
     set status = ${answer.status}, answer = ${answer.text}, request_digest = ${request_digest}, lease_until = null
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token}`
 }
 
@@ -98,11 +98,11 @@ export async function releaseClaim({ sql, organization_id }: Scope, claim: Claim
   await sql`
     with failed as (
       delete from idempotency_keys
-      where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+      where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
         and token = ${claim.token} and answer is null
     )
     update idempotency_keys set lease_until = null
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token} and answer is not null`
 }
 
@@ -110,7 +110,7 @@ export async function releaseClaim({ sql, organization_id }: Scope, claim: Claim
 export async function forget({ sql, organization_id }: Scope, claim: Claim): Promise<void> {
   await sql`
     delete from idempotency_keys
-    where organization_id = ${organization_id} and user_id = ${claim.user_id} and key_digest = ${claim.key_digest}
+    where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token}`
 }
 

@@ -1,6 +1,6 @@
 /**
- * Gives a POST that is sent again with its Idempotency-Key the first answer, for 24 hours. A key belongs to a user, an
- * organization and a path; another body under the same key is refused. Only 2xx answers are kept.
+ * Gives a POST that is sent again with its Idempotency-Key the first answer, for 24 hours. A key belongs to a user or an
+ * API key, an organization and a path; another body under the same key is refused. Only 2xx answers are kept.
  */
 import Elysia from 'elysia'
 import { newId } from '../../db/columns'
@@ -30,12 +30,12 @@ export function idempotency(handlers: Handlers, declarations: Declarations) {
       if (request.method !== 'POST' || !scope || !request.headers.has('idempotency-key')) return
       const handler = handlers.find('POST', route)
       const declared = declarationOf(declarations, 'POST', route)
-      if (!handler || declared.idempotency === 'never' || scope.actor.type !== 'user') return
+      if (!handler || declared.idempotency === 'never' || scope.actor.id === null) return
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as Call
       await requirePath(scope, call.params)
       const key = requireKey(request)
       const { pathname } = new URL(request.url)
-      const claim = { user_id: scope.actor.id, key_digest: keyDigest(pathname, key), token: newId() }
+      const claim = { caller_id: scope.actor.id, key_digest: keyDigest(pathname, key), token: newId() }
       return answerOnce(call, { claim, handler, declared, content: contentOf(call, declared.body) })
     },
   )

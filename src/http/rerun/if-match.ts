@@ -50,7 +50,7 @@ function isConditional(method: string, route: string): boolean {
 }
 
 /** Elysia sends nothing at all for the 204 of a hook, unless it is a whole response. */
-function withoutContent(value: unknown): unknown {
+export function withoutContent(value: unknown): unknown {
   const is_empty = value instanceof ElysiaCustomStatusResponse && value.response === undefined
   return is_empty ? new Response(null, { status: Number(value.code) }) : value
 }

@@ -1,0 +1,86 @@
+/**
+ * Lists requests with an API key in the audit log: every write and every refusal. The entry of a write that succeeds is in
+ * the transaction of the write. All others are written before the answer leaves.
+ */
+import { audit } from '../audit-log/audit'
+import { changesOf } from '../audit-log/changes-of'
+import { connection } from '../db/pool'
+import type { Connection } from '../db/transact'
+import { within } from '../flow/within'
+import { log, safeError } from '../log'
+import { type Declaration, type Declarations, routeOf } from './declarations'
+import { createLimiter } from './rate-limit'
+import { originOf, stateOf } from './request'
+
+/** Statuses of refusals: no key or a revoked one, a lacking permission, too many requests. */
+const REFUSALS = [401, 403, 429]
+
+/** Refusals of one key that are listed in a minute: a program that never stops asking must not fill the disk. */
+const LISTED_REFUSALS = 100
+
+/** An answer waits no longer than this for its entry. */
+const WAIT_MS = 5000
+
+const READS = ['GET', 'HEAD', 'OPTIONS']
+
+type Handle = (...given: unknown[]) => unknown
+
+/** Wraps the handling of a request that shows an API key: its outcome is listed before its answer leaves. */
+export function withKeyAudit(handle: Handle, request: Request, declarations: Declarations): Handle {
+  return async (...given) => {
+    const response = await handle(...given)
+    if (response instanceof Response) await listOutcome(request, response.status, declarations)
+    return response
+  }
+}
+
+/**
+ * Gives what the first transaction of a write by a key does last: it lists the request as succeeded. If the request fails
+ * after that, its true status is listed too.
+ * @returns undefined for a read
+ */
+export function listingInTransaction(request: Request, route: string, { success }: Declaration) {
+  if (READS.includes(request.method)) return undefined
+  return async (inner: Connection) => {
+    const state = stateOf(request)
+    if (state.audited_status !== undefined) return
+    await listRequest(inner, request, route, success)
+    state.audited_status = success
+  }
+}
+
+async function listOutcome(request: Request, status: number, declarations: Declarations): Promise<void> {
+  const { api_key, audited_status } = stateOf(request)
+  if (!api_key || audited_status === status) return
+  const is_refusal = REFUSALS.includes(status)
+  if (!is_refusal && READS.includes(request.method)) return
+  try {
+    if (is_refusal && !(await mayList(api_key.id))) return
+    const route = routeOf(declarations, request.method, new URL(request.url).pathname)
+    await within(WAIT_MS, listRequest(connection(), request, route, status), 'the database does not answer')
+  } catch (error) {
+    log.warn({ api_key_id: api_key.id, status, error: safeError(error) }, 'a request of an API key could not be listed')
+  }
+}
+
+async function listRequest({ sql }: Connection, request: Request, route: string | null, status: number): Promise<void> {
+  const { id, name, organization_id } = stateOf(request).api_key!
+  await audit(
+    { sql, organization_id, actor: { type: 'api_key', id, name }, origin: originOf(request) },
+    {
+      action: 'api_key.request',
+      resource: { type: 'api_key', id },
+      changes: changesOf(null, { method: request.method, route, status }),
+    },
+  )
+}
+
+let refusals: ReturnType<typeof createLimiter> | undefined
+
+async function mayList(api_key_id: string): Promise<boolean> {
+  refusals ??= createLimiter('listed refusals', LISTED_REFUSALS, 60)
+  return refusals.consume(api_key_id).then(
+    () => true,
+    () => false,
+  )
+}
