@@ -66,7 +66,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['mail/sender', 'mail/mime net config log address db'],
   [
     'mail/inbound',
-    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets`,
+    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets webhooks`,
   ],
   ['mail/outbound', `${SHARED} net attachments domains messages outbox`],
 

@@ -1,10 +1,8 @@
 /** Stores files, gives them to messages, and removes those that no message used. */
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
-import { unknownIds } from '../errors'
 import { inBatches } from '../flow/batches'
 import { inTransaction, type Scope } from '../scope'
-import { asIds } from '../shapes/ids'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
@@ -68,22 +66,6 @@ export async function storeAttachment(scope: Scope, file: NewAttachment): Promis
     await removeNow(sql, key).catch(() => {})
     throw error
   }
-}
-
-/**
- * Gives uploads to a message, in the caller's transaction.
- * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown or used by another message
- */
-export async function claimAttachments(scope: Scope, message_id: string, given: string[]): Promise<void> {
-  if (given.length === 0) return
-  const { sql, organization_id } = scope
-  const claimed = await sql<{ id: string }[]>`
-    update attachments set message_id = ${message_id}
-    where organization_id = ${organization_id} and id = any(${asIds(given)}) and message_id is null
-    returning id`
-  const known = new Set(claimed.map(({ id }) => id))
-  const unknown = [...new Set(given)].filter((id) => !known.has(id.toLowerCase()))
-  if (unknown.length > 0) throw unknownIds('ATTACHMENT_NOT_FOUND', '/attachment_ids', unknown)
 }
 
 /**

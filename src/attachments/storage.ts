@@ -3,7 +3,7 @@
  * and `inbound/<id>` (originals of inbound email). Nothing is overwritten, and no file is held in memory whole.
  */
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { file, S3Client } from 'bun'
 import { config } from '../config'
@@ -21,6 +21,8 @@ export type Store = {
   put(key: string, bytes: Bytes): Promise<Stored>
   /** Reads bytes, or a range of them. Rejects when there is nothing under the key. */
   open(key: string, range?: ByteRange): Promise<ReadableStream<Uint8Array>>
+  /** Reads all bytes. Rejects when there is nothing under the key. */
+  read(key: string): Promise<Uint8Array>
   /** Removes bytes. It is not an error when there are none. */
   remove(key: string): Promise<void>
 }
@@ -62,6 +64,8 @@ export function fileStore(root: string): Store {
       return rangeOf(file(name), range).stream()
     },
 
+    read: (key) => readFile(path.join(root, key)),
+
     async remove(key) {
       await Promise.all([
         rm(path.join(root, key), { force: true }),
@@ -99,6 +103,8 @@ export function s3Store(client: S3Client, prefix: string): Store {
       await object.stat()
       return rangeOf(object, range).stream()
     },
+
+    read: (key) => client.file(nameOf(key)).bytes(),
 
     async remove(key) {
       await client.delete(nameOf(key))

@@ -3,18 +3,14 @@ import { newId } from '../db/columns'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { inTransaction, type Scope } from '../scope'
-import { fold } from '../search/fold'
-import { codePoints } from '../shapes/characters'
 import { isUuid } from '../shapes/ids'
-import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../webhooks/publish'
+import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { findCompanyOf } from './company'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
-import { type ContactRef, findContact, getContact, getContacts } from './queries'
+import { type ContactRef, getContact, getContacts } from './queries'
+import { searchText } from './search-text'
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
 
-const MAX_NAME = 255
-/** In UTF-16 units: 2,400 bytes, which an index entry holds. Only names of hundreds of ligatures are longer when folded. */
-const MAX_SEARCH_TEXT = 800
 /** Contacts that are read and published by one statement each. */
 const PUBLISH_BATCH = 500
 
@@ -27,27 +23,6 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
     const created = await insertContact(scope, contact)
     if (!created) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
     return publishNew(scope, created.id)
-  })
-}
-
-/**
- * Finds the contact of a sender, or creates it. Two calls at the same time get the same contact.
- * @param sender `email` is compared by its key; a long name is cut, an empty one is replaced by
- * the local part
- */
-export function findOrCreateContact(scope: Scope, sender: { name: string; email: string }): Promise<ContactRef> {
-  return inTransaction(scope, async (scope) => {
-    // A second round is needed when another request has made the contact since, a third when one has removed it again.
-    for (let round = 0; round < 5; round++) {
-      const found = await findContact(scope, sender.email)
-      if (found) return found
-      const created = await insertContact(scope, { name: nameOf(sender), email: sender.email })
-      if (!created) continue
-      const subscribers = await findSubscribers(scope)
-      if (hasSubscriber(subscribers, 'contact.created')) await publishNew(scope, created.id, subscribers)
-      return created
-    }
-    throw new ApiError('SERVICE_UNAVAILABLE')
   })
 }
 
@@ -101,10 +76,9 @@ export async function publishContacts(scope: Scope, ids: string[]): Promise<void
   }
 }
 
-/** @param subscribers when the caller has read them already */
-async function publishNew(scope: Scope, id: string, subscribers?: Subscriber[]): Promise<ContactWithTickets> {
+async function publishNew(scope: Scope, id: string): Promise<ContactWithTickets> {
   const data = await getContact(scope, id)
-  await publish(scope, [{ type: 'contact.created', data }], { subscribers })
+  await publish(scope, [{ type: 'contact.created', data }])
   return data
 }
 
@@ -162,13 +136,4 @@ function conflict(error: unknown, company_id?: string | null): never {
   if (violates(error, 'contacts_email')) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
   if (violates(error, 'contacts_company_fk')) throw unknownIds('COMPANY_NOT_FOUND', '/company_id', [company_id ?? ''])
   throw error
-}
-
-function searchText({ name, email }: { name: string; email: string }): string {
-  return fold(`${name}\n${email}`).slice(0, MAX_SEARCH_TEXT).toWellFormed()
-}
-
-function nameOf({ name, email }: { name: string; email: string }): string {
-  const given = name.trim() || email.split('@')[0]!
-  return codePoints(given) > MAX_NAME ? [...given].slice(0, MAX_NAME).join('').trim() : given
 }

@@ -74,14 +74,6 @@ export function getContacts(scope: Scope, ids: string[]): Promise<ContactWithTic
 /** A contact as other sections need it. */
 export type ContactRef = { id: string; name: string; email: string; company_id: string | null }
 
-/** The contact with an address, however it is written. */
-export async function findContact({ sql, organization_id }: Scope, email: string): Promise<ContactRef | undefined> {
-  const [contact] = await sql<ContactRef[]>`
-    select id, name, email, company_id from contacts
-    where organization_id = ${organization_id} and email_key = ${addressKey(email)}`
-  return contact
-}
-
 /** The select list is the response: its columns are the fields of `Contact`. */
 function fields(scope: Scope) {
   const { sql } = scope

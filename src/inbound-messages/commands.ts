@@ -6,7 +6,7 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
-import { fileMail, readMail } from '../mail/inbound/filing'
+import { discardAfter, fileAll, prepareFiling, readMail } from '../mail/inbound/filing'
 import { type InboundMail, type LedgerEntry, withCheckedSender } from '../mail/inbound/message'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
@@ -32,11 +32,14 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const storage_key = `inbound/${mail.id}`
   await promiseRemoval(scope.sql, [storage_key])
   await storage().put(storage_key, raw)
-  const file = await fileMail(scope, mail)
-  await inTransaction(scope, async (scope) => {
-    await addToLedger(scope, mailbox, mail, storage_key)
-    await file(scope)
-    await audit(scope, { action: 'inbound_message.imported', resource: { type: 'inbound_message', id: mail.id } })
+  const filing = await prepareFiling(scope, mail)
+  await inTransaction(scope, async (inner) => {
+    await addToLedger(inner, mailbox, mail, storage_key)
+    await fileAll(inner, [filing]).catch(async (error) => {
+      await discardAfter(error, scope, filing)
+      throw error
+    })
+    await audit(inner, { action: 'inbound_message.imported', resource: { type: 'inbound_message', id: mail.id } })
   })
   return getInboundMessage(scope, mail.id)
 }

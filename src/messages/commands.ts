@@ -1,5 +1,5 @@
 import { addressKey } from '../address/email'
-import { claimAttachments } from '../attachments/commands'
+import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
 import { config } from '../config'
 import { newId } from '../db/columns'
@@ -9,11 +9,13 @@ import { enqueueWork } from '../outbox/enqueue'
 import { waitForFirstAttempt } from '../outbox/first-attempt'
 import { inTransaction, type Scope, together } from '../scope'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
-import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
+import { insertActivities, recordActivity } from '../timeline/activity'
 import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
+import { addAnchors } from './add-anchors'
+import { messageEntry } from './add-messages'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
-import type { DraftEmail, MessageDraft } from './draft'
+import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import type { Message, NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage } from './queries'
@@ -59,9 +61,6 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
   })
 }
 
-/** A message that is to be written. It has its id already, so that other statements can name it. */
-export type DraftWithId = MessageDraft & { id: string }
-
 /**
  * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
  * activity, search words and event.
@@ -105,15 +104,8 @@ export async function completeMessage(scope: Scope, ticket_id: string, draft: Dr
   await together([
     claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
     draft.email && enqueueEmail(scope, draft.id, draft.email),
-    addAnchors(scope, ticket_id, draft),
+    addAnchors(scope, [{ ticket_id, draft }]),
   ])
-}
-
-/** The timeline entry of a new message. */
-export function messageEntry({ id, is_internal, direction }: DraftWithId): ActivityEntry {
-  return is_internal
-    ? { type: 'note', data: { message_id: id } }
-    : { type: 'message', data: { message_id: id, direction } }
 }
 
 /** The event of a new message. */
@@ -174,25 +166,6 @@ async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }
     from json_to_recordset(${JSON.stringify(rows)}::json)
       as r (position integer, kind text, name text, email text, email_key text)`
   await enqueueWork(scope, 'email', id, mailbox_id)
-}
-
-/**
- * Makes the Message-ID, and those that the message refers to, lead to the ticket. Each may be stored already, because
- * another message has referred to it.
- */
-async function addAnchors(
-  { sql, organization_id }: Scope,
-  ticket_id: string,
-  { id, email_message_id = null, references = [] }: DraftWithId,
-): Promise<void> {
-  const ids = new Set(email_message_id === null ? references : [email_message_id, ...references])
-  if (ids.size === 0) return
-  await sql`
-    insert into email_anchors (organization_id, email_message_id, ticket_id, message_id)
-    select ${organization_id}, given, ${ticket_id}, case when given = ${email_message_id} then ${id}::uuid end
-    from unnest(${[...ids]}::text[]) as given
-    on conflict (organization_id, email_message_id, ticket_id) do update set message_id = excluded.message_id
-    where email_anchors.message_id is null and excluded.message_id is not null`
 }
 
 function eventData(message: Message, { id, code, subject }: TicketOfMessage) {

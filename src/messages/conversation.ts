@@ -15,23 +15,37 @@ export type Conversation = {
 }
 
 /**
- * Locks the ticket until the transaction ends; logging time on it stays possible. A second statement reads the ticket,
- * because a statement that waited for a lock reads the other tables as they were before.
+ * Locks the ticket until the transaction ends; logging time on it stays possible.
  * @throws TICKET_NOT_FOUND
  */
-export async function lockConversation({ sql, organization_id }: Scope, ticket_id: string): Promise<Conversation> {
-  const [locked, [conversation]] = await Promise.all([
+export async function lockConversation(scope: Scope, ticket_id: string): Promise<Conversation> {
+  const [conversation] = (await lockConversations(scope, [ticket_id])).values()
+  return conversation!
+}
+
+/**
+ * As `lockConversation`, for several tickets, by their ids. They are locked in one order, so that two transactions never
+ * wait for each other. A second statement reads the tickets, because a statement that waited for a lock reads the other
+ * tables as they were before.
+ */
+export async function lockConversations(
+  { sql, organization_id }: Scope,
+  ticket_ids: string[],
+): Promise<Map<string, Conversation>> {
+  if (ticket_ids.length === 0) return new Map()
+  const [locked, conversations] = await Promise.all([
     sql`
-      select from tickets where organization_id = ${organization_id} and id = ${ticket_id} and deleted_at is null
-      for no key update`,
+      select from tickets
+      where organization_id = ${organization_id} and id = any(${ticket_ids}::uuid[]) and deleted_at is null
+      order by id for no key update`,
     sql<Conversation[]>`
       select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
       from tickets t
       left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
-      where t.organization_id = ${organization_id} and t.id = ${ticket_id}`,
+      where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
   ])
-  if (locked.length === 0) throw new ApiError('TICKET_NOT_FOUND')
-  return conversation!
+  if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')
+  return new Map(conversations.map((conversation) => [conversation.id, conversation]))
 }
 
 /**

@@ -28,6 +28,9 @@ export type MessageDraft = {
   email?: DraftEmail
 }
 
+/** A message that is to be written. It has its id already, so that other statements can name it. */
+export type DraftWithId = MessageDraft & { id: string }
+
 /** The email of a message: the mailbox that sends it, and its recipients in the order of the header. */
 export type DraftEmail = { mailbox_id: string; recipients: DraftRecipient[] }
 

@@ -74,6 +74,15 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   return presentMessage(organization_id, row)
 }
 
+/** Reads messages by their ids, whatever their tickets. @returns them by id */
+export async function getMessages(scope: Scope, ids: string[]): Promise<Map<string, Message>> {
+  const { sql, organization_id } = scope
+  const rows = await sql<MessageRow[]>`
+    select ${messageFields(sql)} from messages m
+    where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[])`
+  return new Map(rows.map((row) => [row.id, presentMessage(organization_id, row)]))
+}
+
 /** Some messages of a ticket in their order. */
 type List = {
   ticket_id: string

@@ -23,22 +23,27 @@ export type OutboxJob = {
 export type Settlement = Connection & { after_commit: (() => void)[] }
 
 /** Rows of one kind, written by one call for all jobs that are settled together. */
-type Batch<Row> = { write(settlement: Settlement, rows: Row[]): Promise<void>; row: Row }
+type Batch<Row> = {
+  write(settlement: Settlement, rows: Row[]): Promise<void>
+  row: Row
+  /** Batches with the same line are written one after the other: what comes meanwhile makes the next one. */
+  line?: string
+}
 
 /**
  * The writes of a handler, in the transaction that removes or reschedules the outbox row, and only when the lease
  * still holds. It may run again after a lost connection, always in a new transaction.
  *
- * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` share a transaction:
- * it gets their rows, in any order.
+ * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` (and the same `line`)
+ * share a transaction: it gets their rows, in any order.
  */
 type OwnRows =
   | { settle?(settlement: Settlement): Promise<void>; batch?: undefined }
   | { batch: Batch<unknown>; settle?: undefined }
 
-/** The end of an attempt. `healthy` tells if the other side works: its lane gets more slots, or fewer. */
-export type Outcome = OwnRows &
-  (
+/**
+ * The end of an attempt. `release` is called once it was written, or dropped: it frees what the attempt holds. `healthy` tells if the other side works: its lane gets more slots, or fewer. */
+export type Outcome = OwnRows & { release?: () => void } & (
     | {
         /** Nothing is left to do: the outbox row is removed. */
         type: 'done'
@@ -68,11 +73,12 @@ export type OutboxHandler = OutboxAttempt | { attempt: OutboxAttempt; giveUp: Ou
 /** Ends a job outside any transaction, like an attempt. */
 export type OutboxGiveUp = (job: OutboxJob, connection: Connection) => Outcome | Promise<Outcome>
 
-/** The part of an outcome whose rows are written many at a time. */
+/** The part of an outcome whose rows are written many at a time. @param line as in `Batch` */
 export function inBatch<Row>(
   write: (settlement: Settlement, rows: Row[]) => Promise<void>,
   row: Row,
+  line?: string,
 ): { batch: Batch<unknown> } {
-  const batch: Batch<Row> = { write, row }
+  const batch: Batch<Row> = { write, row, line }
   return { batch }
 }

@@ -16,12 +16,12 @@ export const KINDS: Record<OutboxKind, KindRules> = {
   webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, afterFault: uncounted },
   email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
   letter: { slots: 10, suspect_slots: 4, lane_slots: 2, afterFault: uncounted },
-  // Filing a message holds a connection of the pool. A lane is an organization: two slots are always left for others, as
-  // beside two suspects (messages slow to parse).
+  // Messages of an organization, which is a lane, are filed together: its slots are the most that one transaction files. One
+  // that waits for DNS, or takes long to parse, holds a slot and no connection. As many slots are left for others.
   inbound: {
-    slots: 6,
-    suspect_slots: 4,
-    lane_slots: 4,
+    slots: 128,
+    suspect_slots: 128,
+    lane_slots: 64,
     afterFault: ({ attempts }) => ({ type: 'retry', delay_s: INBOUND_DELAYS_S[attempts] ?? 600, counts: true }),
   },
 }

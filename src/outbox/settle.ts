@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Connection, type Sql, transact } from '../db/transact'
-import { isPassing } from '../db/violations'
+import { isAway, isPassing } from '../db/violations'
+import { turns } from '../flow/turns'
 import { log, safeError } from '../log'
 import { type EndedLease, observeSettled } from '../metrics/outbox-attempts'
 import type { OutboxJob, Outcome, Settlement } from './job'
@@ -12,6 +13,10 @@ import type { OutboxJob, Outcome, Settlement } from './job'
 /** Outcomes that arrive within this time are settled together, when they can be. */
 const GATHER_MS = 20
 const BATCH = 100
+/** Lines that are written at the same time: each holds a connection of the pool. */
+const LINES_MOST = 4
+/** Batches of a line begin at this distance, so that they have many outcomes. */
+const LINE_EVERY_MS = 50
 /** Delays until settling is tried again, while the database cannot be reached. */
 const AGAIN_MS = [100, 500, 1000, 2000, 5000]
 
@@ -31,6 +36,9 @@ export class Settler {
   #timer: Timer | undefined
   /** When outcomes were last written. */
   #flushed_ms = 0
+  /** Outcomes that wait for the batch before them, by their line. A line without any goes. */
+  readonly #lines = new Map<string, Waiting[]>()
+  readonly #inTurn = turns(LINES_MOST)
 
   constructor(connection: Connection, onFault: OnFault) {
     this.#connection = connection
@@ -42,6 +50,7 @@ export class Settler {
     return new Promise((resolve) => {
       const ended = { job, outcome, resolve }
       if (outcome.settle) return void this.#settleGroup([ended])
+      if (outcome.batch?.line !== undefined) return void this.#enter(outcome.batch.line, ended)
       this.#waiting.push(ended)
       if (this.#waiting.length >= BATCH) this.#flush()
       else
@@ -56,6 +65,25 @@ export class Settler {
     const groups = Map.groupBy(this.#waiting, ({ outcome }) => outcome.batch?.write ?? outcome.type)
     this.#waiting = []
     for (const group of groups.values()) void this.#settleGroup(group)
+  }
+
+  #enter(line: string, ended: Waiting): void {
+    const waiting = this.#lines.get(line)
+    if (waiting) return void waiting.push(ended)
+    const first = [ended]
+    this.#lines.set(line, first)
+    void this.#settleLine(line, first)
+  }
+
+  async #settleLine(line: string, waiting: Waiting[]): Promise<void> {
+    // Attempts that end in the same turn of the event loop share the first batch.
+    await sleep(0)
+    while (waiting.length > 0) {
+      const pause = sleep(LINE_EVERY_MS)
+      await this.#inTurn(() => this.#settleGroup(waiting.splice(0, BATCH)))
+      await pause
+    }
+    this.#lines.delete(line)
   }
 
   async #settleGroup(group: Waiting[]): Promise<void> {
@@ -79,19 +107,24 @@ async function settleAll(connection: Connection, group: Ended[], onFault: OnFaul
     try {
       return await writeOnce(connection, group)
     } catch (error) {
-      if (!isPassing(error)) return settleEach(connection, group, onFault, error)
+      // A statement that takes too long passes, too, but one outcome may be the reason.
+      if (group.length > 1 && !isAway(error)) return settleHalves(connection, group, onFault)
+      if (!isPassing(error)) return settleFault(connection, group[0]!, onFault, error)
       await sleep(AGAIN_MS[failures] ?? AGAIN_MS[AGAIN_MS.length - 1])
     }
   }
 }
 
-/** Settles each outcome alone, so that the one that fails does not stop the others. That one is a fault of our own. */
-async function settleEach(connection: Connection, group: Ended[], onFault: OnFault, error: unknown) {
-  if (group.length > 1) {
-    const each = await Promise.all(group.map((ended) => settleAll(connection, [ended], onFault)))
-    return new Set(each.flatMap((ids) => [...ids]))
-  }
-  const [{ job, outcome }] = group as [Ended]
+/** Settles a group by halves, in their order, until the outcome that fails is alone and does not stop the others. */
+async function settleHalves(connection: Connection, group: Ended[], onFault: OnFault): Promise<Set<string>> {
+  const middle = Math.ceil(group.length / 2)
+  const first = await settleAll(connection, group.slice(0, middle), onFault)
+  const second = await settleAll(connection, group.slice(middle), onFault)
+  return first.union(second)
+}
+
+/** Settles an outcome that cannot be written: a fault of our own. */
+async function settleFault(connection: Connection, { job, outcome }: Ended, onFault: OnFault, error: unknown) {
   log.error({ outbox_id: job.id, error: safeError(error) }, 'the outcome of an outbox job cannot be written')
   // Without rows of a handler only the fence can have failed; the lease runs out and the job is done again.
   const has_rows = outcome.settle !== undefined || outcome.batch !== undefined

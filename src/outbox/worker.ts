@@ -177,12 +177,18 @@ export class Worker {
 
   async #run(job: OutboxJob, slot: Slot): Promise<void> {
     const outcome = await this.#outcomeOf(job)
-    if (!this.#running.has(job)) return
-    // A batch waits for others, which must not keep the slot from the next attempt.
-    if (outcome.batch) this.#free(slot, outcome)
+    if (this.#running.has(job)) await this.#settle(job, slot, outcome)
+    outcome.release?.()
+  }
+
+  async #settle(job: OutboxJob, slot: Slot, outcome: Outcome): Promise<void> {
+    // A batch waits for others, which must not keep the slot from the next attempt. A line is written one batch after the
+    // other: without its slots more and more would wait there.
+    const waits_without_slot = outcome.batch !== undefined && outcome.batch.line === undefined
+    if (waits_without_slot) this.#free(slot, outcome)
     const is_written = await this.#settler.settle(job, outcome)
     this.#running.delete(job)
-    if (!outcome.batch) this.#free(slot, outcome)
+    if (!waits_without_slot) this.#free(slot, outcome)
     if (is_written) {
       announceAttempt(job.id)
       this.#options.on_settled?.(this.#kind, job.id)

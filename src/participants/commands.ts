@@ -2,8 +2,8 @@ import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
 import { ApiError, fieldError } from '../errors'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
-import { inTransaction, type Scope } from '../scope'
-import { recordActivity } from '../timeline/activity'
+import { type Actor, inTransaction, type Scope } from '../scope'
+import { recordActivities, recordActivity } from '../timeline/activity'
 import type { NewParticipant, Participant } from './model'
 import { findParticipant } from './queries'
 
@@ -36,31 +36,51 @@ export async function createParticipant(scope: Scope, ticket_id: string, input: 
  * Adds participants to a ticket that the caller's transaction has locked or created. The ticket's contact and mailboxes
  * of the organization are left out. Existing participants stay unchanged, except that they may become confirmed.
  */
-export async function addParticipants(
+export function addParticipants(
   scope: Scope,
   ticket: TicketOfParticipants,
   candidates: Candidate[],
   standing: Standing,
 ): Promise<void> {
-  if (candidates.length === 0) return
-  const rows = await rowsOf(scope, ticket, candidates)
+  return addToEach(scope, [{ ticket, actor: scope.actor, candidates: candidates.map((one) => ({ ...one, standing })) }])
+}
+
+/** People who may take part in a ticket, and who names them. */
+export type CandidatesOfTicket = {
+  ticket: TicketOfParticipants
+  actor: Actor
+  candidates: (Candidate & { standing: Standing })[]
+}
+
+/** As `addParticipants`, for several different tickets by the same statements. */
+export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Promise<void> {
+  const wanted = given.map((one) => ({ ...one, candidates: one.candidates.slice(0, MAX_CANDIDATES) }))
+  const emails = wanted.flatMap(({ candidates }) => candidates.map(({ email }) => email))
+  if (emails.length === 0) return
+  const own = await ownAddresses(scope, emails)
+  const rows = wanted.flatMap((one) => rowsOf(one, own))
   if (rows.length === 0) return
   const { sql, organization_id } = scope
   // A participant whose address is written in another way keeps it as it is.
-  const changed = await sql<{ id: string; email: string }[]>`
+  const changed = await sql<{ ticket_id: string; id: string; email: string }[]>`
     insert into participants as p (organization_id, id, ticket_id, name, email, email_key, contact_id, confirmed)
-    select ${organization_id}, r.id, ${ticket.id}, coalesce(r.name, c.name), r.email, r.email_key, c.id,
-      ${standing === 'confirmed'}
-    from json_to_recordset(${JSON.stringify(rows)}::json) as r (id uuid, name text, email text, email_key text)
+    select ${organization_id}, r.id, r.ticket_id, coalesce(r.name, c.name), r.email, r.email_key, c.id, r.confirmed
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as r (id uuid, ticket_id uuid, name text, email text, email_key text, confirmed boolean)
     left join contacts c on c.organization_id = ${organization_id} and c.email_key = r.email_key
+    order by r.id
     on conflict (organization_id, ticket_id, email_key) do update
       set confirmed = true, name = coalesce(p.name, excluded.name)
       where excluded.confirmed and not p.confirmed
-    returning p.id, p.email`
-  await recordActivity(
+    returning p.ticket_id, p.id, p.email`
+  const actors = new Map(given.map(({ ticket, actor }) => [ticket.id, actor]))
+  await recordActivities(
     scope,
-    ticket.id,
-    changed.map(({ id, email }) => ({ type: 'participant_added', data: { participant_id: id, email } })),
+    changed.map(({ ticket_id, id, email }) => ({
+      ticket_id,
+      actor: actors.get(ticket_id)!,
+      entry: { type: 'participant_added', data: { participant_id: id, email } },
+    })),
   )
 }
 
@@ -80,20 +100,19 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
   })
 }
 
-/** The candidates who may become participants, each address once, with the values of their rows. */
-async function rowsOf(scope: Scope, { contact_email }: TicketOfParticipants, candidates: Candidate[]) {
-  const given = candidates.slice(0, MAX_CANDIDATES)
-  const own = await ownAddresses(
-    scope,
-    given.map(({ email }) => email),
-  )
+/**
+ * The candidates who may become participants, each address once, with the values of their rows. Of an address that is
+ * given twice the first counts.
+ * @param own keys of mailboxes of the organization
+ */
+function rowsOf({ ticket: { id: ticket_id, contact_email }, candidates }: CandidatesOfTicket, own: Set<string>) {
   const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
   const rows = []
-  for (const { name, email } of given) {
+  for (const { name, email, standing } of candidates) {
     const email_key = addressKey(email)
     if (own.has(email_key) || seen.has(email_key)) continue
     seen.add(email_key)
-    rows.push({ id: newId(), name: name || null, email, email_key })
+    rows.push({ id: newId(), ticket_id, name: name || null, email, email_key, confirmed: standing === 'confirmed' })
   }
   return rows
 }

@@ -36,15 +36,31 @@ export function newDocument(organization_number: number, code: string, subject: 
   return builder.finish()
 }
 
+/** A text whose words are found with its ticket. */
+type TicketText = { ticket_id: string; text: string }
+
 /** Adds the words of a message to the document of its ticket, as many as fit. */
-export async function addToSearch(scope: Scope, ticket_id: string, text: string): Promise<void> {
+export function addToSearch(scope: Scope, ticket_id: string, text: string): Promise<void> {
+  return addEachToSearch(scope, [{ ticket_id, text }])
+}
+
+/** As `addToSearch`, for texts of different tickets by one statement, and one more for each that does not fit whole. */
+export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promise<void> {
   const number = await organizationNumber(scope)
-  const words = searchVector(number, text, MAX_SIZE)
-  if (words.size === 0 || (await append(scope, ticket_id, words))) return
+  const added = texts
+    .map(({ ticket_id, text }) => ({ ticket_id, text, ...searchVector(number, text, MAX_SIZE) }))
+    .filter(({ size }) => size > 0)
+  if (added.length === 0) return
+  const changed = await append(scope, added)
+  for (const { ticket_id, text } of added) if (!changed.has(ticket_id)) await addWhatFits(scope, { ticket_id, text })
+}
+
+async function addWhatFits(scope: Scope, { ticket_id, text }: TicketText): Promise<void> {
   const { sql, organization_id } = scope
+  const number = await organizationNumber(scope)
   const [document] = await sql<{ size: number }[]>`
     select size from ticket_search where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
-  await append(scope, ticket_id, searchVector(number, text, MAX_SIZE - document!.size))
+  await append(scope, [{ ticket_id, ...searchVector(number, text, MAX_SIZE - document!.size) }])
 }
 
 /** Makes the document anew, after the subject has changed or a message was deleted. The caller has locked the ticket. */
@@ -83,15 +99,17 @@ async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): As
   }
 }
 
-/** @returns false when the words do not fit into the document any more */
-async function append(scope: Scope, ticket_id: string, { vector, size }: SearchVector): Promise<boolean> {
+/** @returns the tickets whose document had room for all of the words */
+async function append(scope: Scope, added: (SearchVector & { ticket_id: string })[]): Promise<Set<string>> {
   const { sql, organization_id } = scope
-  const changed = await sql`
+  const changed = await sql<{ ticket_id: string }[]>`
     insert into ticket_search as s (organization_id, ticket_id, document, size)
-    values (${organization_id}, ${ticket_id}, ${vector}::tsvector, ${size})
+    select ${organization_id}, g.ticket_id, g.vector::tsvector, g.size
+    from unnest(${added.map((one) => one.ticket_id)}::uuid[], ${added.map((one) => one.vector)}::text[],
+      ${added.map((one) => one.size)}::integer[]) as g (ticket_id, vector, size)
     on conflict (organization_id, ticket_id) do update
       set document = s.document || excluded.document, size = s.size + excluded.size
       where s.size + excluded.size <= ${MAX_SIZE}
-    returning 1`
-  return changed.length > 0
+    returning ticket_id`
+  return new Set(changed.map(({ ticket_id }) => ticket_id))
 }

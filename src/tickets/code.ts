@@ -9,24 +9,42 @@ import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 
 /** Takes the next number of the organization. It is used up even when the ticket is not created after all. */
-export function takeNumber({ organization_id }: Pick<Scope, 'organization_id'>): Promise<number> {
-  return take(organization_id)
+export async function takeNumber(scope: Pick<Scope, 'organization_id'>): Promise<number> {
+  const [number] = await takeNumbers(scope, 1)
+  return number!
 }
 
-/** One statement at a time, on the one connection beside the pool. */
-const take = gathered(takeNumbers, 1)
+/** Takes the next numbers of the organization, in order. They are used up, too. */
+export async function takeNumbers(
+  { organization_id }: Pick<Scope, 'organization_id'>,
+  count: number,
+): Promise<number[]> {
+  const first = await take({ organization_id, count })
+  return Array.from({ length: count }, (_, index) => first + index)
+}
 
-/** A number for each of the organizations. Rows are locked in one order, so that two processes never wait for each other. */
-async function takeNumbers(ids: string[]): Promise<number[]> {
+type Wanted = { organization_id: string; count: number }
+
+/** One statement at a time, on the one connection beside the pool. */
+const take = gathered(takeForAll, 1)
+
+/**
+ * Takes numbers for each of the organizations. Rows are locked in one order, so that two processes never wait for each other.
+ * @returns the first number of each
+ */
+async function takeForAll(wanted: Wanted[]): Promise<number[]> {
   const counters = await shortConnection()<{ organization_id: string; next_number: number }[]>`
     insert into ticket_counters as c (organization_id, next_number)
-    select id, 1 + count(*) from unnest(${ids}::uuid[]) as id group by id order by id
+    select id, 1 + sum(count)
+    from unnest(${wanted.map((one) => one.organization_id)}::uuid[], ${wanted.map((one) => one.count)}::integer[])
+      as x (id, count)
+    group by id order by id
     on conflict (organization_id) do update set next_number = c.next_number + excluded.next_number - 1
     returning organization_id, next_number`
   const next = new Map(counters.map(({ organization_id, next_number }) => [organization_id, next_number]))
-  const fromLast = ids.toReversed().map((id) => {
-    next.set(id, next.get(id)! - 1)
-    return next.get(id)!
+  const fromLast = wanted.toReversed().map(({ organization_id, count }) => {
+    next.set(organization_id, next.get(organization_id)! - count)
+    return next.get(organization_id)!
   })
   return fromLast.toReversed()
 }

@@ -1,7 +1,7 @@
 /** Writes the activity timeline of a ticket, in the transaction of the change that an entry is about. */
 import { newId } from '../db/columns'
 import type { Fragment } from '../db/transact'
-import type { Scope } from '../scope'
+import type { Actor, Scope } from '../scope'
 
 /** The data of an entry, by its type. */
 type ActivityData = {
@@ -34,6 +34,20 @@ const CHUNK = 1000
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
 export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
   if (entries.length > 0) await insertActivities(scope, ticket_id, entries)
+}
+
+/** An entry of one of several tickets, in the name of whoever did it. */
+type TicketActivity = { ticket_id: string; actor: Actor; entry: ActivityEntry }
+
+/** Adds entries to the timelines of several tickets, in the order given. */
+export async function recordActivities(scope: Scope, activities: TicketActivity[]): Promise<void> {
+  if (activities.length > 0) await insertTimelines(scope, activities)
+}
+
+/** The statement of `recordActivities`, for commands that write more in the same statement. */
+export function insertTimelines(scope: Scope, activities: TicketActivity[]): Fragment {
+  const rows = activities.map(({ ticket_id, actor, entry }) => rowOf({ ...scope, actor }, ticket_id, entry))
+  return insertRows(scope, rows)
 }
 
 /** Adds one entry to the timelines of many tickets. */

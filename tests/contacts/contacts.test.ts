@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isEmailAddress } from '../../src/address/email'
-import { findOrCreateContact } from '../../src/contacts/commands'
+import { findOrCreateContacts } from '../../src/contacts/senders'
 import { newId } from '../../src/db/columns'
-import { inTransaction } from '../../src/scope'
+import { inTransaction, type Scope } from '../../src/scope'
 import { fold } from '../../src/search/fold'
 import { createOrganization, startApi, stopApi, stranger } from '../support/api'
 import {
@@ -360,6 +360,9 @@ describe('events', () => {
 })
 
 describe('the contact of a sender', () => {
+  const findOrCreateContact = async (scope: Scope, sender: { name: string; email: string }) =>
+    (await findOrCreateContacts(scope, [sender]))[0]!
+
   test('is the one with the address in any case', async () => {
     const { agent, scope } = await createOrganization()
     const contact = await createContact(agent, { email: 'Ann@example.com' })

@@ -75,7 +75,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /domains': [2, 1],
   'POST /domains': [5, 5],
   'GET /inbound-messages': [2, 1],
-  'POST /inbound-messages': [22, 17],
+  'POST /inbound-messages': [24, 17],
   'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
   'GET /audit-log': [2, 1],
 }

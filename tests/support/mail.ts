@@ -3,9 +3,13 @@ import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { log } from '../../src/log'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
+import { fileInbound } from '../../src/mail/inbound/receive'
 import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../src/mail/smtp/options'
+import { claim } from '../../src/outbox/claim'
 import { drainOutbox, startDrain } from '../../src/outbox/drain'
+import { KINDS } from '../../src/outbox/kinds'
+import { Settler } from '../../src/outbox/settle'
 import { HANDLERS } from '../../src/start/outbox-handlers'
 import type { Client, Organization } from './api'
 import { type SmtpDialog, sendInSession, startSession } from './smtp'
@@ -30,6 +34,15 @@ export function startListener(changes: Partial<SmtpOptions> = {}): Promise<SmtpL
 /** Files what arrived and sends what waits, until nothing is due. */
 export function drain(): Promise<void> {
   return drainOutbox(connection(), HANDLERS)
+}
+
+/** Files the mail of an organization that is due in one transaction, as a drain does that has much of it. */
+export async function fileAsSet(organization_id: string): Promise<void> {
+  const jobs = await claim(connection().sql, 'inbound', [{ lane_id: organization_id, room: 100 }], newId())
+  const outcomes = await Promise.all(jobs.map((job) => fileInbound(job, connection())))
+  const settler = new Settler(connection(), KINDS.inbound.afterFault)
+  await Promise.all(jobs.map((job, index) => settler.settle(job, outcomes[index]!)))
+  for (const { release } of outcomes) release?.()
 }
 
 /** A drain that runs beside the test, as in the service; answers of `POST /messages` wait for it. */

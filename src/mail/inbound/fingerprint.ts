@@ -38,16 +38,19 @@ export function fingerprintOf(
   }
 }
 
-/** True when the organization has filed the message. */
-export async function isFiled(
-  { sql, organization_id }: Scope,
-  { text, former, is_brief }: Fingerprint,
-): Promise<boolean> {
-  const found = await sql`
-    select from inbound_fingerprints
-    where organization_id = ${organization_id} and fingerprint in (${text}, ${former})
-      and (not ${is_brief} or uuid_time(inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')`
-  return found.length > 0
+/** Finds those of the messages that the organization has filed. @returns their places in the list */
+export async function findFiled({ sql, organization_id }: Scope, fingerprints: Fingerprint[]): Promise<Set<number>> {
+  const rows = fingerprints.map((fingerprint, place) => ({ place, ...fingerprint }))
+  const found = await sql<{ place: number }[]>`
+    select g.place
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as g (place integer, text text, former text, is_brief boolean)
+    where exists (
+      select from inbound_fingerprints f
+      where f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
+        and (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
+    )`
+  return new Set(found.map(({ place }) => place))
 }
 
 function bodyStart(raw: Uint8Array): number {

@@ -1,15 +1,19 @@
 /** Handles work of kind `inbound`: files a message that was accepted. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
-import type { Connection } from '../../db/transact'
-import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
+import type { Connection, Sql } from '../../db/transact'
+import { askedAtOnce } from '../../flow/at-once'
+import { turns } from '../../flow/turns'
+import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlement } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
 import { ParserBusy } from '../parse/lanes'
 import { withSenders } from './author'
-import { fileMail, readMail } from './filing'
+import type { Filing } from './file-unrelated'
+import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
-import { overtakesParent } from './overtaking'
+import { noteMessageId, overtakesParent } from './overtaking'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
 const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
@@ -17,28 +21,73 @@ const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
 /** Messages that were put off because they take long to parse. A process that starts anew finds out again. */
 const slow_ones = new LRUCache<string, true>({ max: 10_000 })
 
+/** Messages that this process files: true once they only wait for the transaction, false when they are put off. */
+const under_way = new Map<string, Promise<boolean>>()
+/** The time that a message waits here for its parent, instead of being put off. */
+const PARENT_WAIT_MS = 1000
+
+/** Bytes of an original. Many smaller ones may be in memory at a time; of larger ones few. */
+const LARGE_BYTES = 200_000
+const LARGE_MOST = 6
+const inLargeTurn = turns(LARGE_MOST)
+
 /**
- * Files one accepted message. Rejects when something fails for a passing reason, and the outbox tries again without end:
- * a message that got a 250 is never lost.
+ * Files one accepted message. Everything that takes time for one message alone (its bytes, the parser, DNS, attachments)
+ * takes place here, so that no message waits for another. Then messages of the organization are filed together. Rejects when something
+ * fails for a passing reason, and the outbox tries again without end: a message that got a 250 is never lost.
  */
 export async function fileInbound(job: OutboxJob, connection: Connection): Promise<Outcome> {
-  const scope = scopeOf(job, connection)
-  const pending = await readPending(scope, job.id)
+  const pending = await findPending(connection.sql, job)
   if (!pending) return { type: 'done' }
+  const { promise: is_ready, resolve: setReady } = Promise.withResolvers<boolean>()
+  under_way.set(job.id, is_ready)
+  const endTurn = pending.size > LARGE_BYTES ? await takeLargeTurn(job.organization_id) : () => {}
+  const release = () => {
+    under_way.delete(job.id)
+    endTurn()
+  }
+  try {
+    const outcome = await fileOrPutOff(scopeOf(job, connection), job, pending)
+    setReady(outcome.type === 'done')
+    return { ...outcome, release }
+  } catch (error) {
+    setReady(false)
+    release()
+    throw error
+  }
+}
+
+/** True for an older message that is filed before those that are not ready yet. */
+function comesBefore(id: string): Promise<boolean> {
+  return Promise.race([under_way.get(id) ?? false, sleep(PARENT_WAIT_MS, false, { ref: false })])
+}
+
+async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Promise<Outcome> {
+  const { entry, storage_key } = pending
+  const raw = await storage().read(storage_key)
   let mail: InboundMail
   try {
-    mail = await readMail(scope, pending.entry, pending.raw, {
-      is_slow: slow_ones.has(job.id),
-      group: job.organization_id,
-    })
+    mail = await readMail(scope, entry, raw, { is_slow: slow_ones.has(job.id), group: job.organization_id })
   } catch (error) {
     if (!(error instanceof ParserBusy)) throw error
     // Moves out of the way of other mail. The lane stays healthy, because this says nothing about it.
     slow_ones.set(job.id, true)
     return { ...KINDS.inbound.afterFault(job), healthy: true }
   }
-  if (await overtakesParent(scope, mail)) return NOT_YET
-  return fileInSettlement(scope, await withCheckedSender(mail))
+  noteMessageId(storage_key, mail.headers)
+  const checked = await withCheckedSender(mail)
+  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked)
+}
+
+/** Waits until few large messages are in memory. @returns the function that lets the next one in */
+async function takeLargeTurn(group: string): Promise<() => void> {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  void inLargeTurn(() => {
+    begun.resolve()
+    return ended.promise
+  }, group)
+  await begun.promise
+  return ended.resolve
 }
 
 /**
@@ -48,33 +97,54 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
 export const inboundHandler: OutboxHandler = { attempt: fileInbound, giveUp: fileUnread }
 
 async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outcome> {
-  const scope = scopeOf(job, connection)
-  const pending = await readPending(scope, job.id)
+  const pending = await findPending(connection.sql, job)
   if (!pending) return { type: 'done' }
-  const [mail] = await withSenders(scope, [inboundMail(pending.entry, pending.raw, null)])
+  const scope = scopeOf(job, connection)
+  const raw = await storage().read(pending.storage_key)
+  const [mail] = await withSenders(scope, [inboundMail(pending.entry, raw, null)])
   return fileInSettlement(scope, mail!)
 }
 
-/** The transaction that ends the lease files the message: of two workers one does, and one commit does all of it. */
+/**
+ * The transaction that ends the lease files the message, with those of the organization that are ready by then: of two
+ * workers one does, and one commit does all of it.
+ */
 async function fileInSettlement(scope: Scope, mail: InboundMail): Promise<Outcome> {
-  const file = await fileMail(scope, mail)
-  return { type: 'done', settle: (transaction) => file({ ...scope, ...transaction }) }
+  const filing = await prepareFiling(scope, mail)
+  return { type: 'done', ...inBatch(fileTogether, { scope, filing }, scope.organization_id) }
+}
+
+/** Files messages of an organization. @param given with scopes outside the transaction */
+async function fileTogether(settlement: Settlement, given: { scope: Scope; filing: Filing }[]): Promise<void> {
+  const [{ scope, filing }] = given as [(typeof given)[number]]
+  try {
+    await fileAll(
+      { ...scope, ...settlement },
+      given.map((one) => one.filing),
+    )
+  } catch (error) {
+    // Messages of a set that fails are tried again, each alone in the end.
+    if (given.length === 1) await discardAfter(error, scope, filing)
+    throw error
+  }
 }
 
 function scopeOf({ organization_id }: OutboxJob, connection: Connection): Scope {
   return { ...connection, organization_id, actor: SYSTEM }
 }
 
-/** Reads a message that waits to be filed; undefined when it does not wait any more. */
-async function readPending(
-  { sql, organization_id }: Scope,
-  id: string,
-): Promise<{ entry: LedgerEntry; raw: Uint8Array } | undefined> {
-  const [row] = await sql<(LedgerEntry & { storage_key: string | null })[]>`
-    select id, mailbox_id, recipient, envelope_sender, remote_address, helo, relay_address, storage_key
-    from inbound_messages
-    where organization_id = ${organization_id} and id = ${id} and outcome = 'pending'`
-  if (!row?.storage_key) return undefined
-  const { storage_key, ...entry } = row
-  return { entry, raw: await new Response(await storage().open(storage_key)).bytes() }
-}
+/** A message that waits to be filed. */
+type Pending = { entry: LedgerEntry; size: number; storage_key: string }
+
+/** Finds the message of a job; undefined when it does not wait any more. Jobs that begin together share a statement. */
+const findPending = askedAtOnce(async (sql: Sql, jobs: OutboxJob[]): Promise<(Pending | undefined)[]> => {
+  const rows = await sql<(LedgerEntry & { size: number; storage_key: string })[]>`
+    select i.id, i.mailbox_id, i.recipient, i.envelope_sender, i.remote_address, i.helo, i.relay_address, i.size,
+      i.storage_key
+    from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
+      as g (organization_id, id)
+    join inbound_messages i on i.organization_id = g.organization_id and i.id = g.id
+    where i.outcome = 'pending' and i.storage_key is not null`
+  const found = new Map(rows.map(({ size, storage_key, ...entry }) => [entry.id, { entry, size, storage_key }]))
+  return jobs.map((job) => found.get(job.id))
+})

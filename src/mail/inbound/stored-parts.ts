@@ -2,9 +2,12 @@
 import { discardUploads, storeAttachment } from '../../attachments/commands'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
-import { decide } from './decide'
+import { askedTogether } from './asked-together'
+import { decideAll } from './decide'
 import type { StoredPart } from './mail-draft'
 import type { InboundMail } from './message'
+
+const decideTogether = askedTogether(decideAll)
 
 type File = { filename: string; content_type: string; content_id: string | null; content: Uint8Array }
 
@@ -15,7 +18,7 @@ type File = { filename: string; content_type: string; content_id: string | null;
 export async function storeParts(scope: Scope, mail: InboundMail): Promise<StoredPart[]> {
   const files: File[] = mail.content?.attachments ?? [originalOf(mail)]
   if (files.length === 0 || mail.bounce) return []
-  const { outcome } = await decide(scope, mail)
+  const { outcome } = await decideTogether(scope, mail)
   if (outcome === 'duplicate' || outcome === 'own') return []
   const parts: StoredPart[] = []
   try {

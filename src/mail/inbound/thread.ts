@@ -1,18 +1,19 @@
 /**
- * Finds the ticket that a message belongs to. The first rule that hits wins: In-Reply-To, References, a message that
+ * Finds the tickets that messages belong to: of many messages by as many statements as of one. The first rule that hits wins: In-Reply-To, References, a message that
  * referred to this one, the signed address that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
  */
 import { domainsOf } from '../../address/domains'
 import { addressKey } from '../../address/email'
 import type { THREADING_RULES } from '../../db/schema'
+import type { Fragment } from '../../db/transact'
 import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
-import type { Scope } from '../../scope'
+import { type Scope, together } from '../../scope'
 import { endsOf, type MailHeaders } from '../parse/parse'
 import type { AnchorKind, Trust } from './trust'
 
 export type Rule = (typeof THREADING_RULES)[number]
 
-type Thread = {
+export type Thread = {
   ticket_id: string
   rule: Rule
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
@@ -27,26 +28,40 @@ const MAX_IDS = 100
 /** Codes of one subject that are looked up. */
 const MAX_CODES = 5
 
+/** A message whose ticket is asked for. */
+type ThreadQuestion = {
+  /** Names the message in the answer. */
+  place: number
+  headers: MailHeaders
+  /** The address at RCPT, with its `+tag`. */
+  recipient: string
+  /** Address of the writer, null when the message has none. */
+  sender_email: string | null
+  trust: Trust
+}
+
 /**
- * Finds the ticket of a message; undefined when the message starts a new one. Anchors that the service issued (signed)
- * lead there for everybody who holds them. Anchors of others, and the code in the subject, lead there only for people of
- * the ticket: its contact, its company, its confirmed participants. A forged sender is nobody of them.
- * @param recipient the address at RCPT, with its `+tag`
- * @param sender_email address of the writer, null when the message has none
+ * Finds the tickets of messages; a message that starts a new one is not in the answer. Anchors that the service issued
+ * (signed) lead there for everybody who holds them. Anchors of others, and the code in the subject, lead there only for
+ * people of the ticket: its contact, its company, its confirmed participants. A forged sender is nobody of them.
+ * @returns the threads by the places of their messages
  */
-export async function findThread(
-  scope: Scope,
-  headers: MailHeaders,
-  recipient: string,
-  sender_email: string | null,
-  trust: Trust,
-): Promise<Thread | undefined> {
-  const person = trust.threads_by_foreign_ids ? sender_email : null
-  return (
-    (await byAnchor(scope, headers, person)) ??
-    (await byTag(scope, destinationsOf(headers, recipient), person)) ??
-    (trust.threads_by_code ? await bySubjectCode(scope, headers.subject ?? '', person) : undefined)
-  )
+export async function findThreads(scope: Scope, asked: ThreadQuestion[]): Promise<Map<number, Thread>> {
+  const rules = [byAnchor(scope, asked), byTag(scope, asked), bySubjectCode(scope, asked)] as const
+  const threads = new Map<number, Thread>()
+  for (const found of await together(rules)) {
+    for (const { place, ...thread } of found) if (!threads.has(place)) threads.set(place, thread)
+  }
+  return threads
+}
+
+/** The writer of a message, as far as ids of others lead to tickets for them. */
+function personOf({ sender_email, trust }: ThreadQuestion) {
+  const email = trust.threads_by_foreign_ids ? sender_email : null
+  return {
+    sender_key: email === null ? null : addressKey(email),
+    sender_domains: email === null ? [] : domainsOf(email),
+  }
 }
 
 /** The addresses that a message came to. Relays that do not keep the `+tag` in the envelope leave it in the header. */
@@ -59,33 +74,33 @@ export function isTagged(headers: MailHeaders, recipient: string): boolean {
   return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
 }
 
-type Found = Pick<Thread, 'ticket_id' | 'is_known'>
+type Found = Thread & { place: number }
 
 /**
- * Joins to ticket `t` what an address is to it: `is_customer` (its contact, or of its company) or `is_participant`
+ * Joins to ticket `t` what a sender is to it: `is_customer` (its contact, or of its company) or `is_participant`
  * (confirmed). The two are kept apart because any contact's Cc makes a participant, but only the team makes a customer,
  * or the customer's own mail.
+ * @param given a table with the columns of `personOf`
  */
-function relation({ sql }: Scope, email: string | null) {
-  const key = email === null ? null : addressKey(email)
+function relation({ sql }: Scope, given: Fragment) {
   return sql`
     left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
     left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
     cross join lateral (
       select
         coalesce(
-          c.email_key = ${key}
-          or co.domains && ${email === null ? [] : domainsOf(email)}::text[]
+          c.email_key = ${given}.sender_key
+          or co.domains && ${given}.sender_domains
           or exists (
             select from contacts x
-            where x.organization_id = t.organization_id and x.email_key = ${key}
+            where x.organization_id = t.organization_id and x.email_key = ${given}.sender_key
               and x.company_id = t.company_id
           ), false
         ) as is_customer,
         exists (
           select from participants p
           where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
-            and p.email_key = ${key}
+            and p.email_key = ${given}.sender_key
         ) as is_participant
     ) related`
 }
@@ -96,34 +111,36 @@ function relation({ sql }: Scope, email: string | null) {
  * one that somebody made them a participant of, perhaps to catch their mail; then the ticket that has the message before
  * those that only refer to it; then the newest.
  */
-async function byAnchor(
-  scope: Scope,
-  { message_id, in_reply_to, references }: MailHeaders,
-  sender_email: string | null,
-): Promise<Thread | undefined> {
+async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
-  const named = (rule: Rule, ids: string[]) => ids.map((id) => ({ rule, email_message_id: id }))
-  const wanted = [
-    ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
-    ...named('references', endsOf(references, MAX_IDS).toReversed()),
-    ...named('message_id', message_id === null ? [] : [message_id]),
-  ].map((one, position) => ({
-    ...one,
-    position,
-    message_id: one.rule === 'message_id' ? null : readMessageId(one.email_message_id),
-  }))
-  if (wanted.length === 0) return undefined
+  const wanted = asked.flatMap((one) => {
+    const { message_id, in_reply_to, references } = one.headers
+    const named = (rule: Rule, ids: string[]) => ids.map((id) => ({ rule, email_message_id: id }))
+    return [
+      ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
+      ...named('references', endsOf(references, MAX_IDS).toReversed()),
+      ...named('message_id', message_id === null ? [] : [message_id]),
+    ].map((id, position) => ({
+      ...id,
+      place: one.place,
+      position,
+      message_id: id.rule === 'message_id' ? null : readMessageId(id.email_message_id),
+      ...personOf(one),
+    }))
+  })
+  if (wanted.length === 0) return []
   // Our own ids are found by the message that they name, because relays change their case and their domain.
-  const [found] = await sql<Thread[]>`
+  return sql<Found[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
-        as x (rule text, position integer, email_message_id text, message_id uuid)
+        as x (place integer, rule text, position integer, email_message_id text, message_id uuid, sender_key text,
+          sender_domains text[])
     ), anchors as (
-      select g.rule, g.position, m.ticket_id, true as is_issued, true as is_message
+      select g.*, m.ticket_id, true as is_issued, true as is_message
       from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
       where m.direction = 'outbound'
       union all
-      select g.rule, g.position, a.ticket_id, false, a.message_id is not null
+      select g.*, a.ticket_id, false, a.message_id is not null
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
       -- Devices use one id for many messages: its own id counts only while no message has it.
@@ -133,47 +150,63 @@ async function byAnchor(
           and taken.message_id is not null
       )
     )
-    select t.id as ticket_id, a.rule, is_customer or is_participant as is_known,
+    select distinct on (a.place) a.place, t.id as ticket_id, a.rule, is_customer or is_participant as is_known,
       case when is_issued then 'issued' else 'foreign' end as anchor
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
-    ${relation(scope, sender_email)}
+    ${relation(scope, sql`a`)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
-    order by position, is_issued desc, is_customer desc, is_message desc, t.id desc
-    limit 1`
-  return found
+    order by a.place, position, is_issued desc, is_customer desc, is_message desc, t.id desc`
 }
 
 /** Reads signed addresses: a reply address names its ticket, a bounce address (people write to it by mistake) its message. */
-async function byTag(scope: Scope, addresses: string[], sender_email: string | null): Promise<Thread | undefined> {
+async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
-  for (const address of addresses) {
-    const [ticket_id, message_id] = [readReplyTag(address), readBounceTag(address)]
-    if (!ticket_id && !message_id) continue
-    const [found] = await sql<Found[]>`
-      select t.id as ticket_id, is_customer or is_participant as is_known
-      from tickets t ${relation(scope, sender_email)}
-      where t.organization_id = ${organization_id} and t.deleted_at is null and t.id = coalesce(${ticket_id}::uuid, (
-        select ticket_id from messages
-        where organization_id = ${organization_id} and id = ${message_id} and direction = 'outbound'
-      ))`
-    if (found) return { ...found, rule: 'reply_tag', anchor: 'issued' }
-  }
-  return undefined
+  const wanted = asked.flatMap((one) =>
+    destinationsOf(one.headers, one.recipient).flatMap((address, position) => {
+      const [ticket_id, message_id] = [readReplyTag(address), readBounceTag(address)]
+      return ticket_id || message_id ? { place: one.place, position, ticket_id, message_id, ...personOf(one) } : []
+    }),
+  )
+  if (wanted.length === 0) return []
+  return sql<Found[]>`
+    select distinct on (g.place) g.place, t.id as ticket_id, 'reply_tag' as rule,
+      is_customer or is_participant as is_known, 'issued' as anchor
+    from json_to_recordset(${JSON.stringify(wanted)}::text::json)
+      as g (place integer, position integer, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
+    join tickets t on t.organization_id = ${organization_id} and t.deleted_at is null and t.id = coalesce(g.ticket_id, (
+      select ticket_id from messages
+      where organization_id = ${organization_id} and id = g.message_id and direction = 'outbound'
+    ))
+    ${relation(scope, sql`g`)}
+    order by g.place, g.position`
 }
 
-async function bySubjectCode(scope: Scope, subject: string, sender_email: string | null): Promise<Thread | undefined> {
+/** Reads codes. Ours is added at the end; a code before it may be what the ticket is about. */
+async function bySubjectCode(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
+  const wanted = asked
+    .filter(({ trust }) => trust.threads_by_code)
+    .flatMap((one) =>
+      codesIn(one.headers.subject ?? '').map((code, position) => {
+        return { place: one.place, position, number: numberOf(code), code, ...personOf(one) }
+      }),
+    )
+  if (wanted.length === 0) return []
+  return sql<Found[]>`
+    select distinct on (g.place) g.place, t.id as ticket_id, 'subject_code' as rule, true as is_known,
+      'foreign' as anchor
+    from json_to_recordset(${JSON.stringify(wanted)}::text::json)
+      as g (place integer, position integer, number integer, code text, sender_key text, sender_domains text[])
+    join tickets t on t.organization_id = ${organization_id} and t.number = g.number and t.code = g.code
+    ${relation(scope, sql`g`)}
+    where t.deleted_at is null and (is_customer or is_participant)
+    order by g.place, g.position`
+}
+
+/** The codes of a subject, the last one first. */
+function codesIn(subject: string): string[] {
   const codes = [...subject.matchAll(/\[([A-Z][A-Z0-9]{0,9}-\d{1,10})\]/gi)].map(([, code]) => code!.toUpperCase())
-  // Our code is added at the end; a code before it may be what the ticket is about.
-  for (const code of codes.toReversed().slice(0, MAX_CODES)) {
-    const [found] = await sql<Found[]>`
-      select t.id as ticket_id, true as is_known
-      from tickets t ${relation(scope, sender_email)}
-      where t.organization_id = ${organization_id} and t.number = ${numberOf(code)} and t.code = ${code}
-        and t.deleted_at is null and (is_customer or is_participant)`
-    if (found) return { ...found, rule: 'subject_code', anchor: 'foreign' }
-  }
-  return undefined
+  return codes.toReversed().slice(0, MAX_CODES)
 }
 
 /** 0, which no ticket has, for a number larger than a ticket can have. */

@@ -1,0 +1,100 @@
+/** Finds the contacts of people who write by email, or creates them: many at a time, with as few statements as for one. */
+import { domainsOf, ownersOf } from '../address/domains'
+import { addressKey } from '../address/email'
+import { newId } from '../db/columns'
+import { ApiError } from '../errors'
+import { inTransaction, type Scope } from '../scope'
+import { codePoints } from '../shapes/characters'
+import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
+import { type ContactRef, getContacts } from './queries'
+import { searchText } from './search-text'
+
+type Sender = { name: string; email: string }
+type KnownContact = ContactRef & { email_key: string }
+
+const MAX_NAME = 255
+/** A second round is needed when another request has made a contact since, a third when one has removed it again. */
+const MAX_ROUNDS = 5
+
+/**
+ * Finds the contact of each sender, or creates it, in the order given. Senders with one address get one contact, also in
+ * calls at the same time.
+ * @param senders `email` is compared by its key; a long name is cut, an empty one is replaced by the local part
+ */
+export function findOrCreateContacts(scope: Scope, senders: Sender[]): Promise<ContactRef[]> {
+  return inTransaction(scope, async (scope) => {
+    const known = new Map<string, KnownContact>()
+    const missing = new Map(senders.toReversed().map((sender) => [addressKey(sender.email), sender]))
+    const note = (contacts: KnownContact[]) => {
+      for (const contact of contacts) {
+        known.set(contact.email_key, contact)
+        missing.delete(contact.email_key)
+      }
+    }
+    for (let round = 0; missing.size > 0; round++) {
+      if (round === MAX_ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE')
+      note(await findContacts(scope, [...missing.keys()]))
+      if (missing.size > 0) note(await createContacts(scope, [...missing.values()]))
+    }
+    return senders.map((sender) => {
+      const { email_key, ...contact } = known.get(addressKey(sender.email))!
+      return contact
+    })
+  })
+}
+
+function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<KnownContact[]> {
+  return sql<KnownContact[]>`
+    select id, name, email, company_id, email_key from contacts
+    where organization_id = ${organization_id} and email_key = any(${keys}::text[])`
+}
+
+/** @returns those whose address was not taken meanwhile */
+async function createContacts(scope: Scope, senders: Sender[]): Promise<KnownContact[]> {
+  const { sql, organization_id } = scope
+  const companyOf = await findCompanies(scope, senders)
+  const rows = senders.map((sender) => {
+    const contact = { name: nameOf(sender), email: sender.email }
+    const { email } = contact
+    const company_id = companyOf(email) ?? null
+    return { id: newId(), ...contact, email_key: addressKey(email), company_id, search: searchText(contact) }
+  })
+  // Rows are written in one order, so that two transactions never wait for each other.
+  const created = await sql<KnownContact[]>`
+    insert into contacts (organization_id, id, name, email, email_key, company_id, search)
+    select ${organization_id}, r.id, r.name, r.email, r.email_key, r.company_id, r.search
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as r (id uuid, name text, email text, email_key text, company_id uuid, search text)
+    order by r.email_key
+    on conflict do nothing
+    returning id, name, email, company_id, email_key`
+  await publishCreated(
+    scope,
+    created.map(({ id }) => id),
+  )
+  return created
+}
+
+/** Finds the companies by the domains, and keeps them from being deleted until the caller's transaction ends. */
+async function findCompanies({ sql, organization_id }: Scope, senders: Sender[]) {
+  const domains = [...new Set(senders.flatMap(({ email }) => domainsOf(email)))]
+  const candidates = await sql<{ id: string; domains: string[] }[]>`
+    select id, domains from companies
+    where organization_id = ${organization_id} and domains && ${domains}::text[]
+    order by id for key share`
+  return ownersOf(candidates)
+}
+
+async function publishCreated(scope: Scope, ids: string[]): Promise<void> {
+  if (ids.length === 0) return
+  const subscribers = await findSubscribers(scope)
+  if (!hasSubscriber(subscribers, 'contact.created')) return
+  const created = await getContacts(scope, ids)
+  const events = created.map((data): NewEvent => ({ type: 'contact.created', data }))
+  await publish(scope, events, { subscribers })
+}
+
+function nameOf({ name, email }: Sender): string {
+  const given = name.trim() || email.split('@')[0]!
+  return codePoints(given) > MAX_NAME ? [...given].slice(0, MAX_NAME).join('').trim() : given
+}

@@ -1,0 +1,203 @@
+/**
+ * Files messages that do not depend on each other: reads what all of them need, decides, and writes what they become, by as
+ * many statements as for one message. A report about delivery, which is rare, takes some more.
+ */
+import { addressKey } from '../../address/email'
+import type { ContactRef } from '../../contacts/queries'
+import { findOrCreateContacts } from '../../contacts/senders'
+import { newId } from '../../db/columns'
+import { type AddedMessage, addMessages } from '../../messages/add-messages'
+import { createdEvent } from '../../messages/commands'
+import { type Conversation, lockConversations } from '../../messages/conversation'
+import type { Message } from '../../messages/model'
+import { getMessages } from '../../messages/queries'
+import { addToEach, type CandidatesOfTicket, type Standing } from '../../participants/commands'
+import { type Actor, type Scope, together } from '../../scope'
+import { type OpenedTicket, openTickets } from '../../tickets/open-tickets'
+import { reopenTickets } from '../../tickets/reopen'
+import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../../webhooks/publish'
+import { type Decision, decideAll } from './decide'
+import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
+import type { InboundMail } from './message'
+import { recordBounce } from './record-bounce'
+import { type FiledMail, writeOutcomes } from './write-outcomes'
+
+/** A message that is to be filed, and its attachments. */
+export type Filing = { mail: InboundMail; parts: StoredPart[] }
+
+/** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
+const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
+/** As many as `cc` of a message may have. */
+const MAX_CONFIRMED = 20
+/** Recipients of one mail that are listed at all. */
+const MAX_LISTED = 100
+
+type Opening = Extract<Decision, { rule: 'new' }>
+type Reply = Extract<Decision, { outcome: 'message' }>
+
+/** A message with what is decided on it. */
+type Decided<D extends Decision = Decision> = Filing & { decision: D }
+
+/** A message of a conversation, as it is written. */
+type Written<D extends Opening | Reply = Opening | Reply> = Decided<D> & {
+  ticket_id: string
+  contact: ContactRef
+  actor: Actor
+  draft: ReturnType<typeof draftOf>
+}
+
+/**
+ * Files the messages, but of those that lead to one ticket only the first.
+ * @param filings in the order in which they arrived; none names another
+ * @returns those that were filed
+ */
+export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Set<Filing>> {
+  const decisions = await decideAll(
+    scope,
+    filings.map(({ mail }) => mail),
+  )
+  const decided = filings.map((filing, index): Decided => ({ ...filing, decision: decisions[index]! }))
+  const round = firstOfEachTicket(decided)
+  for (const { mail, decision } of round) {
+    if (decision.outcome !== 'bounce') continue
+    await recordBounce(scope, decision, decision.bounce, mail.content?.bounce ? '' : mail.content?.text)
+  }
+  const written = await writeConversations(scope, round)
+  const ids = new Map(written.map((one) => [one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id }]))
+  await writeOutcomes(
+    scope,
+    round.map(({ mail, decision }): FiledMail => {
+      return { mail, decision, about: decision.outcome === 'bounce' ? decision : ids.get(mail) }
+    }),
+  )
+  const done = new Set(round.map(({ mail }) => mail))
+  return new Set(filings.filter(({ mail }) => done.has(mail)))
+}
+
+/** A message may change what the next one to its ticket finds there, such as its participants. */
+function firstOfEachTicket(decided: Decided[]): Decided[] {
+  const seen = new Set<string>()
+  return decided.filter(({ decision }) => {
+    if (!('ticket_id' in decision)) return true
+    const is_first = !seen.has(decision.ticket_id)
+    seen.add(decision.ticket_id)
+    return is_first
+  })
+}
+
+/** Writes those that become messages of tickets, new ones and others. */
+async function writeConversations(scope: Scope, round: Decided[]): Promise<Written[]> {
+  const drafted = await draftAll(scope, round.filter(isConversation))
+  if (drafted.length === 0) return []
+  const [openings, replies] = [drafted.filter(isOpening), drafted.filter(isReply)]
+  const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
+  const [subscribers, conversations] = await together([findSubscribers(scope), lockConversations(scope, ticket_ids)])
+  const opened = await openTickets(scope, openings.map(openingOf))
+  await together([
+    addMessages(scope, replies.map(additionOf)),
+    addToEach(scope, [...openings.map(peopleOfOpening), ...replies.map((one) => peopleOfReply(one, conversations))]),
+  ])
+  const reopened = await reopenAnswered(scope, replies)
+  const read = await readWritten(scope, drafted, subscribers)
+  const events = drafted.flatMap((one) => {
+    const ticket = opened.get(one.ticket_id)
+    const message = read.get(one.draft.id)
+    const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
+    const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
+    return [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
+  })
+  await publish(scope, events, { subscribers })
+  return drafted
+}
+
+/** Finds or creates the contacts of the senders, and drafts the messages in their names. */
+async function draftAll(scope: Scope, round: Decided<Opening | Reply>[]): Promise<Written[]> {
+  if (round.length === 0) return []
+  const contacts = await findOrCreateContacts(
+    scope,
+    round.map(({ mail }) => mail.sender ?? NOBODY),
+  )
+  return round.map((one, index) => {
+    const contact = contacts[index]!
+    const { id, name, email } = contact
+    const ticket_id = one.decision.outcome === 'message' ? one.decision.ticket_id : newId()
+    return {
+      ...one,
+      ticket_id,
+      contact,
+      actor: { type: 'contact', id, name, email },
+      draft: draftOf(one.mail, one.parts, contact),
+    }
+  })
+}
+
+/** Reads the new messages for their events; none when nobody subscribes to these. */
+async function readWritten(scope: Scope, drafted: Written[], subscribers: Subscriber[]) {
+  if (!hasSubscriber(subscribers, 'message.created')) return new Map<string, Message>()
+  return getMessages(
+    scope,
+    drafted.map(({ draft }) => draft.id),
+  )
+}
+
+/** Opens the tickets again that were answered. @returns the events of each, by ticket */
+async function reopenAnswered(scope: Scope, replies: Written<Reply>[]): Promise<Map<string, NewEvent[]>> {
+  const answers = replies.filter(({ decision, draft }) => decision.trust.reopens && !draft.auto_reply)
+  if (answers.length === 0 || !(await reopens(scope))) return new Map()
+  return reopenTickets(scope, answers)
+}
+
+async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
+  const [row] = await sql<{ reopen_on_reply: boolean }[]>`
+    select reopen_on_reply from organizations where id = ${organization_id}`
+  return row?.reopen_on_reply ?? true
+}
+
+function openingOf({ ticket_id, mail, contact, actor, draft }: Written<Opening>): OpenedTicket {
+  const { mailbox_id } = mail
+  return { id: ticket_id, subject: subjectOf(mail), contact_id: contact.id, mailbox_id, actor, first: draft }
+}
+
+function additionOf({ ticket_id, actor, draft }: Written<Reply>): AddedMessage {
+  return { ticket_id, actor, draft, is_first: false }
+}
+
+function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<Opening>): CandidatesOfTicket {
+  const ticket = { id: ticket_id, contact_email: contact.email }
+  return { ticket, actor, candidates: recipientsOf(mail, decision.trust.opens_with) }
+}
+
+/**
+ * The recipients of the contact's mail become participants, confirmed as far as its sender can be trusted. A stranger
+ * who writes with an anchor of ours is only listed: a forwarded mail must not subscribe anybody.
+ */
+function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversation>): CandidatesOfTicket {
+  const { ticket_id, mail, actor, decision } = one
+  const ticket = conversations.get(ticket_id)!
+  const { sender } = mail
+  const { is_known, anchor, trust } = decision
+  if (ticket.contact_email && sender && addressKey(ticket.contact_email) === addressKey(sender.email)) {
+    return { ticket, actor, candidates: recipientsOf(mail, trust.adds[anchor]) }
+  }
+  return { ticket, actor, candidates: sender && !is_known ? [{ ...sender, standing: 'listed' }] : [] }
+}
+
+/** The recipients of a mail. Of a long list only the first are confirmed: an answer goes to each of them. */
+function recipientsOf(mail: InboundMail, standing: Standing): CandidatesOfTicket['candidates'] {
+  const most = standing === 'confirmed' ? MAX_CONFIRMED : 0
+  return othersOf(mail)
+    .slice(0, MAX_LISTED)
+    .map((one, index) => ({ ...one, standing: index < most ? 'confirmed' : 'listed' }))
+}
+
+function isConversation(one: Decided): one is Decided<Opening | Reply> {
+  return ['ticket', 'unparsed', 'message'].includes(one.decision.outcome)
+}
+
+function isOpening(one: Written): one is Written<Opening> {
+  return one.decision.outcome !== 'message'
+}
+
+function isReply(one: Written): one is Written<Reply> {
+  return one.decision.outcome === 'message'
+}

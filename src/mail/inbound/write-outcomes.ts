@@ -1,0 +1,59 @@
+/** Writes what became of messages into the mail ledger. */
+import { noteFiled } from '../../metrics/filed-mail'
+import { afterCommit, type Scope } from '../../scope'
+import type { Decision } from './decide'
+import type { InboundMail } from './message'
+
+const MAX_LEDGER_SUBJECT = 1000
+
+export type FiledMail = {
+  mail: InboundMail
+  decision: Decision
+  /** The message that it became, or that it reports about; undefined when there is none. */
+  about: { ticket_id: string; message_id: string } | undefined
+}
+
+/** Writes the outcomes, with the fingerprints by which other deliveries of the messages are found. */
+export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<void> {
+  const { sql, organization_id } = scope
+  const rows = filed.map(rowOf)
+  await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, fingerprint text, outcome text,
+        rule text, email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
+        sender_verified boolean, authentication jsonb)
+    ), fingerprints as (
+      insert into inbound_fingerprints as f (organization_id, fingerprint, inbound_message_id)
+      select ${organization_id}, fingerprint, id from given
+      on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
+        where (select outcome <> 'duplicate' from given where given.id = excluded.inbound_message_id)
+    )
+    update inbound_messages i
+    set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
+      from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
+      sender_verified = g.sender_verified, authentication = g.authentication
+    from given g where i.organization_id = ${organization_id} and i.id = g.id`
+  afterCommit(scope, () => {
+    for (const { id, outcome, rule, ticket_id, message_id } of rows) {
+      noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id })
+    }
+  })
+}
+
+function rowOf({ mail, decision, about }: FiledMail) {
+  const { id, headers, sender, fingerprint, sender_verified, authentication } = mail
+  return {
+    id,
+    fingerprint: fingerprint.text,
+    outcome: decision.outcome,
+    rule: 'rule' in decision ? decision.rule : null,
+    email_message_id: headers.message_id,
+    from_name: sender?.name || null,
+    from_email: sender?.email ?? null,
+    subject: headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null,
+    ticket_id: about?.ticket_id ?? null,
+    message_id: about?.message_id ?? null,
+    sender_verified,
+    authentication,
+  }
+}
