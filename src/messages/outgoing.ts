@@ -23,14 +23,14 @@ export async function planEmail(
 ): Promise<EmailPlan | undefined> {
   const { contact_name, contact_email } = conversation
   if (contact_email === null) return undefined
-  const mailbox = await findMailbox(scope, conversation.mailbox_id)
+  const mailbox = await findMailbox(scope, conversation)
   if (!mailbox) return undefined
   const others = cc?.map((email) => ({ name: null, email })) ?? (await confirmedParticipants(scope, conversation.id))
   const own = await ownAddresses(
     scope,
     others.map(({ email }) => email),
   )
-  const to = (await wantedAddress(scope, conversation.id, contact_email)) ?? contact_email
+  const to = wantedAddress(mailbox.latest, contact_email) ?? contact_email
   const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: to }]
   const seen = new Set([addressKey(to)])
   for (const { name, email } of others) {
@@ -43,13 +43,24 @@ export async function planEmail(
   return { mailbox_id: mailbox.id, domain, recipients }
 }
 
-/** Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can. */
-async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: string | null) {
-  const [mailbox] = await sql<{ id: string; address: string }[]>`
-    select id, address from mailboxes m
+type Written = { sender_email: string; reply_to: string | null }
+
+/**
+ * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with the
+ * latest email of the conversation, newest first, which costs no statement more.
+ */
+async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: Conversation) {
+  const [mailbox] = await sql<{ id: string; address: string; latest: Written[] }[]>`
+    select id, address, array(
+      select json_build_object('sender_email', w.sender_email, 'reply_to', w.reply_to) from messages w
+      where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
+        and w.sender_email is not null and not w.auto_reply
+      order by w.id desc limit ${LATEST}
+    ) as latest
+    from mailboxes m
     where organization_id = ${organization_id} and active and smtp_host is not null and ${mayUseAddress(sql)}
-      and (is_default or id = ${ticket_mailbox_id})
-    order by coalesce(id = ${ticket_mailbox_id}, false) desc
+      and (is_default or id = ${mailbox_id})
+    order by coalesce(id = ${mailbox_id}, false) desc
     limit 1`
   return mailbox
 }
@@ -58,18 +69,9 @@ async function findMailbox({ sql, organization_id }: Scope, ticket_mailbox_id: s
  * Finds where the contact wants answers: the Reply-To of its latest email, when its domain is that of the sender. A domain
  * answers for its addresses; nobody can tell if another address belongs to the same person.
  */
-async function wantedAddress(
-  { sql, organization_id }: Scope,
-  ticket_id: string,
-  contact_email: string,
-): Promise<string | undefined> {
-  const rows = await sql<{ sender_email: string; reply_to: string | null }[]>`
-    select sender_email, reply_to from messages
-    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and direction = 'inbound'
-      and sender_email is not null and not auto_reply
-    order by id desc limit ${LATEST}`
+function wantedAddress(latest: Written[], contact_email: string): string | undefined {
   const key = addressKey(contact_email)
-  const wanted = rows.find(({ sender_email }) => addressKey(sender_email) === key)?.reply_to
+  const wanted = latest.find(({ sender_email }) => addressKey(sender_email) === key)?.reply_to
   return wanted && domainKey(wanted) === domainKey(contact_email) ? wanted : undefined
 }
 
@@ -79,10 +81,11 @@ function domainKey(address: string): string {
 }
 
 /** The address that a program writes from: the mailbox that would send, else one that only receives; null without any. */
-export async function findMailboxAddress(scope: Scope, { mailbox_id }: Conversation): Promise<string | null> {
-  const sending = await findMailbox(scope, mailbox_id)
+export async function findMailboxAddress(scope: Scope, conversation: Conversation): Promise<string | null> {
+  const sending = await findMailbox(scope, conversation)
   if (sending) return sending.address
   const { sql, organization_id } = scope
+  const { mailbox_id } = conversation
   const [mailbox] = await sql<{ address: string }[]>`
     select address from mailboxes
     where organization_id = ${organization_id} and active and (is_default or id = ${mailbox_id})
