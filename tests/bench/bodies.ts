@@ -7,7 +7,7 @@
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { startService } from '../support/service'
-import { cpuOf } from './cpu'
+import { cpuOf, treeOf } from './processes'
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const SIZE = 8 * 1024 * 1024
@@ -82,7 +82,7 @@ async function measure(target: string, headers: Record<string, string>, body: st
     }
   })()
   await Bun.sleep(50)
-  const cpu = () => cpuOf(service.process.pid!, dir, false).server_ms
+  const cpu = () => cpuOf(treeOf(service.process.pid!).slice(0, 1), []).service_ms
   const used_ms = cpu()
   const sent = performance.now()
   const response = await fetch(`${service.url}/api/v1${target}`, {

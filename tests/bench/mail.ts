@@ -1,174 +1,105 @@
 /**
- * `bun run bench mail`: messages in, over SMTP, beside the same libraries that parse them and store nothing. The product
- * answers when a message is durable and files it later: prints both rates, and the processor time of all of it.
- * Settings: BENCH_MESSAGES (2000) of 5 kB for each figure, a tenth of it of 500 kB.
+ * Measures mail: messages acknowledged and filed a second, beside the same two libraries that parse it and store nothing.
+ * The service answers a message once it is durable, and files it later. Processor time counts until it is filed.
  */
-import { spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, tmpdir } from 'node:os'
-import path from 'node:path'
-import { freePort } from '../support/ports'
-import { startService, until } from '../support/service'
-import { buildMail, dotStuffed, type SmtpDialog, smtpDialog } from '../support/smtp'
-import { cpuOf } from './cpu'
+import { type Cpu, cpuOfEach } from './processes'
+import { type Aim, aimText, cpuText, printHead, printTable, rounded, verdict } from './report'
+import type { Rig, Side } from './rig'
+import { loadPlace, untilFiled } from './settled'
+import { SMTP_GENERATOR, type SmtpLoad, sendSmtpLoad } from './smtp-load'
+import { tenantMailbox } from './volume/tenants'
 
-const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 2000)
-const SESSIONS = [1, 4, 20]
-const ADDRESS = 'support@desk.example'
-const FROM = 'jack@customer.example'
-const SIZES = [
-  { name: '5 kB', count: MESSAGES, attachment_bytes: 0 },
-  { name: '500 kB', count: Math.ceil(MESSAGES / 10), attachment_bytes: 365_000 },
+const MESSAGES = Number(process.env.BENCH_MESSAGES ?? 4000)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
+const SMALL_BYTES = 5000
+const LARGE_BYTES = 500_000
+
+type Row = {
+  name: string
+  load: Omit<SmtpLoad, 'port' | 'recipient'>
+  /** Share of the bare limit that is filed. */
+  ratio?: Aim
+  /** Acknowledged messages a second. */
+  per_s?: Aim
+  cpu?: Aim
+}
+
+const ROWS: Row[] = [
+  {
+    name: '5 kB, 20 sessions',
+    load: { messages: MESSAGES, bytes: SMALL_BYTES, sessions: 20, connections: 'kept' },
+    ratio: { at_least: 0.35 },
+    cpu: { at_most: 3.5 },
+  },
+  {
+    name: '5 kB, 1 session',
+    load: { messages: MESSAGES / 4, bytes: SMALL_BYTES, sessions: 1, connections: 'kept' },
+    per_s: { at_least: 250 },
+  },
+  {
+    name: '500 kB text, 20 sessions',
+    load: { messages: MESSAGES / 20, bytes: LARGE_BYTES, sessions: 20, connections: 'kept' },
+    ratio: { at_least: 0.4 },
+    cpu: { at_most: 20 },
+  },
+  {
+    name: '5 kB, 1 session, a new connection for each',
+    load: { messages: MESSAGES / 20, bytes: SMALL_BYTES, sessions: 1, connections: 'new' },
+    per_s: { at_least: 100 },
+  },
 ]
 
-/** Stands for what makes a message a new one. */
-const ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+type Measured = { acknowledged_per_s: number; filed_per_s: number; cpu: Cpu; generator_ms: number }
 
-type Side = { port: number; pid: number; whenFiled?: () => Promise<void> }
-
-const dir = path.join(tmpdir(), `deskwire-bench-${crypto.randomUUID()}`)
-mkdirSync(dir, { mode: 0o755 })
-const service = await startService({ DATA_DIR: dir, LOG_LEVEL: 'warn' })
-const bare_port = await freePort()
-const bare = spawn(process.execPath, ['--no-orphans', path.join(import.meta.dirname, 'mail-bare.ts')], {
-  env: { ...process.env, BENCH_SMTP_PORT: String(bare_port) },
-  stdio: 'inherit',
-})
-await until('the bare server answers', () =>
-  smtpDialog(bare_port).then(
-    (dialog) => {
-      dialog.destroy()
-      return true
-    },
-    () => false,
-  ),
-)
-await service.call('POST', '/mailboxes', { address: ADDRESS })
-
-const product: Side = { port: service.smtp_port, pid: service.process.pid!, whenFiled }
-const limit: Side = { port: bare_port, pid: bare.pid! }
-
-console.log(
-  `${cpus().length} processors, load ${loadavg()[0]!.toFixed(1)}, ${MESSAGES} messages of 5 kB for each figure`,
-)
-console.log('acknowledged and filed: messages per second. CPU: milliseconds for each message until it is filed.')
-const table = []
-for (const size of SIZES) {
-  const text = await compose(size.attachment_bytes)
-  for (const sessions of SESSIONS) {
-    const [mine, theirs] = [
-      await measureSide(product, text, size.count, sessions),
-      await measureSide(limit, text, size.count, sessions),
-    ]
-    table.push({
-      size: size.name,
-      sessions,
-      'acknowledged/s': round(mine.acknowledged_per_s),
-      'filed/s': round(mine.filed_per_s),
-      'CPU Bun': round(mine.server_ms),
-      'CPU PostgreSQL': round(mine.database_ms),
-      'peak MB': mine.peak_mb,
-      'bare/s': round(theirs.filed_per_s),
-      'bare CPU': round(theirs.server_ms),
-      'bare peak MB': theirs.peak_mb,
-    })
-  }
+export async function benchMail(rig: Rig): Promise<void> {
+  const place = loadPlace(rig.sizes)
+  printHead(`Mail to an organization of ${rig.sizes[place - 1]} tickets, ${SMTP_GENERATOR}`)
+  const printed = []
+  for (const row of ROWS) printed.push(await measureRow(rig, tenantMailbox(place), row))
+  const header = ['Mail', 'acknowledged per s', 'filed per s', 'bare per s', 'ratio filed', 'aim', '']
+  printTable([...header, 'CPU ms service + database', 'aim', '', 'bare CPU ms', 'CPU ms generator'], printed)
 }
-console.table(table)
 
-bare.kill()
-await service.stop()
-rmSync(dir, { recursive: true, force: true })
-process.exit(0)
+async function measureRow(rig: Rig, recipient: string, row: Row): Promise<string[]> {
+  const turns: { product: Measured; bare: Measured }[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const product = await measure(rig, 'service', { ...row.load, recipient, port: rig.service.smtp_port })
+    const bare = await measure(rig, 'bare SMTP', { ...row.load, recipient, port: rig.bare.smtp_port })
+    turns.push({ product, bare })
+  }
+  turns.sort((a, b) => a.product.filed_per_s - b.product.filed_per_s)
+  const { product, bare } = turns[Math.floor(turns.length / 2)]!
+  const ratio = product.filed_per_s / bare.acknowledged_per_s
+  const aim = row.ratio ?? row.per_s
+  return [
+    row.name,
+    rounded(product.acknowledged_per_s),
+    rounded(product.filed_per_s),
+    rounded(bare.acknowledged_per_s),
+    rounded(ratio),
+    aimText(aim) + (row.per_s ? ' per s' : ''),
+    verdict(`mail, ${row.name}`, row.ratio ? ratio : product.acknowledged_per_s, aim),
+    cpuText(product.cpu),
+    aimText(row.cpu),
+    verdict(`mail, ${row.name}, processor time`, product.cpu.service_ms + product.cpu.database_ms, row.cpu),
+    rounded(bare.cpu.service_ms),
+    rounded(product.generator_ms),
+  ]
+}
 
-async function measureSide(side: Side, text: Buffer, count: number, sessions: number) {
-  const dialogs = await Promise.all(Array.from({ length: sessions }, () => signOn(side.port)))
-  await send(dialogs, text, Math.ceil(count / 10))
-  await side.whenFiled?.()
-  forgetPeak(side.pid)
-  const before = cpuOf(side.pid, dir)
+async function measure(rig: Rig, side: Side, load: SmtpLoad): Promise<Measured> {
+  const filed = () => (side === 'service' ? untilFiled(rig.sql) : undefined)
+  await sendSmtpLoad({ ...load, messages: Math.max(load.sessions, Math.ceil(load.messages / 20)) })
+  await filed()
+  const before = rig.cpu(side)
   const started_ms = performance.now()
-  await send(dialogs, text, count)
-  const acknowledged_ms = performance.now() - started_ms
-  await side.whenFiled?.()
-  const filed_ms = performance.now() - started_ms
-  const after = cpuOf(side.pid, dir)
-  for (const dialog of dialogs) dialog.destroy()
+  const { seconds, generator_ms } = await sendSmtpLoad(load)
+  await filed()
+  const filed_s = (performance.now() - started_ms) / 1000
   return {
-    acknowledged_per_s: (count / acknowledged_ms) * 1000,
-    filed_per_s: (count / filed_ms) * 1000,
-    server_ms: (after.server_ms - before.server_ms) / count,
-    database_ms: (after.database_ms - before.database_ms) / count,
-    peak_mb: peakOf(side.pid),
+    acknowledged_per_s: load.messages / seconds,
+    filed_per_s: load.messages / filed_s,
+    cpu: cpuOfEach(before, rig.cpu(side), load.messages),
+    generator_ms,
   }
-}
-
-async function signOn(port: number): Promise<SmtpDialog> {
-  const dialog = await smtpDialog(port)
-  await dialog.read()
-  await dialog.command('EHLO bench.example')
-  return dialog
-}
-
-/** Each session sends its next message when it has the answer to the last one. */
-async function send(dialogs: SmtpDialog[], text: Buffer, count: number): Promise<void> {
-  let left = count
-  const session = async (dialog: SmtpDialog) => {
-    while (left-- > 0) {
-      for (const line of [`MAIL FROM:<${FROM}>`, `RCPT TO:<${ADDRESS}>`, 'DATA']) await dialog.command(line)
-      dialog.write(renew(text))
-      const reply = await dialog.read()
-      if (!reply.startsWith('250')) throw new Error(reply)
-    }
-  }
-  await Promise.all(dialogs.map(session))
-}
-
-/** A customer's message as a mail program writes it, as it travels in DATA. */
-async function compose(attachment_bytes: number): Promise<Buffer> {
-  const words = 'All work and no play makes Jack a dull boy. '.repeat(44)
-  const content = crypto.getRandomValues(Buffer.alloc(Math.min(attachment_bytes, 65_536)))
-  const copies = Math.ceil(attachment_bytes / 65_536)
-  return dotStuffed(
-    await buildMail({
-      from: { name: 'Jack', address: FROM },
-      to: ADDRESS,
-      subject: 'Dull',
-      messageId: `<${ID}@customer.example>`,
-      text: words,
-      html: `<p>${words}</p>`,
-      ...(copies > 0 && {
-        attachments: [{ filename: 'work.pdf', content: Buffer.concat(Array(copies).fill(content), attachment_bytes) }],
-      }),
-    }),
-  )
-}
-
-/** The same message as a new one. */
-function renew(text: Buffer): Buffer {
-  const copy = Buffer.from(text)
-  copy.write(crypto.randomUUID(), copy.indexOf(ID), 'latin1')
-  return copy
-}
-
-async function whenFiled(): Promise<void> {
-  const isFiled = async () => {
-    const { body } = await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')
-    return body.meta.total === 0
-  }
-  await until('all mail is filed', isFiled, 600_000)
-}
-
-/** The peak is counted from here on. Linux only, like `peakOf`. */
-function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5')
-}
-
-function peakOf(pid: number): number {
-  const kilobytes = /VmHWM:\s*(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Math.round(Number(kilobytes) / 1024)
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100
 }

@@ -1,17 +1,100 @@
-/** Runs `bun run bench [name]`, `requests` by default. The top of each file says what it measures. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+/**
+ * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same work, in
+ * one run, and compares it with what is aimed at. Sections: latency, growth, load, mail, memory; without one, all of these
+ * but growth. `outbox` and `bodies` are run alone, and the tops of their files say what they measure.
+ *
+ * --fresh makes the data set anew. --figure writes the figure of `growth` to a file (SVG).
+ * BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50. BENCH_DIR: where data sets are kept,
+ * default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3), BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700),
+ * BENCH_REST_MS (15000).
+ */
+import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { startDns } from '../support/dns'
+import { benchGrowth, comparedSizes } from './growth'
+import { benchLatency } from './latency'
+import { benchLoad } from './load'
+import { benchMail } from './mail'
+import { memoryOfIdle, rest, startMemoryNotes } from './memory'
+import { printUnmet } from './report'
+import { type Rig, startRig } from './rig'
+import { makeDataSet } from './volume/data-set'
+import { readSizes } from './volume/fill'
 
-const BENCHES = ['requests', 'outbox', 'mail', 'bodies']
+const SECTIONS = ['latency', 'growth', 'load', 'mail', 'memory']
+const ALONE = ['outbox', 'bodies']
+const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
+const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
 
-const [bench = 'requests'] = process.argv.slice(2)
-if (!BENCHES.includes(bench)) throw new Error(`bench what? One of ${BENCHES.join(', ')}`)
-const dir = mkdtempSync(path.join(tmpdir(), 'deskwire-bench-'))
-// As root the server runs as another user, who has to get in.
-chmodSync(dir, 0o711)
-process.env.TMPDIR = dir
-process.on('exit', () => rmSync(dir, { recursive: true, force: true }))
+const { values: options, positionals } = parseArgs({
+  args: process.argv.slice(2),
+  allowPositionals: true,
+  options: { fresh: { type: 'boolean', default: false }, figure: { type: 'string' } },
+})
+const names = positionals.length > 0 ? positionals : [...BY_DEFAULT, ...(options.figure ? ['growth'] : [])]
+const unknown = names.filter((name) => ![...SECTIONS, ...ALONE].includes(name))
+if (unknown.length > 0) throw new Error(`bench what? One of ${[...SECTIONS, ...ALONE].join(', ')}`)
+
+const kept = process.env.BENCH_DIR ?? path.join(os.tmpdir(), 'deskwire-bench')
+const dir = runFolder()
 // A line for each request or delivery would hide the figures.
 process.env.LOG_LEVEL ??= 'warn'
-await import(`./${bench}.ts`)
+
+const alone = names.find((name) => ALONE.includes(name))
+if (alone) {
+  await import(`./${alone}.ts`)
+} else {
+  await runSections()
+  process.exit(0)
+}
+
+/** A folder that goes with this process. As root the database runs as another user, who has to get in. */
+function runFolder(): string {
+  process.umask(0o022)
+  fs.mkdirSync(kept, { recursive: true })
+  const folder = fs.mkdtempSync(path.join(kept, 'run-'))
+  fs.chmodSync(folder, 0o711)
+  process.env.TMPDIR = folder
+  process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
+  return folder
+}
+
+async function runSections(): Promise<void> {
+  // The senders of mail are looked up there: no name exists.
+  using dns = await startDns()
+  process.env.DNS_SERVERS = dns.address
+  const memory = startMemoryNotes()
+  if (names.includes('memory')) memory.note('idle, empty database', await memoryOfIdle(dir))
+  const rig = await openRig(ORGS)
+  if (names.includes('memory')) await rest()
+  memory.note(`idle, ${rig.sizes.reduce((sum, size) => sum + size)} tickets`, rig.memory())
+  if (names.includes('latency')) await benchLatency(rig)
+  if (names.includes('load')) await benchLoad(rig)
+  if (names.includes('mail')) await benchMail(rig)
+  memory.note('after all of this', rig.memory())
+  if (names.includes('memory')) {
+    await rest()
+    memory.note('after a rest', rig.memory())
+    memory.print()
+  }
+  if (names.includes('growth')) {
+    const smallest = comparedSizes(rig.sizes)[0]!
+    await benchGrowth(rig, () => openRig(`${smallest}x1`), options.figure)
+  } else {
+    await rig.stop()
+  }
+  printUnmet()
+}
+
+async function openRig(orgs: string): Promise<Rig> {
+  // PostgreSQL takes no comma in the path of its socket.
+  const name = orgs.replaceAll(',', '+')
+  const data_set = path.join(kept, name)
+  await makeDataSet(data_set, orgs, options.fresh ? 'anew' : 'once')
+  const rig_dir = path.join(dir, name)
+  fs.mkdirSync(rig_dir, { recursive: true })
+  return startRig(rig_dir, data_set, readSizes(orgs))
+}

@@ -17,8 +17,8 @@ import { deliverWebhook } from '../../src/webhooks/deliver'
 import { eventBody, publish } from '../../src/webhooks/publish'
 import { LOOPBACK } from '../support/receiver'
 import { withSettings } from '../support/settings'
-import { cpuOf } from './cpu'
 import { seedBacklog, seedFinished, seedWebhooks } from './outbox-seed'
+import { type Cpu, cpuOf, treeOf } from './processes'
 
 const DELIVERIES = Number(process.env.BENCH_DELIVERIES ?? 100_000)
 const FINISHED = Number(process.env.BENCH_FINISHED ?? 1_000_000)
@@ -102,7 +102,7 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
   const all = Promise.withResolvers<void>()
   let settled = 0
   let rss_when_warm = 0
-  const before = cpuOf(process.pid, dir, false)
+  const before = cpuHere()
   const started_ms = performance.now()
   const drain = startDrain(
     timingClaims(connection(), claims),
@@ -117,13 +117,13 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
   )
   await all.promise
   const seconds = (performance.now() - started_ms) / 1000
-  const after = cpuOf(process.pid, dir, false)
+  const after = cpuHere()
   const at = loadavg()[0]!.toFixed(1)
   await drain.stop(1000)
   rss()
   return {
     per_s: DELIVERIES / seconds,
-    sender_ms: (after.server_ms - before.server_ms) / DELIVERIES,
+    sender_ms: (after.service_ms - before.service_ms) / DELIVERIES,
     database_ms: (after.database_ms - before.database_ms) / DELIVERIES,
     claims: claims.length,
     claim_p50_ms: quantile(claims, 0.5),
@@ -131,6 +131,12 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
     rss_when_warm,
     load: at,
   }
+}
+
+/** Of this process, without the receiver, and of its database. */
+function cpuHere(): Cpu {
+  const tree = treeOf(process.pid)
+  return cpuOf(tree.slice(0, 1), tree)
 }
 
 function print(

@@ -1,8 +1,8 @@
-/** The bare limit of mail: the same two libraries, nothing stored, in a separate process. */
+/** The bare limit of mail: smtp-server and mailparser, which store nothing, in a separate process. */
 import { simpleParser } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
 
-new SMTPServer({
+const server = new SMTPServer({
   authOptional: true,
   disabledCommands: ['AUTH', 'STARTTLS'],
   disableReverseLookup: true,
@@ -13,4 +13,8 @@ new SMTPServer({
       (error) => callback(error),
     )
   },
-}).listen(Number(process.env.BENCH_SMTP_PORT), '127.0.0.1')
+})
+server.listen(0, '127.0.0.1', () => {
+  const address = server.server.address()
+  if (address && typeof address === 'object') process.send?.({ port: address.port })
+})

@@ -1,0 +1,54 @@
+/** The bare limits of HTTP: the same reads and commits with nothing around them, in a separate process. */
+import postgres from 'postgres'
+
+/** As the pool of the service. */
+const POOL = 10
+
+/** Tables whose rows are read by key, with the column that is the key beside the organization. */
+const KEYS: Record<string, string> = {
+  tickets: 'id',
+  contacts: 'id',
+  companies: 'id',
+  labels: 'id',
+  time_entries: 'id',
+  memberships: 'user_id',
+}
+
+const sql = postgres({ ...JSON.parse(process.env.BENCH_DATABASE!), max: POOL })
+
+const server = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  routes: {
+    '/one/:organization_id/:id': async ({ params }) => {
+      const [row] = await sql`
+        select id, code, subject, status, priority, contact_id, company_id, assignee_id, created_at, updated_at
+        from tickets where organization_id = ${params.organization_id} and id = ${params.id}`
+      return Response.json({ data: row })
+    },
+    '/page/:organization_id': async ({ params }) => {
+      const rows = await sql`
+        with page as materialized (
+          select organization_id, id from tickets
+          where organization_id = ${params.organization_id} and deleted_at is null order by id desc limit 20
+        )
+        select t.id, t.code, t.subject, t.status, t.priority, t.created_at, t.updated_at, c.name, c.email
+        from page join tickets t using (organization_id, id)
+        join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
+        order by t.id desc`
+      return Response.json({ data: rows })
+    },
+    '/rows/:table/:organization_id': async ({ params, url }) => {
+      const { table, organization_id } = params
+      const keys = new URL(url).searchParams.get('keys')!.split(',')
+      const rows = await sql`
+        select * from ${sql(table)} where organization_id = ${organization_id} and ${sql(KEYS[table]!)} = any(${keys})`
+      return Response.json({ data: rows })
+    },
+    '/commit': async () => {
+      await sql`insert into bench_commits (id, text) values (gen_random_uuid(), 'A row that is inserted and committed.')`
+      return Response.json({ data: null })
+    },
+  },
+})
+process.send?.({ port: server.port })

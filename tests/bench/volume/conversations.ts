@@ -1,0 +1,167 @@
+/** Makes the rows of tickets: messages, labels, logged time, timeline, anchors and the search document. Pure. */
+import type { InferInsertModel } from 'drizzle-orm'
+import {
+  activities,
+  email_anchors,
+  messages,
+  type TICKET_PRIORITIES,
+  type TICKET_STATUSES,
+  ticket_labels,
+  ticket_search,
+  tickets,
+  time_entries,
+} from '../../../src/db/schema'
+import { startVector } from '../../../src/search/words'
+import type { Random } from './random'
+import { SPAN_MS, START_MS, type Tenant } from './tenants'
+import { zipfText } from './zipf-text'
+
+/** Tables in the order in which they are written, because triggers may look up the ticket. */
+export const TABLES = { tickets, ticket_labels, messages, time_entries, ticket_search, activities, email_anchors }
+
+export type Rows = { [Name in keyof typeof TABLES]: InferInsertModel<(typeof TABLES)[Name]>[] }
+
+const HOUR_MS = 3_600_000
+/** As the product limits its documents, which these tickets do not reach. */
+const MAX_DOCUMENT = 700_000
+const MAX_MESSAGES = 12
+/** The newest tickets, as a share of all, are those that people still work on. */
+const RECENT = 0.05
+
+export function noRows(): Rows {
+  return {
+    tickets: [],
+    ticket_labels: [],
+    messages: [],
+    time_entries: [],
+    ticket_search: [],
+    activities: [],
+    email_anchors: [],
+  }
+}
+
+/** Adds the ticket with this number, and all that belongs to it. */
+export function addConversation(rows: Rows, random: Random, tenant: Tenant, number: number): void {
+  const organization_id = tenant.id
+  const created_ms = START_MS + Math.floor((SPAN_MS * number) / tenant.size)
+  const id = random.idAt(created_ms)
+  const contact = tenant.contacts[random.mostlyLow(tenant.contacts.length)]!
+  const status = statusAt(random, 1 - number / tenant.size)
+  const priority = drawPriority(random)
+  const assignee = random.chance(0.85) ? tenant.users[random.mostlyLow(tenant.users.length)]! : undefined
+  const code = `${tenant.prefix}-${number}`
+  const subject = zipfText(random, 3 + random.below(6))
+  rows.tickets.push({
+    organization_id,
+    id,
+    number,
+    code,
+    subject,
+    status,
+    priority,
+    contact_id: contact.id,
+    company_id: contact.company_id,
+    assignee_id: assignee?.id ?? null,
+    updated_at: new Date(created_ms + HOUR_MS).toISOString(),
+  })
+  addLabels(rows, random, tenant, id)
+  rows.activities.push({
+    organization_id,
+    id: random.idAt(created_ms),
+    ticket_id: id,
+    type: 'ticket.created',
+    actor_type: 'system',
+  })
+  const agent = assignee ?? tenant.users[0]!
+  const document = startVector(tenant.number, MAX_DOCUMENT)
+  document.addCode(code)
+  document.addText(subject)
+  for (const body of addMessages(rows, random, { tenant, id, number, created_ms, contact, agent }))
+    document.addText(body)
+  const { vector, size } = document.finish()
+  rows.ticket_search.push({ organization_id, ticket_id: id, document: vector, size })
+  if (random.chance(0.3)) addTimeEntry(rows, random, tenant, { id, created_ms, agent })
+}
+
+type Ticket = {
+  tenant: Tenant
+  id: string
+  number: number
+  created_ms: number
+  contact: Tenant['contacts'][number]
+  agent: Tenant['users'][number]
+}
+
+/** Customer and agent take turns. @returns the texts */
+function addMessages(rows: Rows, random: Random, ticket: Ticket): string[] {
+  const { tenant, id: ticket_id, number, created_ms, contact, agent } = ticket
+  const organization_id = tenant.id
+  let count = 1
+  while (count < MAX_MESSAGES && random.chance(0.6)) count++
+  return Array.from({ length: count }, (_, place) => {
+    const id = random.idAt(created_ms + place * HOUR_MS)
+    const is_inbound = place % 2 === 0
+    const is_internal = !is_inbound && random.chance(0.3)
+    let body = zipfText(random, 8 + random.below(36))
+    const mention = random.share()
+    if (mention < 0.08) body += ` contact ${contact.email}`
+    else if (mention < 0.12) body += ` see ${tenant.prefix}-${1 + random.below(number)}`
+    const email_message_id = is_inbound ? `${id}@mail.example` : null
+    rows.messages.push({
+      organization_id,
+      id,
+      ticket_id,
+      is_internal,
+      direction: is_internal ? null : is_inbound ? 'inbound' : 'outbound',
+      sender_name: is_inbound ? contact.name : agent.name,
+      sender_email: is_inbound ? contact.email : 'support@example.com',
+      email_message_id,
+      body,
+      body_html: `<p>${body}</p>`,
+    })
+    if (email_message_id) rows.email_anchors.push({ organization_id, email_message_id, ticket_id, message_id: id })
+    return body
+  })
+}
+
+function addLabels(rows: Rows, random: Random, tenant: Tenant, ticket_id: string): void {
+  let last = -1
+  for (let draws = random.below(4); draws > 0; draws--) {
+    const place = random.mostlyLow(tenant.labels.length)
+    if (place <= last) continue
+    last = place
+    rows.ticket_labels.push({ organization_id: tenant.id, ticket_id, label_id: tenant.labels[place]! })
+  }
+}
+
+function addTimeEntry(
+  rows: Rows,
+  random: Random,
+  tenant: Tenant,
+  { id, created_ms, agent }: Pick<Ticket, 'id' | 'created_ms' | 'agent'>,
+): void {
+  rows.time_entries.push({
+    organization_id: tenant.id,
+    id: random.idAt(created_ms),
+    ticket_id: id,
+    user_id: agent.id,
+    duration_minutes: 5 + random.below(180),
+    description: zipfText(random, 4),
+    billable: random.chance(0.8),
+    rate: 60 + random.below(90),
+    currency: 'USD',
+    date: new Date(created_ms).toISOString().slice(0, 10),
+  })
+}
+
+/** @param age 0 for the newest ticket, 1 for the oldest */
+function statusAt(random: Random, age: number): (typeof TICKET_STATUSES)[number] {
+  const share = random.share()
+  if (age < RECENT) return share < 0.45 ? 'open' : share < 0.65 ? 'pending' : share < 0.85 ? 'resolved' : 'closed'
+  return share < 0.02 ? 'open' : share < 0.04 ? 'pending' : share < 0.2 ? 'resolved' : 'closed'
+}
+
+function drawPriority(random: Random): (typeof TICKET_PRIORITIES)[number] {
+  const share = random.share()
+  return share < 0.15 ? 'low' : share < 0.8 ? 'normal' : share < 0.95 ? 'high' : 'urgent'
+}
