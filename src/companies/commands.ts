@@ -39,7 +39,7 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
     await takeFromTickets(scope, 'company', await lockCompany(scope, id))
     const unlinked = await db
       .update(contacts)
-      .set({ company_id: null, updated_at: sql`now()` })
+      .set({ company_id: null, updated_at: sql`clock_timestamp()` })
       .where(and(eq(contacts.organization_id, organization_id), eq(contacts.company_id, id)))
       .returning({ id: contacts.id })
     await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))

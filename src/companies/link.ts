@@ -49,7 +49,7 @@ async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<n
   if (ids.length === 0) return 0
   const { sql, organization_id } = scope
   const changed = await sql<{ id: string }[]>`
-    update contacts set company_id = ${company.id}, updated_at = now()
+    update contacts set company_id = ${company.id}, updated_at = clock_timestamp()
     where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
     returning id`
   const linked = changed.map(({ id }) => id)

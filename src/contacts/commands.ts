@@ -89,9 +89,9 @@ async function insertContact(scope: Scope, contact: NewContact): Promise<Contact
   const company_id =
     contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asStoredId(contact.company_id)
   const [created] = await sql<ContactRef[]>`
-    insert into contacts (organization_id, id, name, email, email_key, phone, company_id, notes, search)
+    insert into contacts (organization_id, id, name, email, email_key, phone, company_id, notes, search, updated_at)
     values (${organization_id}, ${newId()}, ${name}, ${email}, ${addressKey(email)}, ${phone}, ${company_id}, ${notes},
-      ${searchText(contact)})
+      ${searchText(contact)}, clock_timestamp())
     on conflict do nothing
     returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
   return created
@@ -122,7 +122,7 @@ async function writeContact(scope: Scope, id: string, before: ContactFields, aft
   const email_key = email === before.email ? sql`email_key` : sql`${addressKey(email)}`
   await sql`
     update contacts set name = ${name}, email = ${email}, email_key = ${email_key}, phone = ${phone}, company_id = ${company_id},
-      notes = ${notes}, search = ${searchText(after)}, updated_at = now()
+      notes = ${notes}, search = ${searchText(after)}, updated_at = clock_timestamp()
     where organization_id = ${organization_id} and id = ${id}`
 }
 

@@ -61,8 +61,8 @@ async function createContacts(scope: Scope, senders: Sender[]): Promise<KnownCon
   })
   // Rows are written in one order, so that two transactions never wait for each other.
   const created = await sql<KnownContact[]>`
-    insert into contacts (organization_id, id, name, email, email_key, company_id, search)
-    select ${organization_id}, r.id, r.name, r.email, r.email_key, r.company_id, r.search
+    insert into contacts (organization_id, id, name, email, email_key, company_id, search, updated_at)
+    select ${organization_id}, r.id, r.name, r.email, r.email_key, r.company_id, r.search, clock_timestamp()
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
       as r (id uuid, name text, email text, email_key text, company_id uuid, search text)
     order by r.email_key

@@ -13,7 +13,7 @@ export async function giveCompanyToTickets(
 ): Promise<void> {
   const { sql, organization_id } = scope
   const changed = await sql<{ id: string }[]>`
-    update tickets set company_id = ${company.id}, updated_at = now()
+    update tickets set company_id = ${company.id}, updated_at = clock_timestamp()
     where organization_id = ${organization_id} and id in (
       select id from tickets
       where organization_id = ${organization_id} and contact_id = any(${contact_ids}::uuid[])
@@ -36,7 +36,7 @@ export async function takeFromTickets(
   const { sql, organization_id } = scope
   const column = sql(`${field}_id`)
   const changed = await sql<{ id: string }[]>`
-    update tickets set ${column} = null, updated_at = now()
+    update tickets set ${column} = null, updated_at = clock_timestamp()
     where organization_id = ${organization_id} and id in (
       select id from tickets
       where organization_id = ${organization_id} and ${column} = ${resource.id} and deleted_at is null

@@ -18,7 +18,10 @@ export const createdAt = () =>
     .notNull()
     .generatedAlwaysAs((): SQL => sql`uuid_time(id)`)
 
-/** Set by the database on insert; commands write `now()` on every change. */
+/**
+ * Set by the database on insert; commands write `now()` on every change. For tickets and contacts, which clients follow by
+ * it, they write `clock_timestamp()`, on insert too (`shapes/settled.ts`).
+ */
 export const updatedAt = () => instant().notNull().default(sql`now()`)
 
 /** An id that the application makes (see `newId`). */

@@ -456,6 +456,8 @@ export const contacts = pgTable(
     primaryKey({ columns: [table.organization_id, table.id] }),
     uniqueIndex('contacts_email').on(table.organization_id, table.email_key),
     index('contacts_company').on(table.organization_id, table.company_id, table.id),
+    index('contacts_updated').on(table.organization_id, table.updated_at, table.id),
+    index('contacts_name').on(table.organization_id, sql`lower(${table.name})`, table.id),
     index('contacts_search').using('gin', table.organization_id, sql`${table.search} gin_trgm_ops`),
     // With `search` as an included column: a search without a trigram reads this index instead of the rows.
     index('contacts_list').on(table.organization_id, table.id),

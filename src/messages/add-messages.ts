@@ -62,7 +62,7 @@ async function writeMessages(scope: Scope, messages: AddedMessage[]): Promise<vo
         reply_text text, is_internal boolean, direction text, sender_name text, sender_email text, auto_reply boolean,
         sender_verified boolean, reply_to text, cc text[], email_message_id text)
     ), timeline as (${insertTimelines(scope, entries)})
-    update tickets set updated_at = now() where organization_id = ${organization_id} and id = any(${changed}::uuid[])`
+    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = any(${changed}::uuid[])`
 }
 
 function rowOf(ticket_id: string, draft: DraftWithId) {

@@ -154,7 +154,7 @@ async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithI
   await sql`
     with message as (${insertMessage(scope, ticket_id, message)}),
       timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
-    update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${ticket_id}`
+    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = ${ticket_id}`
 }
 
 async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {

@@ -134,7 +134,7 @@ async function insertTicket(
       insert into tickets (organization_id, id, number, code, subject, priority,
         contact_id, company_id, assignee_id, mailbox_id, updated_at)
       select ${organization_id}, ${id}, ${number}, ${code}, ${subject}, ${priority},
-        contact.id, contact.company_id, ${assignee_id}, ${mailbox_id}, greatest(now(), uuid_time(${id}))
+        contact.id, contact.company_id, ${assignee_id}, ${mailbox_id}, greatest(clock_timestamp(), uuid_time(${id}))
       from contact
       returning *
     ), labelled as (

@@ -88,7 +88,7 @@ async function insertTickets(
     ), t as (
       insert into tickets (organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at)
       select ${organization_id}, g.id, g.number, g.code, g.subject, contact.id, contact.company_id, g.mailbox_id,
-        greatest(now(), uuid_time(g.id))
+        greatest(clock_timestamp(), uuid_time(g.id))
       from given g join contact on contact.id = g.contact_id
       returning *
     ), searchable as (
