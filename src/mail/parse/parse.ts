@@ -1,6 +1,7 @@
 /** Parses a message into what a ticket needs of it. Pure: no clock, no database, no files. */
 
 import { detectCharset } from '../mime/charset'
+import { openContainers } from '../mime/containers'
 import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../mime/headers'
 import { findParts, type Part, splitParts } from '../mime/parts'
 import { isAutomatic } from './automatic'
@@ -34,7 +35,7 @@ const MAX_NOTIFICATION_BYTES = 65_536
  * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still reads the header then
  */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
-  const root = splitParts(raw)
+  const root = openContainers(splitParts(raw))
   const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, body_html, unsigned, cut } = readBody(root)
