@@ -44,11 +44,14 @@ export function fileStore(root: string): Store {
     async put(key, bytes) {
       const target = path.join(root, key)
       const folder = path.dirname(target)
-      const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-      if (made) await Promise.all([folder, root].map((inner) => flushFolder(path.dirname(inner))))
       const partial = `${target}.partial`
       try {
-        const stored = await writeFile(partial, bytes)
+        const handle = await open(partial, 'w', 0o600).catch(async (error) => {
+          if (error.code !== 'ENOENT') throw error
+          await makeFolder(root, folder)
+          return open(partial, 'w', 0o600)
+        })
+        const stored = await writeFile(handle, bytes)
         await rename(partial, target)
         await flushFolder(folder)
         return stored
@@ -128,8 +131,14 @@ function bucketStore(): Store {
   return s3Store(client, pathname.replace(/^\/+|\/+$/g, ''))
 }
 
-async function writeFile(name: string, bytes: Bytes): Promise<Stored> {
-  const handle = await open(name, 'w', 0o600)
+/** Makes the folder of a key, durably. */
+async function makeFolder(root: string, folder: string): Promise<void> {
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+  if (made) await Promise.all([folder, root].map((inner) => flushFolder(path.dirname(inner))))
+}
+
+/** Writes bytes, flushes them and closes the file. */
+async function writeFile(handle: FileHandle, bytes: Bytes): Promise<Stored> {
   try {
     const counter = startCount()
     for await (const chunk of chunksOf(bytes)) {

@@ -17,8 +17,19 @@ export function usesDataDir(): boolean {
   return config.ATTACHMENT_STORE === 'file' || !config.DATABASE_URL
 }
 
+/** Time that the answer of the system holds: no disk takes the reserve in it. */
+const HOLDS_MS = 100
+
+let asked: { at_ms: number; answer: Promise<number> } | undefined
+
 /** Bytes that may still be written under DATA_DIR. */
-export async function freeBytes(): Promise<number> {
+export function freeBytes(): Promise<number> {
+  const now_ms = performance.now()
+  if (!asked || now_ms - asked.at_ms > HOLDS_MS) asked = { at_ms: now_ms, answer: askSystem() }
+  return asked.answer
+}
+
+async function askSystem(): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(config.DATA_DIR)
     return bavail * bsize

@@ -1,5 +1,5 @@
 import { mailboxKey } from '../address/email'
-import type { Connection, Fragment } from '../db/transact'
+import type { Connection, Fragment, Sql } from '../db/transact'
 import { isVerified, mayUseAddress } from '../domains/claims'
 import { ApiError } from '../errors'
 import type { MailboxSmtp } from '../mail/outbound/settings'
@@ -63,10 +63,18 @@ type MailboxAtAddress = { organization_id: string; id: string; address: string }
 
 /** Finds the active mailbox that has an address, in any organization, however it is written, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
-  const [mailbox] = await sql<MailboxAtAddress[]>`
-    select organization_id, id, address from mailboxes m
-    where m.address_key = ${mailboxKey(address)} and m.active and ${mayUseAddress(sql)}`
-  return mailbox ?? null
+  const [mailbox] = await findMailboxesByAddress(sql, [address])
+  return mailbox!
+}
+
+/** As `findMailboxByAddress`, for several addresses, in their order. */
+export async function findMailboxesByAddress(sql: Sql, addresses: string[]): Promise<(MailboxAtAddress | null)[]> {
+  const keys = addresses.map(mailboxKey)
+  const rows = await sql<(MailboxAtAddress & { address_key: string })[]>`
+    select organization_id, id, address, address_key from mailboxes m
+    where m.address_key = any(${[...new Set(keys)]}::text[]) and m.active and ${mayUseAddress(sql)}`
+  const found = new Map(rows.map(({ address_key, ...mailbox }) => [address_key, mailbox]))
+  return keys.map((key) => found.get(key) ?? null)
 }
 
 type StoredDkim = { domain: string; selector: string; private_key: string }

@@ -4,17 +4,25 @@ import { storage } from '../../attachments/storage'
 import { newId } from '../../db/columns'
 import type { Connection, Sql } from '../../db/transact'
 import { gathered } from '../../flow/gather'
-import { findMailboxByAddress } from '../../mailboxes/queries'
+import { findMailboxesByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
 import { storable } from '../../search/fold'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
 import type { LedgerEntry } from './message'
 
 /** Finds the active mailbox of a RCPT address; null is answered 550. */
-export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | null> {
-  const mailbox = await findMailboxByAddress(connection, address)
+export async function findRecipient({ sql }: Connection, address: string): Promise<RcptMailbox | null> {
+  const mailbox = await findWithOthers({ sql, address })
   return mailbox && { organization_id: mailbox.organization_id, mailbox_id: mailbox.id, address }
 }
+
+/** Recipients that are named at the same time share a statement. */
+const findWithOthers = gathered((asked: { sql: Sql; address: string }[]) =>
+  findMailboxesByAddress(
+    asked[0]!.sql,
+    asked.map(({ address }) => address),
+  ),
+)
 
 /**
  * Takes over a message: bytes first, then ledger and outbox rows in one statement. A failure before its commit leaves

@@ -1,13 +1,13 @@
 /**
- * Parses mail in two processes, one message at a time in each, so that no message can stop the service or another
+ * Parses mail in processes, one message at a time in each, so that no message can stop the service or another
  * message. Threads do not serve: Bun cannot end a thread that is within a regular expression, nor limit its memory.
  *
- * Every message begins in the quick lane. A message that takes more than two seconds of a processor there is ended and
+ * Every message begins in the quick lane, which has as many processes as there are processors; the slow lane has one. A message that takes more than two seconds of a processor there is ended and
  * begins again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its
  * end. In both lanes organizations take turns.
  */
 import type { ChildProcess } from 'node:child_process'
-import { constants } from 'node:os'
+import { availableParallelism, constants } from 'node:os'
 import { turns } from '../../flow/turns'
 import { type ParsedMail, UnparsableMail } from './parse'
 import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './process'
@@ -20,6 +20,9 @@ const SLOW_MOST = 2
 const SLOW_MOST_OF_GROUP = 1
 /** A process that holds more after a message is replaced; a new one takes 20 ms to start. */
 const MAX_IDLE_BYTES = 200e6
+/** The memory of a process is looked at after each message larger than this, and after so many others. */
+const LARGE_BYTES = 100_000
+const SMALL_ONES = 100
 
 export type ParserOptions = {
   /** Time of a processor, in the quick lane. */
@@ -60,8 +63,8 @@ const SCRIPT = new URL('./process-main.ts', import.meta.url)
  * @param script the program of the processes
  */
 export function createParser(script = SCRIPT): Parser {
-  const quick = createLane(script)
-  const slow = createLane(script, constants.priority.PRIORITY_BELOW_NORMAL)
+  const quick = createLane(script, { processes: availableParallelism() })
+  const slow = createLane(script, { priority: constants.priority.PRIORITY_BELOW_NORMAL })
   /** Messages in work or waiting in the slow lane. */
   const slow_ones = new Set<Waiting>()
 
@@ -103,39 +106,65 @@ function isFull(slow_ones: Waiting[], group: string | undefined): boolean {
   return of_group.length >= SLOW_MOST_OF_GROUP || slow_ones.filter((one) => !one.is_patient).length >= SLOW_MOST
 }
 
-/** Makes a lane: one process, and the messages that wait for it. @param priority for the system, as in `setPriority` */
-export function createLane(script = SCRIPT, priority = 0) {
-  const inTurn = turns(1)
-  let worker: ChildProcess | undefined
+/** The processes of a lane, at most, and their priority for the system, as in `setPriority`. */
+type LaneOptions = { processes?: number; priority?: number }
+
+/** Makes a lane: processes, which start when they are needed, and the messages that wait for one. */
+export function createLane(script = SCRIPT, { processes = 1, priority = 0 }: LaneOptions = {}) {
+  const inTurn = turns(processes)
+  const workers = new Set<ChildProcess>()
+  /** Those that parse nothing just now. */
+  const idle: ChildProcess[] = []
   let is_closing = false
-  const running = async () => {
-    if (!worker || hasEnded(worker)) worker = await startWorker(script, priority)
-    if (is_closing) throw new Error('The parser is closed')
+
+  const start = async () => {
+    const worker = await startWorker(script, priority)
+    workers.add(worker)
+    worker.once('exit', () => workers.delete(worker))
+    if (is_closing) await end(worker)
     return worker
   }
-  /** Ends the process after the messages that wait. */
-  const rest = () =>
-    inTurn(async () => {
-      if (worker) await end(worker)
-    })
+  const take = async (): Promise<ChildProcess> => {
+    const worker = idle.pop()
+    if (!worker) return start()
+    return hasEnded(worker) ? take() : worker
+  }
+  let parsed = 0
+  const putBack = async (worker: ChildProcess, raw: Uint8Array) => {
+    if (hasEnded(worker)) return
+    const is_looked_at = raw.length > LARGE_BYTES || ++parsed % SMALL_ONES === 0
+    if (is_closing || (is_looked_at && memoryOf(worker) > MAX_IDLE_BYTES)) await end(worker)
+    else idle.push(worker)
+  }
+  /** Messages in work or waiting. */
+  const work = new Set<Promise<unknown>>()
+  /** Ends the processes after the messages that wait. */
+  const rest = async () => {
+    await Promise.allSettled(work)
+    await Promise.all(idle.splice(0).map(end))
+  }
   return {
     rest,
     /** @throws Ended; another error when no process could be started, or the lane is closed */
     parse(raw: Uint8Array, limits: ParseLimits, group?: string): Promise<ParsedMail> {
-      return inTurn(async () => {
+      const parsing = inTurn(async () => {
+        let worker: ChildProcess | undefined
         try {
-          return await parseIn(await running(), raw, limits)
+          worker = await take()
+          return await parseIn(worker, raw, limits)
         } catch (error) {
           throw is_closing ? new Error('The parser is closed', { cause: error }) : error
         } finally {
-          if (worker && memoryOf(worker) > MAX_IDLE_BYTES) await end(worker)
+          if (worker) await putBack(worker, raw)
         }
       }, group)
+      work.add(parsing)
+      return parsing.finally(() => work.delete(parsing))
     },
     /** Messages in work or waiting are not parsed. */
     async close(): Promise<void> {
       is_closing = true
-      if (worker) await end(worker)
+      await Promise.all([...workers].map(end))
       await rest()
       is_closing = false
     },
