@@ -3,7 +3,7 @@
  * alone in its database: no organization may pay for another.
  */
 import { type Figure, writeFigure } from './figure'
-import { measureRead, type ReadLatency } from './latency'
+import { measureRead, type ReadLatency, warmUp } from './latency'
 import { READS, type Read } from './reads'
 import { aimText, printHead, printTable, rounded, verdict } from './report'
 import type { Rig } from './rig'
@@ -39,6 +39,7 @@ export async function benchGrowth(rig: Rig, startAlone: () => Promise<Rig>, file
 
 async function measureColumn(rig: Rig, size: number, title: string): Promise<Column> {
   const subject = await findSubject(rig.sql, tenantId(rig.sizes.indexOf(size) + 1), size)
+  await warmUp(rig, subject)
   const reads: ReadLatency[] = []
   for (const read of READS) reads.push(await measureRead(rig, read, subject))
   return { title, size, reads }

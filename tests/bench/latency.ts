@@ -1,6 +1,5 @@
 /** Measures how long one client waits for an answer, beside a bare server that reads the same rows by their keys. */
-import type { Cpu } from './processes'
-import { cpuOfEach } from './processes'
+import { type Cpu, cpuOfEach } from './processes'
 import { READS, type Read } from './reads'
 import { aimText, cpuText, printHead, printTable, rounded, verdict } from './report'
 import type { Rig, Side } from './rig'
@@ -20,6 +19,7 @@ const WARM_UP = 10
 export async function benchLatency(rig: Rig): Promise<void> {
   const place = placeOfLargest(rig.sizes)
   const subject = await findSubject(rig.sql, tenantId(place), rig.sizes[place - 1]!)
+  await warmUp(rig, subject)
   printHead(`Latency of one client, ${subject.size} tickets in the organization`)
   const rows = []
   for (const read of READS) {
@@ -42,6 +42,14 @@ export async function benchLatency(rig: Rig): Promise<void> {
 /** The place of the organization with the most tickets. */
 export function placeOfLargest(sizes: number[]): number {
   return sizes.indexOf(Math.max(...sizes)) + 1
+}
+
+/** Repeats every read, so that the service has compiled its code before the first one is measured. */
+export async function warmUp(rig: Rig, subject: Subject): Promise<void> {
+  const headers = await rig.headers(subject.organization_id)
+  for (let time = 0; time < WARM_UP; time++) {
+    for (const read of READS) await getJson(`${rig.service.url}/api/v1${read.path(subject)}`, { headers })
+  }
 }
 
 export async function measureRead(rig: Rig, read: Read, subject: Subject): Promise<ReadLatency> {
