@@ -1,6 +1,9 @@
 /** Counts what was there before the tallies were: the tickets and contacts of older releases. */
 import type postgres from 'postgres'
 
+/** The key of all tickets, and of contacts without a company. */
+const NO_KEY = '00000000-0000-0000-0000-000000000000'
+
 /**
  * Finishes the tallies after the migration `tallies`, which leaves the organizations to be counted as a table. No request
  * waits for this: changes of the meantime are counted by the triggers. Breaking off loses nothing.
@@ -11,6 +14,7 @@ export async function finishTallies(sql: postgres.Sql): Promise<void> {
   const organizations = await sql<{ id: string }[]>`select organization_id as id from tallies_unfinished`
   for (const { id } of organizations) {
     await sql.begin(async (inner) => {
+      await inner`delete from tallies where organization_id = ${id}`
       await tallyOrganization(inner, id)
       await inner`delete from tallies_unfinished where organization_id = ${id}`
     })
@@ -20,7 +24,8 @@ export async function finishTallies(sql: postgres.Sql): Promise<void> {
 
 /**
  * Counts an organization without tallies, such as one whose rows were copied in without triggers. One statement sees one
- * moment: it drops the changes that are in what it counts. Nobody else may fold changes at the same time.
+ * moment: it drops the changes that are in what it counts. Nobody else may fold changes at the same time. Rows that are
+ * read together are written side by side.
  */
 async function tallyOrganization(sql: postgres.ISql, organization_id: string): Promise<void> {
   await sql`
@@ -31,6 +36,8 @@ async function tallyOrganization(sql: postgres.ISql, organization_id: string): P
       where organization_id = ${organization_id} and deleted_at is null
     )
     insert into tallies (organization_id, kind, key, status, n)
+    select ${organization_id}::uuid, 'tickets', ${NO_KEY}::uuid, status, count(*) from live group by status
+    union all
     select ${organization_id}::uuid, 'tickets_of_contact', contact_id, status, count(*) from live
     where contact_id is not null group by contact_id, status
     union all
@@ -43,7 +50,8 @@ async function tallyOrganization(sql: postgres.ISql, organization_id: string): P
     from live join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = live.id
     group by l.label_id, live.status
     union all
-    select ${organization_id}::uuid, 'contacts_of_company', coalesce(company_id, '00000000-0000-0000-0000-000000000000'),
+    select ${organization_id}::uuid, 'contacts_of_company', coalesce(company_id, ${NO_KEY}),
       null, count(*)
-    from contacts where organization_id = ${organization_id} group by company_id`
+    from contacts where organization_id = ${organization_id} group by company_id
+    order by 2, 3, 4`
 }

@@ -31,6 +31,7 @@ export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as cons
 export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
 /** What is counted. Days are those of creation, in UTC. */
 export const TALLY_KINDS = [
+  'tickets',
   'tickets_of_contact',
   'tickets_of_company',
   'tickets_of_label',
@@ -1133,7 +1134,7 @@ function tenant() {
 function tallied() {
   return {
     kind: text({ enum: TALLY_KINDS }).notNull(),
-    /** Id of the contact, company or label, zeros for none. Of a day the first id that can be made on it. */
+    /** Id of the contact, company or label, zeros for all tickets and for no company. Of a day the first id that can be made on it. */
     key: uuid().notNull(),
     /** Of the tickets; null for contacts. */
     status: text({ enum: TICKET_STATUSES }),

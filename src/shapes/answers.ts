@@ -59,9 +59,14 @@ export const PageMeta = Type.Object({
 })
 export type PageMeta = Static<typeof PageMeta>
 
-/** The answer with a page of a list (`page` in `page.ts` makes it). */
+/** The answer with a page of a list (`page` in `page.ts` makes it), for a list whose `meta` says no more. */
 export function pageOf<T extends TSchema>(schema: T) {
-  return unchecked(Type.Object({ data: Type.Array(schema), meta: PageMeta }))
+  return pageWith(schema, PageMeta)
+}
+
+/** The answer with a page of a list, and what it says of the list. */
+export function pageWith<T extends TSchema, M extends TSchema>(schema: T, meta: M) {
+  return unchecked(Type.Object({ data: Type.Array(schema), meta }))
 }
 
 /** The answer with a list that has pages, and `meta`, only when the request asks for a page. */

@@ -4,7 +4,7 @@
  * into the numbers. Both are read together, by one statement. A row that every write updated would make writes wait for
  * each other.
  *
- * Deleted tickets are not counted. A ticket is counted for its contact, its company, each of its labels and the day of
+ * Deleted tickets are not counted. A ticket is counted as such, for its contact, its company, each of its labels and the day of
  * its creation, by status. A contact is counted for its company.
  */
 import type { TALLY_KINDS } from '../db/schema'
@@ -12,7 +12,7 @@ import type { Connection, Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 import { fold } from './fold-changes'
 
-type TallyKind = (typeof TALLY_KINDS)[number]
+export type TallyKind = (typeof TALLY_KINDS)[number]
 
 /**
  * SQL for rows `(key, status, n)` of one kind, for `from`. A key may come in several rows: their `n` are to be added.

@@ -8,13 +8,7 @@ import type { Scope } from '../scope'
 import { fold } from '../tallies/fold-changes'
 import type { TicketConditions } from './model'
 
-/** Tells if `countOf` can count the matching tickets: it knows status, priority and assignee only. */
-export function isCounted(conditions: TicketConditions): boolean {
-  const { contact_id, company_id, label_ids, search, created_after, created_before } = conditions
-  return !(contact_id || company_id || label_ids || search || created_after || created_before)
-}
-
-/** SQL for the number of tickets that match, as a scalar expression; for conditions that `isCounted` accepts. */
+/** SQL for the number of tickets that match, as a scalar expression; it knows status, priority and assignee. */
 export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
   const matching = () => sql`
     organization_id = ${organization_id}

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../db/schema'
 import { Message } from '../messages/model'
-import { Instant, orNull, TicketCode, Uuid } from '../shapes/answers'
+import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../shapes/answers'
 import { body, IdInput, IdsInput, nullable, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../shapes/query'
 import { TicketTimeEntry } from '../time-entries/model'
@@ -44,6 +44,19 @@ export const TicketWithMessages = Type.Composite([
   }),
 ])
 export type TicketWithMessages = typeof TicketWithMessages.static
+
+export const TicketListMeta = Type.Composite([
+  PageMeta,
+  Type.Object({
+    total_is_exact: Type.Optional(
+      Type.Boolean({
+        description:
+          'False when `total` is 10000 because more tickets match a search or several filters; absent with `cursor`',
+      }),
+    ),
+  }),
+])
+export type TicketListMeta = typeof TicketListMeta.static
 
 /** The conditions of a ticket list: it shows the tickets for which all given ones hold. */
 export type TicketConditions = {

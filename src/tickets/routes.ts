@@ -2,14 +2,23 @@ import Elysia from 'elysia'
 import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
 import type { Scope } from '../scope'
-import { NoContent, one, pageOf } from '../shapes/answers'
+import { NoContent, one, pageOf, pageWith } from '../shapes/answers'
 import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { Activity } from '../timeline/model'
 import { listActivity } from '../timeline/queries'
 import { createTicket, deleteTicket, updateTicket } from './commands'
 import { listTickets } from './list'
-import { Assignment, NewTicket, Ticket, TicketChanges, TicketFilter, TicketLabels, TicketWithMessages } from './model'
+import {
+  Assignment,
+  NewTicket,
+  Ticket,
+  TicketChanges,
+  TicketFilter,
+  TicketLabels,
+  TicketListMeta,
+  TicketWithMessages,
+} from './model'
 import { getTicket } from './queries'
 
 export const ticketRoutes = new Elysia({
@@ -20,7 +29,7 @@ export const ticketRoutes = new Elysia({
 
   .get('/tickets', ({ scope, query }) => listTickets(scope, query), {
     query: TicketFilter,
-    response: pageOf(Ticket),
+    response: pageWith(Ticket, TicketListMeta),
     detail: { summary: 'List tickets', permission: 'tickets:read' },
   })
 

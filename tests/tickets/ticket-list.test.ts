@@ -76,7 +76,7 @@ describe('the list', () => {
     const { agent, carla, company, red, blue } = shelf
     expect(await subjects(agent)).toBe('GFEDCBA')
     const { data, meta } = (await agent.get('/tickets')).body
-    expect(meta).toEqual({ total: 7, page: 1, per_page: 20, next_cursor: null })
+    expect(meta).toEqual({ total: 7, total_is_exact: true, page: 1, per_page: 20, next_cursor: null })
     expect(data[4]).toEqual({
       id: expect.any(String),
       code: 'TKT-3',
@@ -181,11 +181,12 @@ describe('the list', () => {
       const beyond = await agent.get(`/tickets?page=1000000000&per_page=100${filter}`)
       expect(beyond.body).toEqual({
         data: [],
-        meta: { total: filter ? 3 : 7, page: 1_000_000_000, per_page: 100, next_cursor: null },
+        meta: { total: filter ? 3 : 7, total_is_exact: true, page: 1_000_000_000, per_page: 100, next_cursor: null },
       })
     }
     expect((await agent.get('/tickets?per_page=101')).body.meta).toEqual({
       total: 7,
+      total_is_exact: true,
       page: 1,
       per_page: 100,
       next_cursor: null,
