@@ -1,20 +1,11 @@
 /** Query plans of the statements that find and lease work, beside more or less finished work. */
 import { expect } from 'bun:test'
-import postgres from 'postgres'
 import { newId } from '../../src/db/columns'
 import type { Sql } from '../../src/db/transact'
 import { claim } from '../../src/outbox/claim'
 import { findDueLanes } from '../../src/outbox/due-lanes'
 import { createDatabase } from './database'
-
-/** A node of a plan, as `explain (format json)` shows it. */
-type Node = {
-  'Node Type': string
-  'Relation Name'?: string
-  'Shared Hit Blocks': number
-  'Shared Read Blocks': number
-  Plans?: Node[]
-}
+import { openExplaining, pagesOf, scansOf } from './explaining'
 
 type Measured = {
   /** The step, and its plan. */
@@ -51,44 +42,6 @@ export async function checkClaimsBeside(count: number) {
     await explaining.close()
     await database.drop()
   }
-}
-
-/** A connection that notes the plan of each statement, just as it was run. */
-function openExplaining(url: string) {
-  let plans: Node[] = []
-  const client = postgres(url, {
-    max: 1,
-    onnotice: ({ message }) => {
-      const [, json] = /plan:\n(.*)/s.exec(message ?? '') ?? []
-      if (json) plans.push(JSON.parse(json).Plan)
-    },
-  })
-  const parsers = client.options.parsers as Record<number, (text: string) => unknown>
-  parsers[20] = Number
-  const sql = client as unknown as Sql
-  return {
-    sql,
-    async start(): Promise<void> {
-      await client`load 'auto_explain'`
-      for (const [name, value] of Object.entries(SETTINGS)) await client`select set_config(${name}, ${value}, false)`
-    },
-    /** The plans of what `work` runs. */
-    async plansOf(work: () => Promise<unknown>): Promise<Node[]> {
-      plans = []
-      await work()
-      return plans
-    },
-    close: () => client.end(),
-  }
-}
-
-const SETTINGS = {
-  'auto_explain.log_min_duration': '0',
-  'auto_explain.log_analyze': 'on',
-  'auto_explain.log_buffers': 'on',
-  'auto_explain.log_timing': 'off',
-  'auto_explain.log_format': 'json',
-  'auto_explain.log_level': 'notice',
 }
 
 /** Rows read to find lanes in a backlog (at its head, then by walking the lanes) and to lease, with both kinds of plans. */
@@ -153,13 +106,4 @@ async function fillHistory(sql: Sql, count: number): Promise<void> {
     select ${organization_id}::uuid, ${id}, 1, now(), 200, 7 ${rows}`
   await sql`set session_replication_role = origin`
   await sql`analyze events, deliveries, delivery_attempts`
-}
-
-function scansOf(node: Node): string[] {
-  const own = node['Relation Name'] ? [`${node['Node Type']} ${node['Relation Name']}`] : []
-  return [...new Set([...own, ...(node.Plans ?? []).flatMap(scansOf)])].toSorted()
-}
-
-function pagesOf(node: Node): number {
-  return node['Shared Hit Blocks'] + node['Shared Read Blocks']
 }

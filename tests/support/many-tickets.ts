@@ -2,12 +2,13 @@
 import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
 
-/** Inserts contacts. Names repeat, so that ids break the ties of their order. @returns their ids, oldest first */
+/** Inserts contacts. Names and times of change repeat, so that ids break the ties of their order. @returns their ids, oldest first */
 export async function insertContacts({ sql, organization_id }: Scope, n: number): Promise<string[]> {
   const ids = Array.from({ length: n }, newId)
   await sql`
-    insert into contacts (organization_id, id, name, email, email_key, search)
-    select ${organization_id}, id, 'Name ' || n % 10, id || '@customer.example', id || '@customer.example', id::text
+    insert into contacts (organization_id, id, name, email, email_key, search, updated_at)
+    select ${organization_id}, id, 'Name ' || n % 10, id || '@customer.example', id || '@customer.example', id::text,
+      now() - make_interval(days => 1, secs => (n / 5) * 7919 % 80000)
     from unnest(${ids}::uuid[]) with ordinality as given (id, n)`
   return ids
 }
