@@ -104,7 +104,11 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
     /^http\//,
     /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-(guesses|reset)|refused-sign-ins))$/,
   ],
-  ['commands', /\/commands$/, /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|memberships|link|first|closed))$/],
+  [
+    'commands',
+    /\/commands$/,
+    /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|create-ticket|memberships|link|first|closed))$/,
+  ],
   // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',

@@ -10,8 +10,13 @@ const MOST = 100
  * share the next run. When a run fails, each of its items is tried alone, so that no item fails because of another.
  * @param run does the work of some items, all of it or nothing; returns a result for each, in their order
  * @param most_runs runs at the same time: with two, a run that waits for a lock does not stop the others
+ * @param mayRepeat tells whether a run that failed with this error has done nothing
  */
-export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most_runs = 2): (item: T) => Promise<R> {
+export function gathered<T, R>(
+  run: (items: T[]) => Promise<R[]>,
+  most_runs = 2,
+  mayRepeat: (error: unknown) => boolean = () => true,
+): (item: T) => Promise<R> {
   const waiting: Waiter<T, R>[] = []
   let running = 0
 
@@ -34,7 +39,7 @@ export function gathered<T, R>(run: (items: T[]) => Promise<R[]>, most_runs = 2)
         resolve(results[index]!)
       })
     } catch (error) {
-      if (some.length === 1) some[0]!.reject(error)
+      if (some.length === 1 || !mayRepeat(error)) for (const { reject } of some) reject(error)
       else await Promise.all(some.map((one) => runSome([one])))
     }
   }

@@ -8,6 +8,7 @@ import { addEachToSearch } from '../search/ticket-document'
 import { type ActivityEntry, insertTimelines } from '../timeline/activity'
 import { addAnchors } from './add-anchors'
 import type { DraftWithId } from './draft'
+import { insertMessages } from './insert-messages'
 
 export type AddedMessage = {
   ticket_id: string
@@ -49,25 +50,14 @@ export function messageEntry({ id, is_internal, direction }: DraftWithId): Activ
 /** Writes the rows, their entries in the timelines, and the time of change of the tickets. */
 async function writeMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   const { sql, organization_id } = scope
-  const rows = messages.map(({ ticket_id, draft }) => rowOf(ticket_id, draft))
   const entries = messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) }))
   const changed = messages.filter(({ is_first }) => !is_first).map(({ ticket_id }) => ticket_id)
   await sql`
     with message as (
-      insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
-        sender_name, sender_email, auto_reply, sender_verified, reply_to, cc, email_message_id)
-      select ${organization_id}, id, ticket_id, body, body_html, reply_text, is_internal, direction,
-        sender_name, sender_email, auto_reply, sender_verified, reply_to, cc, email_message_id
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, ticket_id uuid, body text, body_html text,
-        reply_text text, is_internal boolean, direction text, sender_name text, sender_email text, auto_reply boolean,
-        sender_verified boolean, reply_to text, cc text[], email_message_id text)
+      ${insertMessages(
+        sql,
+        messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+      )}
     ), timeline as (${insertTimelines(scope, entries)})
     update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = any(${changed}::uuid[])`
-}
-
-function rowOf(ticket_id: string, draft: DraftWithId) {
-  const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { auto_reply = false, sender_verified = null, reply_to = null, cc = [], email_message_id = null } = draft
-  const texts = { body, body_html, reply_text, sender_name, sender_email, email_message_id }
-  return { id, ticket_id, ...texts, is_internal, direction, auto_reply, sender_verified, reply_to, cc }
 }

@@ -16,6 +16,7 @@ import { messageEntry } from './add-messages'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
+import { insertMessages } from './insert-messages'
 import type { Message, NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage } from './queries'
@@ -83,24 +84,8 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
   return id
 }
 
-/**
- * The statement that writes the row, for commands that write more in the same statement.
- * @param source `from` a table with one row, or with none when nothing is to be added
- */
-export function insertMessage(scope: Scope, ticket_id: string, draft: DraftWithId, source = scope.sql``) {
-  const { sql, organization_id } = scope
-  const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email } = draft
-  const { auto_reply = false, sender_verified = null, reply_to = null, cc = [], email_message_id = null, email } = draft
-  return sql`
-    insert into messages (organization_id, id, ticket_id, body, body_html, reply_text, is_internal, direction,
-      sender_name, sender_email, auto_reply, sender_verified, reply_to, cc, email_message_id, email_status)
-    select ${organization_id}, ${id}, ${ticket_id}, ${body}, ${body_html}, ${reply_text}, ${is_internal}, ${direction},
-      ${sender_name}, ${sender_email}, ${auto_reply}, ${sender_verified}::boolean, ${reply_to}::text, ${cc}::text[], ${email_message_id}, ${email ? 'queued' : 'none'}
-    ${source}`
-}
-
 /** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
-export async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWithId): Promise<void> {
+async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWithId): Promise<void> {
   await together([
     claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
     draft.email && enqueueEmail(scope, draft.id, draft.email),
@@ -152,7 +137,7 @@ function whyImpossible({ contact_email }: Conversation): string {
 async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithId): Promise<void> {
   const { sql, organization_id } = scope
   await sql`
-    with message as (${insertMessage(scope, ticket_id, message)}),
+    with message as (${insertMessages(sql, [{ organization_id, ticket_id, draft: message }])}),
       timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
     update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = ${ticket_id}`
 }

@@ -74,13 +74,16 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   return presentMessage(organization_id, row)
 }
 
-/** Reads messages by their ids, whatever their tickets. @returns them by id */
-export async function getMessages(scope: Scope, ids: string[]): Promise<Map<string, Message>> {
-  const { sql, organization_id } = scope
-  const rows = await sql<MessageRow[]>`
-    select ${messageFields(sql)} from messages m
-    where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[])`
-  return new Map(rows.map((row) => [row.id, presentMessage(organization_id, row)]))
+/** Reads messages by their ids, each of its organization, whatever their tickets. @returns them by id */
+export async function getMessages(
+  sql: Sql,
+  keys: { organization_id: string; id: string }[],
+): Promise<Map<string, Message>> {
+  const rows = await sql<(MessageRow & { organization_id: string })[]>`
+    select m.organization_id, ${messageFields(sql)}
+    from json_to_recordset(${JSON.stringify(keys)}::text::json) as g (organization_id uuid, id uuid)
+    join messages m on m.organization_id = g.organization_id and m.id = g.id`
+  return new Map(rows.map((row) => [row.id, presentMessage(row.organization_id, row)]))
 }
 
 /** Some messages of a ticket in their order. */

@@ -1,53 +1,12 @@
-import { newId } from '../db/columns'
-import { unknownIds } from '../errors'
-import { isBlank, renderBody } from '../html/body'
-import { messageEntry } from '../messages/add-messages'
-import { completeMessage, createdEvent, insertMessage } from '../messages/commands'
-import type { DraftWithId, MessageDraft } from '../messages/draft'
-import { getMessage } from '../messages/queries'
-import { asStatement, inTransaction, type Scope, together } from '../scope'
-import { newDocument, rebuildSearch } from '../search/ticket-document'
-import { type ActivityEntry, insertActivities, recordActivity } from '../timeline/activity'
+import { inTransaction, type Scope, together } from '../scope'
+import { rebuildSearch } from '../search/ticket-document'
+import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
-import { type NewEvent, publish, type Subscriber } from '../webhooks/publish'
+import { publish } from '../webhooks/publish'
 import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
-import { takeNumber } from './code'
-import type { NewTicket, Ticket } from './model'
+import type { Ticket } from './model'
 import { lockTicket } from './queries'
-import { findReferences, type NewTicketReferences, resolveUpdate, type TicketUpdate } from './references'
-import { fields, present, type TicketRow, withNames } from './row'
-
-type TicketInput = NewTicket & {
-  /** When the caller has to know it before the ticket is written. */
-  id?: string
-  /** The mailbox that received the conversation. */
-  mailbox_id?: string | null
-}
-
-/**
- * Creates a ticket with its first message.
- * @param first the first message, when it came by email; without it the description becomes the first message
- * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
- */
-export async function createTicket(scope: Scope, input: TicketInput, first?: MessageDraft): Promise<Ticket> {
-  const references = await findReferences(scope, input)
-  const number = await takeNumber(scope)
-  // Made before the transaction begins, so that the time of creation is not after that of the last change.
-  const { id = newId() } = input
-  const draft = first ?? draftOf(input.description, references.contact)
-  const message = draft && { ...draft, id: draft.id ?? newId() }
-  const has_subscribers = references.subscribers.length > 0
-  const write = async (scope: Scope) => {
-    const [ticket] = await together([
-      insertTicket(scope, { ...input, id, number }, references, message),
-      message && completeMessage(scope, id, message),
-    ])
-    if (has_subscribers) await publishNew(scope, ticket, message, references.subscribers)
-    return ticket
-  }
-  // Without an email and without events all is one statement: a description is written with its ticket.
-  return first || has_subscribers ? inTransaction(scope, write) : asStatement(scope, write)
-}
+import { resolveUpdate, type TicketUpdate } from './references'
 
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied or
@@ -85,71 +44,6 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
       update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
     await publish(scope, [{ type: 'ticket.deleted', data: ticket }])
   })
-}
-
-/** The description as a message of the contact, for which no email is sent; undefined without one. */
-function draftOf(description: string | undefined, contact: NewTicketReferences['contact']): MessageDraft | undefined {
-  if (!description || isBlank(description)) return undefined
-  return {
-    body: description,
-    ...renderBody(description),
-    is_internal: false,
-    direction: 'inbound',
-    sender_name: contact.name,
-    sender_email: contact.email,
-  }
-}
-
-async function publishNew(
-  scope: Scope,
-  ticket: Ticket,
-  message: DraftWithId | undefined,
-  subscribers: Subscriber[],
-): Promise<void> {
-  const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
-  if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-  if (message) events.push(createdEvent(await getMessage(scope, ticket.id, message.id), ticket))
-  await publish(scope, events, { subscribers })
-}
-
-/**
- * Writes ticket, labels, first message, search document and timeline in one statement. It locks the contact's row, so that
- * a company that the contact gets at the same time reaches this ticket too.
- */
-async function insertTicket(
-  scope: Scope,
-  { id, number, subject, priority = 'normal', mailbox_id = null }: TicketInput & { id: string; number: number },
-  { contact, assignee_id, labels, prefix, organization_number }: NewTicketReferences,
-  message: DraftWithId | undefined,
-): Promise<Ticket> {
-  const { sql, organization_id } = scope
-  const code = `${prefix}-${number}`
-  const { vector, size } = newDocument(organization_number, code, subject, message?.text ?? '')
-  const timeline: ActivityEntry[] = [{ type: 'created', data: {} }]
-  if (message) timeline.push(messageEntry(message))
-  const [row] = await sql<TicketRow[]>`
-    with contact as materialized (
-      select id, company_id from contacts where organization_id = ${organization_id} and id = ${contact.id} for share
-    ), t as (
-      insert into tickets (organization_id, id, number, code, subject, priority,
-        contact_id, company_id, assignee_id, mailbox_id, updated_at)
-      select ${organization_id}, ${id}, ${number}, ${code}, ${subject}, ${priority},
-        contact.id, contact.company_id, ${assignee_id}, ${mailbox_id}, greatest(clock_timestamp(), uuid_time(${id}))
-      from contact
-      returning *
-    ), labelled as (
-      insert into ticket_labels (organization_id, ticket_id, label_id)
-      select t.organization_id, t.id, unnest(${labels.map((label) => label.id)}::uuid[]) from t
-    ), searchable as (
-      insert into ticket_search (organization_id, ticket_id, document, size)
-      select t.organization_id, t.id, ${vector}::tsvector, ${size} from t
-    ), timeline as (
-      ${insertActivities(scope, id, timeline, sql`, t`)}
-    )
-    ${message ? sql`, message as (${insertMessage(scope, id, message, sql`from t`)})` : sql``}
-    select ${fields(sql)} from t ${withNames(sql)}`
-  if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [contact.id])
-  return { ...present(row), labels }
 }
 
 /**

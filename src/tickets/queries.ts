@@ -60,7 +60,7 @@ export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> 
 }
 
 /** The ticket as lists and events show it. @throws TICKET_NOT_FOUND */
-async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
+export async function getTicketSummary({ sql, organization_id }: Scope, id: string): Promise<Ticket> {
   const [row] = await sql<TicketRow[]>`
     select ${fields(sql)} from tickets t
     ${withNames(sql)}

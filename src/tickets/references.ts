@@ -1,8 +1,10 @@
 /** Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once. */
+import type { Fragment, Sql } from '../db/transact'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
+import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 import { asIds } from '../shapes/ids'
-import { type Subscriber, subscribersIn } from '../webhooks/publish'
+import { type Subscriber, subscribersOf } from '../webhooks/publish'
 import type { NewTicket, Ticket, TicketChanges } from './model'
 import { isAllowed, TRANSITIONS } from './status'
 
@@ -14,37 +16,84 @@ export type NewTicketReferences = {
   /** Of the ticket's code. */
   prefix: string
   contact: { id: string; name: string; email: string }
-  assignee_id: string | null
+  /** Of the contact. */
+  company: Ticket['company']
+  assignee: Ticket['assignee']
   labels: Label[]
   /** Of the organization, for the events of the new ticket. */
   subscribers: Subscriber[]
 }
 
-/** Reads the references of a new ticket in one statement. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
+/** Finds the references of a new ticket. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
 export async function findReferences(
   scope: Scope,
   { contact_id, assignee_id, label_ids }: NewTicket,
 ): Promise<NewTicketReferences> {
-  type Found = Omit<NewTicketReferences, 'contact'> & { contact: NewTicketReferences['contact'] | null }
-  const { sql, organization_id } = scope
-  const [found] = await sql<Found[]>`
-    select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
-      case when c.id is not null then json_build_object('id', c.id, 'name', c.name, 'email', c.email) end as contact,
-      m.user_id as assignee_id, ${labelsIn(scope, label_ids)} as labels,
-      ${subscribersIn(scope)} as subscribers
-    from organizations o
-    left join contacts c on c.organization_id = o.id and c.id = ${asId(contact_id)}
-    left join companies co on co.organization_id = o.id and co.id = c.company_id
-    left join memberships m on m.organization_id = o.id and m.user_id = ${asId(assignee_id)}
-      and m.active and m.removed_at is null
-    where o.id = ${organization_id}`
-  const { contact, labels, ...rest } = found!
+  const wanted = {
+    scope,
+    contact_id: asId(contact_id),
+    assignee_id: asId(assignee_id),
+    label_ids: asIds(label_ids ?? []),
+  }
+  const [found] = scope.after_commit ? await readReferences([wanted]) : [await readTogether(wanted)]
+  const { contact_id: contact, company_id: company, assignee_id: assignee, labels, ...rest } = found!
   refuse([
     !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
-    assignee_id !== undefined && !rest.assignee_id && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    assignee_id !== undefined && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
     unknownLabels(label_ids, labels),
   ])
-  return { ...rest, contact: contact!, labels }
+  return {
+    organization_number: rest.organization_number,
+    prefix: rest.prefix,
+    contact: { id: contact!, name: rest.contact_name, email: rest.contact_email },
+    company: company ? { id: company, name: rest.company_name } : null,
+    assignee: assignee ? { id: assignee, name: rest.assignee_name } : null,
+    labels,
+    subscribers: rest.subscribers,
+  }
+}
+
+/** What a new ticket names. Null stands for an id that names nothing. */
+type Wanted = { scope: Scope; contact_id: string | null; assignee_id: string | null; label_ids: string[] }
+
+type Found = {
+  organization_number: number
+  prefix: string
+  contact_id: string | null
+  contact_name: string
+  contact_email: string
+  company_id: string | null
+  company_name: string
+  assignee_id: string | null
+  assignee_name: string
+  labels: Label[]
+  subscribers: Subscriber[]
+}
+
+/** Requests that come at the same time share a statement. */
+const readTogether = gathered(readReferences)
+
+/** Reads the references of some new tickets in one statement. Each is looked up in its own organization. */
+function readReferences(wanted: Wanted[]): Promise<Found[]> {
+  const { sql } = wanted[0]!.scope
+  const rows = wanted.map(({ scope: { organization_id }, ...ids }, place) => ({ place, organization_id, ...ids }))
+  // The limits of `place` remove no row. Without them the planner expects so many that it reads whole tables.
+  return sql<Found[]>`
+    select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
+      c.id as contact_id, c.name as contact_name, c.email as contact_email, co.id as company_id, co.name as company_name,
+      u.id as assignee_id, u.name as assignee_name,
+      ${labelsOf(sql, sql`g.organization_id`, sql`g.label_ids`)} as labels,
+      ${subscribersOf(sql, sql`g.organization_id`)} as subscribers
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as g (place integer, organization_id uuid, contact_id uuid, assignee_id uuid, label_ids uuid[])
+    join organizations o on o.id = g.organization_id
+    left join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id
+    left join companies co on co.organization_id = g.organization_id and co.id = c.company_id
+    left join memberships m on m.organization_id = g.organization_id and m.user_id = g.assignee_id
+      and m.active and m.removed_at is null
+    left join users u on u.id = m.user_id
+    where g.place between 0 and 999
+    order by g.place`
 }
 
 /** A change of a ticket: the fields of a PATCH, and labels one by one. */
@@ -79,7 +128,7 @@ async function findNamed(scope: Scope, assignee_id: string | null | undefined, l
   if (!assignee_id && label_ids.length === 0) return { assignee: null, labels: [] }
   const { sql, organization_id } = scope
   const [found] = await sql<{ assignee: Ticket['assignee']; labels: Label[] }[]>`
-    select ${labelsIn(scope, label_ids)} as labels, (
+    select ${labelsOf(sql, sql`${organization_id}`, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
       select json_build_object('id', u.id, 'name', u.name)
       from memberships m join users u on u.id = m.user_id
       where m.organization_id = ${organization_id} and m.user_id = ${asId(assignee_id)}
@@ -89,10 +138,10 @@ async function findNamed(scope: Scope, assignee_id: string | null | undefined, l
 }
 
 /** SQL for the labels with these ids, in the order of the response. */
-function labelsIn({ sql, organization_id }: Scope, ids: string[] = []) {
+function labelsOf(sql: Sql, organization_id: Fragment, ids: Fragment) {
   return sql`(
     select coalesce(json_agg(json_build_object('id', id, 'name', name, 'color', color) order by lower(name), id), '[]')
-    from labels where organization_id = ${organization_id} and id = any(${asIds(ids)}::uuid[])
+    from labels where labels.organization_id = ${organization_id} and id = any(${ids})
   )`
 }
 

@@ -7,7 +7,8 @@ import { path } from '../shapes/fields'
 import { Paging, query } from '../shapes/query'
 import { Activity } from '../timeline/model'
 import { listActivity } from '../timeline/queries'
-import { createTicket, deleteTicket, updateTicket } from './commands'
+import { deleteTicket, updateTicket } from './commands'
+import { createTicket } from './create-ticket'
 import { listTickets } from './list'
 import {
   Assignment,

@@ -1,6 +1,6 @@
 /** Writes the activity timeline of a ticket, in the transaction of the change that an entry is about. */
 import { newId } from '../db/columns'
-import type { Fragment } from '../db/transact'
+import type { Fragment, Sql } from '../db/transact'
 import type { Actor, Scope } from '../scope'
 
 /** The data of an entry, by its type. */
@@ -45,36 +45,48 @@ export async function recordActivities(scope: Scope, activities: TicketActivity[
 }
 
 /** The statement of `recordActivities`, for commands that write more in the same statement. */
-export function insertTimelines(scope: Scope, activities: TicketActivity[]): Fragment {
-  const rows = activities.map(({ ticket_id, actor, entry }) => rowOf({ ...scope, actor }, ticket_id, entry))
-  return insertRows(scope, rows)
+export function insertTimelines({ sql, organization_id }: Scope, activities: TicketActivity[]): Fragment {
+  return insertTimelinesOf(
+    sql,
+    activities.map((one) => ({ organization_id, ...one })),
+  )
+}
+
+/**
+ * As `insertTimelines`, for tickets of several organizations.
+ * @param joined limits the rows `e`: `join t on t.id = e.ticket_id`
+ */
+export function insertTimelinesOf(
+  sql: Sql,
+  activities: (TicketActivity & { organization_id: string })[],
+  joined = sql``,
+): Fragment {
+  return insertRows(
+    sql,
+    activities.map((one) => rowOf(one, one.ticket_id, one.entry)),
+    joined,
+  )
 }
 
 /** Adds one entry to the timelines of many tickets. */
 export async function recordOnEach(scope: Scope, ticket_ids: string[], entry: ActivityEntry): Promise<void> {
   for (let start = 0; start < ticket_ids.length; start += CHUNK) {
     await insertRows(
-      scope,
+      scope.sql,
       ticket_ids.slice(start, start + CHUNK).map((id) => rowOf(scope, id, entry)),
     )
   }
 }
 
-/**
- * The statement of `recordActivity`, for commands that write more in the same statement.
- * @param joined tables with one row, or with none when nothing is to be added: `, t`
- */
-export function insertActivities(
-  scope: Scope,
-  ticket_id: string,
-  entries: ActivityEntry[],
-  joined = scope.sql``,
-): Fragment {
-  const rows = entries.map((entry) => rowOf(scope, ticket_id, entry))
-  return insertRows(scope, rows, joined)
+/** The statement of `recordActivity`, for commands that write more in the same statement. */
+export function insertActivities(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Fragment {
+  return insertRows(
+    scope.sql,
+    entries.map((entry) => rowOf(scope, ticket_id, entry)),
+  )
 }
 
-function insertRows({ sql }: Scope, rows: ReturnType<typeof rowOf>[], joined = sql``): Fragment {
+function insertRows(sql: Sql, rows: ReturnType<typeof rowOf>[], joined = sql``): Fragment {
   return sql`
     insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
     select e.organization_id, e.id, e.ticket_id, e.type, e.actor_type, e.actor_id, e.actor_name, e.data
@@ -83,7 +95,11 @@ function insertRows({ sql }: Scope, rows: ReturnType<typeof rowOf>[], joined = s
     ) ${joined}`
 }
 
-function rowOf({ organization_id, actor }: Scope, ticket_id: string, { type, data }: ActivityEntry) {
+function rowOf(
+  { organization_id, actor }: Pick<Scope, 'organization_id' | 'actor'>,
+  ticket_id: string,
+  { type, data }: ActivityEntry,
+) {
   return {
     organization_id,
     id: newId(),

@@ -4,6 +4,7 @@
  */
 import { newId } from '../db/columns'
 import type { EVENTS } from '../db/schema'
+import type { Fragment, Sql } from '../db/transact'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
 import { afterCommit, type Scope } from '../scope'
@@ -30,9 +31,19 @@ type PublishOptions = {
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
   const { subscribers = await findSubscribers(scope), happened_at = new Date() } = options
-  const published = events
-    .filter(({ type }) => hasSubscriber(subscribers, type))
-    .map((event) => newPublication(scope, event, subscribersOf(subscribers, event.type), happened_at))
+  await publishEach(scope, [{ organization_id: scope.organization_id, events, subscribers }], happened_at)
+}
+
+/** Events of an organization, and who may want them. */
+type ToPublish = { organization_id: string; events: NewEvent[]; subscribers: Subscriber[] }
+
+/** As `publish`, for changes of several organizations that were made in one transaction. */
+export async function publishEach(scope: Scope, changes: ToPublish[], happened_at = new Date()): Promise<void> {
+  const published = changes.flatMap(({ organization_id, events, subscribers }) =>
+    events
+      .filter(({ type }) => hasSubscriber(subscribers, type))
+      .map((event) => newPublication(organization_id, event, thoseWho(subscribers, event.type), happened_at)),
+  )
   if (published.length === 0) return
   await insertPublications(scope, published)
   afterCommit(scope, () => wake('webhook'))
@@ -43,32 +54,38 @@ export async function publish(scope: Scope, events: NewEvent[], options: Publish
  * @returns the id of the delivery, which is also that of its outbox row
  */
 export async function publishTo(scope: Scope, webhook_id: string, event: NewEvent): Promise<string> {
-  const publication = newPublication(scope, event, [{ id: webhook_id, status: 'active' }], new Date())
+  const publication = newPublication(scope.organization_id, event, [{ id: webhook_id, status: 'active' }], new Date())
   await insertPublications(scope, [publication])
   return publication.deliveries[0]!.id
 }
 
 /** Reads the organization's subscribers. A command reads them once, and passes them on to `publish`. */
 export async function findSubscribers(scope: Scope): Promise<Subscriber[]> {
-  const [found] = await scope.sql<{ subscribers: Subscriber[] }[]>`select ${subscribersIn(scope)} as subscribers`
+  const { sql, organization_id } = scope
+  const [found] = await sql<{ subscribers: Subscriber[] }[]>`
+    select ${subscribersOf(sql, sql`${organization_id}`)} as subscribers`
   return found!.subscribers
 }
 
 /** SQL for the list that `findSubscribers` returns, for a statement that reads more than that. */
-export function subscribersIn({ sql, organization_id }: Scope) {
+export function subscribersOf(sql: Sql, organization_id: Fragment) {
   return sql`(
-    select coalesce(json_agg(json_build_object('id', id, 'status', status, 'events', events)), '[]')
-    from webhooks where organization_id = ${organization_id} and active and deleted_at is null
+    select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events)), '[]')
+    from webhooks w where w.organization_id = ${organization_id} and w.active and w.deleted_at is null
   )`
 }
 
 /** Tells whether a webhook wants events of a type. If none does, their data need not be read. */
 export function hasSubscriber(subscribers: Subscriber[], type: EventType): boolean {
-  return subscribersOf(subscribers, type).length > 0
+  return thoseWho(subscribers, type).length > 0
 }
 
 /** Makes the exact bytes of a delivery's body, the same for every attempt. */
-export function eventBody({ organization_id }: Scope, { type, data }: NewEvent, happened_at: Date): string {
+export function eventBody(
+  { organization_id }: Pick<Scope, 'organization_id'>,
+  { type, data }: NewEvent,
+  happened_at: Date,
+): string {
   const timestamp = `${happened_at.toISOString().slice(0, 19)}Z`
   return JSON.stringify({ event: type, timestamp, organization_id, data })
 }
@@ -76,6 +93,7 @@ export function eventBody({ organization_id }: Scope, { type, data }: NewEvent, 
 /** An event with its deliveries, as they are written. */
 type Publication = {
   id: string
+  organization_id: string
   type: EventType
   body: string
   /** `is_parked`: the webhook is failed, the delivery waits until it is enabled again. */
@@ -83,7 +101,7 @@ type Publication = {
 }
 
 function newPublication(
-  scope: Scope,
+  organization_id: string,
   event: NewEvent,
   receivers: Pick<Subscriber, 'id' | 'status'>[],
   happened_at: Date,
@@ -91,35 +109,41 @@ function newPublication(
   const deliveries = receivers.map(({ id: webhook_id, status }) => {
     return { id: newId(), webhook_id, is_parked: status === 'failed' }
   })
-  return { id: newId(), type: event.type, body: eventBody(scope, event, happened_at), deliveries }
+  return {
+    id: newId(),
+    organization_id,
+    type: event.type,
+    body: eventBody({ organization_id }, event, happened_at),
+    deliveries,
+  }
 }
 
 /** Inserts events, deliveries and their outbox rows in one statement. */
-async function insertPublications({ sql, organization_id }: Scope, published: Publication[]): Promise<void> {
-  const events = published.map(({ id, type, body }) => ({ id, type, body }))
-  const rows = published.flatMap(({ id: event_id, type: event, deliveries }) =>
-    deliveries.map((delivery) => ({ ...delivery, event_id, event })),
+async function insertPublications({ sql }: Scope, published: Publication[]): Promise<void> {
+  const events = published.map(({ deliveries: _, ...event }) => event)
+  const rows = published.flatMap(({ id: event_id, organization_id, type: event, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event })),
   )
   await sql`
     with new_events as (
       insert into events (organization_id, id, type, body)
-      select ${organization_id}::uuid, id, type, body
-      from json_to_recordset(${JSON.stringify(events)}::text::json) as x (id uuid, type text, body text)
+      select organization_id, id, type, body from json_to_recordset(${JSON.stringify(events)}::text::json)
+        as x (organization_id uuid, id uuid, type text, body text)
     ), given as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
-        as x (id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean)
+        as x (organization_id uuid, id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean)
     ), new_deliveries as (
       insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
-      select ${organization_id}::uuid, id, webhook_id, event_id, event,
+      select organization_id, id, webhook_id, event_id, event,
         case when not is_parked then ${firstAttemptAt(sql)} end
       from given
     )
     insert into outbox (organization_id, id, kind, lane_id, run_at)
-    select ${organization_id}::uuid, id, 'webhook', webhook_id,
+    select organization_id, id, 'webhook', webhook_id,
       case when is_parked then 'infinity' else ${firstAttemptAt(sql)} end
     from given`
 }
 
-function subscribersOf(subscribers: Subscriber[], type: EventType): Subscriber[] {
+function thoseWho(subscribers: Subscriber[], type: EventType): Subscriber[] {
   return subscribers.filter(({ events }) => events.includes(type))
 }

@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { updateContact } from '../../src/contacts/commands'
 import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
 import { type Scope, SYSTEM } from '../../src/scope'
-import { createTicket, updateTicket } from '../../src/tickets/commands'
+import { updateTicket } from '../../src/tickets/commands'
+import { createTicket } from '../../src/tickets/create-ticket'
 
 export type Writing = {
   organization_id: string

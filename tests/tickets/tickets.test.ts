@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { transact } from '../../src/db/transact'
-import { createTicket as createTicketBy, updateTicket } from '../../src/tickets/commands'
+import { inTransaction } from '../../src/scope'
+import { updateTicket } from '../../src/tickets/commands'
+import { openTickets } from '../../src/tickets/open-tickets'
 import { createOrganization, type Organization, startApi, stopApi, stranger } from '../support/api'
 import {
   createCompany,
@@ -208,20 +211,19 @@ describe('creating', () => {
     const { agent, scope } = await createOrganization()
     const contact = await createContact(agent)
     const actor = { type: 'contact', id: contact.id, name: contact.name, email: contact.email } as const
-    const ticket = await createTicketBy(
-      { ...scope, actor },
-      { subject: 'Mail', contact_id: contact.id },
-      {
-        body: 'It burns',
-        body_html: 'It burns',
-        text: 'It burns',
-        is_internal: false,
-        direction: 'inbound',
-        sender_name: 'Carla on the road',
-        sender_email: 'carla@road.example',
-        email_message_id: 'one@road.example',
-      },
-    )
+    const first = {
+      id: newId(),
+      body: 'It burns',
+      body_html: 'It burns',
+      text: 'It burns',
+      is_internal: false,
+      direction: 'inbound',
+      sender_name: 'Carla on the road',
+      sender_email: 'carla@road.example',
+      email_message_id: 'one@road.example',
+    } as const
+    const ticket = { id: newId(), subject: 'Mail', contact_id: contact.id, mailbox_id: null, actor, first }
+    await inTransaction(scope, (scope) => openTickets(scope, [ticket]))
     const { messages } = (await agent.get(`/tickets/${ticket.id}`)).body.data
     expect(messages).toMatchObject([{ sender: { name: 'Carla on the road' }, email_message_id: 'one@road.example' }])
     const activity = (await agent.get(`/tickets/${ticket.id}/activity`)).body.data

@@ -134,9 +134,10 @@ async function draftAll(scope: Scope, round: Decided<Opening | Reply>[]): Promis
 /** Reads the new messages for their events; none when nobody subscribes to these. */
 async function readWritten(scope: Scope, drafted: Written[], subscribers: Subscriber[]) {
   if (!hasSubscriber(subscribers, 'message.created')) return new Map<string, Message>()
+  const { sql, organization_id } = scope
   return getMessages(
-    scope,
-    drafted.map(({ draft }) => draft.id),
+    sql,
+    drafted.map(({ draft }) => ({ organization_id, id: draft.id })),
   )
 }
 

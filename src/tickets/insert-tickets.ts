@@ -1,0 +1,117 @@
+/** Writes new tickets: as many statements for a hundred as for one. */
+import type { Fragment, Sql } from '../db/transact'
+import { messageEntry } from '../messages/add-messages'
+import type { DraftWithId } from '../messages/draft'
+import { insertMessages } from '../messages/insert-messages'
+import type { Scope } from '../scope'
+import { newDocument } from '../search/ticket-document'
+import { insertTimelinesOf } from '../timeline/activity'
+import type { Ticket } from './model'
+import { getTicketSummary } from './queries'
+import type { NewTicketReferences } from './references'
+
+/** A ticket that is to be written, with all that it names. */
+export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
+  /** In whose name, and in which organization. */
+  scope: Scope
+  number: number
+  mailbox_id: string | null
+  references: NewTicketReferences
+  /** The first message. */
+  message: DraftWithId | undefined
+}
+
+type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
+
+/**
+ * Writes tickets with their labels, first messages, search documents and timelines in one statement. It locks the rows of
+ * their contacts, so that a company that a contact gets at the same time reaches these tickets too.
+ * @param locked_contacts what to do about contacts that others have locked
+ * @returns them in their order; undefined for one whose contact is missing or left out
+ */
+export async function insertTickets(
+  sql: Sql,
+  tickets: TicketToInsert[],
+  locked_contacts: 'wait' | 'leave out',
+): Promise<(Ticket | undefined)[]> {
+  const rows = tickets.map(rowOf)
+  // The limits of `place` remove no row. Without them the planner expects so many that it reads whole tables.
+  const inserted = await sql<Inserted[]>`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (place integer, organization_id uuid,
+        id uuid, number integer, code text, subject text, priority text, contact_id uuid, assignee_id uuid,
+        mailbox_id uuid, label_ids uuid[], vector text, size integer)
+      where place between 0 and 999
+    ), contact as materialized (
+      select g.id as ticket_id, c.company_id
+      from given g join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id
+      for share of c ${locked_contacts === 'wait' ? sql`` : sql`skip locked`}
+    ), t as (
+      insert into tickets (organization_id, id, number, code, subject, priority,
+        contact_id, company_id, assignee_id, mailbox_id, updated_at)
+      select g.organization_id, g.id, g.number, g.code, g.subject, g.priority,
+        g.contact_id, contact.company_id, g.assignee_id, g.mailbox_id, greatest(clock_timestamp(), uuid_time(g.id))
+      from given g join contact on contact.ticket_id = g.id
+      returning id, company_id, created_at, updated_at
+    ), searchable as (
+      insert into ticket_search (organization_id, ticket_id, document, size)
+      select g.organization_id, g.id, g.vector::tsvector, g.size from given g join t using (id)
+    ), timeline as (
+      ${insertTimelinesOf(sql, tickets.flatMap(activitiesOf), sql`join t on t.id = e.ticket_id`)}
+    )
+    ${withLabels(sql, tickets)} ${withMessages(sql, tickets)}
+    select * from t`
+  const found = new Map(inserted.map((row) => [row.id, row]))
+  return Promise.all(tickets.map((ticket) => shown(sql, ticket, found.get(ticket.id))))
+}
+
+function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place: number) {
+  const { id, number, subject, priority, mailbox_id } = ticket
+  const { prefix, organization_number, contact, assignee, labels } = references
+  const code = `${prefix}-${number}`
+  return {
+    place,
+    organization_id: scope.organization_id,
+    ...{ id, number, code, subject, priority, mailbox_id },
+    contact_id: contact.id,
+    assignee_id: assignee?.id,
+    label_ids: labels.map((label) => label.id),
+    ...newDocument(organization_number, code, subject, message?.text ?? ''),
+  }
+}
+
+function activitiesOf({ scope: { organization_id, actor }, id: ticket_id, message }: TicketToInsert) {
+  const by = { organization_id, actor, ticket_id }
+  const created = { ...by, entry: { type: 'created', data: {} } as const }
+  return message ? [created, { ...by, entry: messageEntry(message) }] : [created]
+}
+
+function withLabels(sql: Sql, tickets: TicketToInsert[]): Fragment {
+  if (tickets.every(({ references }) => references.labels.length === 0)) return sql``
+  return sql`, labelled as (
+    insert into ticket_labels (organization_id, ticket_id, label_id)
+    select g.organization_id, g.id, unnest(g.label_ids) from given g join t using (id)
+  )`
+}
+
+function withMessages(sql: Sql, tickets: TicketToInsert[]): Fragment {
+  const messages = tickets.flatMap(({ scope: { organization_id }, id, message }) =>
+    message ? { organization_id, ticket_id: id, draft: message } : [],
+  )
+  if (messages.length === 0) return sql``
+  return sql`, message as (${insertMessages(sql, messages, sql`join t on t.id = x.ticket_id`)})`
+}
+
+/** The ticket as answers show it. Its contact may have got another company since it was looked up. */
+async function shown(
+  sql: Sql,
+  { scope, id, subject, priority, number, references }: TicketToInsert,
+  row: Inserted | undefined,
+): Promise<Ticket | undefined> {
+  if (!row) return undefined
+  const { prefix, contact, company, assignee, labels } = references
+  if (row.company_id !== (company?.id ?? null)) return getTicketSummary({ ...scope, sql }, id)
+  const { created_at, updated_at } = row
+  const code = `${prefix}-${number}`
+  return { id, code, subject, status: 'open', priority, contact, company, assignee, labels, created_at, updated_at }
+}

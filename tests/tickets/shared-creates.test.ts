@@ -1,0 +1,131 @@
+/** Tickets that are created at the same time share statements, and nothing else. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
+import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { createContact } from '../support/factories'
+import { type StatementCounter, startStatementCounter } from '../support/statement-counter'
+import { createWebhook } from '../support/webhooks'
+
+let counter: StatementCounter
+
+beforeAll(async () => {
+  const { url } = await startApi()
+  counter = await startStatementCounter(url)
+  await closeDatabase()
+  connectDatabase(counter.url, 5)
+})
+afterAll(async () => {
+  await stopApi()
+  counter.stop()
+})
+
+function post(client: Client, contact: { id: string }, fields: Record<string, unknown> = {}) {
+  return client.post('/tickets', { subject: 'Help', description: 'It burns', contact_id: contact.id, ...fields })
+}
+
+const times = <T>(count: number, work: (index: number) => T) => Array.from({ length: count }, (_, index) => work(index))
+
+test('fifty requests at once need few statements, and get a ticket each', async () => {
+  const { agent } = await createOrganization()
+  const contact = await createContact(agent)
+  await post(agent, contact)
+
+  const answers: Awaited<ReturnType<typeof post>>[] = []
+  const { statements } = await counter.during(async () => {
+    answers.push(...(await Promise.all(times(50, (index) => post(agent, contact, { subject: `Help ${index}` })))))
+  })
+
+  expect(answers.map(({ status }) => status)).toEqual(times(50, () => 201))
+  expect(answers.map(({ body }) => body.data.subject)).toEqual(times(50, (index) => `Help ${index}`))
+  expect(new Set(answers.map(({ body }) => body.data.code)).size).toBe(50)
+  expect(statements.length).toBeLessThan(30)
+  for (const { body } of answers.slice(0, 3)) {
+    const { messages, ...ticket } = (await agent.get(`/tickets/${body.data.id}`)).body.data
+    expect(ticket).toMatchObject(body.data)
+    expect(messages).toMatchObject([{ body: 'It burns' }])
+  }
+})
+
+test('organizations that create at the same time get their own tickets, labels and events', async () => {
+  const desks = await Promise.all(times(3, (index) => deskWithWebhook(`Desk ${index}`)))
+
+  const answers = await Promise.all(
+    times(12, (index) => {
+      const { agent, contact, label } = desks[index % 3]!
+      return post(agent, contact, { label_ids: [label.id], assignee_id: agent.user_id })
+    }),
+  )
+
+  expect(answers.map(({ status }) => status)).toEqual(times(12, () => 201))
+  const { sql } = connection()
+  for (const { id, agent, contact, label } of desks) {
+    const tickets = (await agent.get('/tickets')).body.data
+    expect(tickets).toHaveLength(4)
+    for (const ticket of tickets) {
+      expect(ticket).toMatchObject({ contact: { id: contact.id }, labels: [{ id: label.id }] })
+      expect(ticket.assignee.id).toBe(agent.user_id)
+    }
+    const events = await sql<{ type: string; organization_id: string; ticket_id: string }[]>`
+      select type, body::json->>'organization_id' as organization_id,
+        coalesce(body::json->'data'->'ticket'->>'id', body::json->'data'->>'id') as ticket_id
+      from events where organization_id = ${id}`
+    expect(new Set(events.map((event) => event.organization_id))).toEqual(new Set([id]))
+    expect(events.map(({ type, ticket_id }) => `${type} ${ticket_id}`).sort()).toEqual(
+      tickets
+        .flatMap((ticket: { id: string }) => [`ticket.created ${ticket.id}`, `message.created ${ticket.id}`])
+        .sort(),
+    )
+  }
+})
+
+test('a contact that is locked holds up its own tickets only', async () => {
+  const { agent } = await createOrganization()
+  const [locked, free] = [await createContact(agent), await createContact(agent)]
+  const release = Promise.withResolvers<void>()
+  const is_locked = Promise.withResolvers<void>()
+  const { sql } = connection()
+  const holder = (sql as unknown as { begin(work: (sql: typeof connection) => unknown): Promise<unknown> }).begin(
+    async (tx) => {
+      const inner = tx as unknown as typeof sql
+      await inner`select from contacts where id = ${locked.id} for update`
+      is_locked.resolve()
+      await release.promise
+    },
+  )
+  await is_locked.promise
+
+  const held = times(2, () => post(agent, locked))
+  const others = await Promise.all(times(10, () => post(agent, free)))
+  release.resolve()
+  await holder
+
+  expect(others.map(({ status }) => status)).toEqual(times(10, () => 201))
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual([201, 201])
+})
+
+test('a ticket that cannot be written takes no other with it', async () => {
+  const { agent } = await createOrganization()
+  const contact = await createContact(agent)
+  await refuseSubject('Poison')
+
+  const answers = await Promise.all(
+    times(10, (index) => post(agent, contact, { subject: index === 7 ? 'Poison' : 'Help' })),
+  )
+
+  expect(answers.map(({ status }) => status)).toEqual(times(10, (index) => (index === 7 ? 500 : 201)))
+  expect((await agent.get('/tickets')).body.meta.total).toBe(9)
+})
+
+async function deskWithWebhook(name: string) {
+  const organization: Organization = await createOrganization(name)
+  const { admin, agent } = organization
+  await createWebhook(admin, { events: ['ticket.created', 'message.created'] })
+  const label = (await admin.post('/labels', { name, color: '#EF4444' })).body.data
+  return { ...organization, label, contact: await createContact(agent) }
+}
+
+/** Makes the database refuse every statement that writes a ticket with a subject. */
+async function refuseSubject(subject: string): Promise<void> {
+  await connection().sql.unsafe(`
+    alter table tickets add constraint tickets_refused check (subject <> '${subject}') not valid`)
+}
