@@ -57,10 +57,10 @@ export async function measureRead(rig: Rig, read: Read, subject: Subject): Promi
   const ask = () => getJson(`${rig.service.url}/api/v1${read.path(subject)}`, { headers })
   const answer = await ask()
   const keys = keysOf(answer, read)
-  const bare_url = `${rig.bare.origin}/rows/${read.table}/${subject.organization_id}?keys=${keys.join(',')}`
+  const bare_url = `${rig.bare.origin}/rows/${read.table}/${subject.organization_id}`
   return {
     product: await repeat(rig, 'service', ask),
-    bare: await repeat(rig, 'bare HTTP', () => getJson(bare_url)),
+    bare: await repeat(rig, 'bare HTTP', () => getJson(bare_url, { method: 'POST', body: keys.join(',') })),
     total: answer.meta?.total,
   }
 }

@@ -1,8 +1,8 @@
 /** Reads the memory of the service with all its processes, at moments of a run. */
 import path from 'node:path'
-import { startService } from '../support/service'
 import { type Memory, memoryOf, treeOf } from './processes'
 import { printHead, printTable, rounded } from './report'
+import { startAsOperator } from './rig'
 
 /** After this long without work the service has freed what it can. */
 const REST_MS = Number(process.env.BENCH_REST_MS ?? 15_000)
@@ -27,7 +27,7 @@ export function startMemoryNotes() {
 
 /** The memory of a new service with an empty database, after a rest. */
 export async function memoryOfIdle(dir: string): Promise<Memory> {
-  const service = await startService({ DATA_DIR: path.join(dir, 'idle') })
+  const service = await startAsOperator(path.join(dir, 'idle'))
   await rest()
   const memory = memoryOf(treeOf(service.process.pid!))
   await service.stop()

@@ -37,7 +37,7 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
   // Owners stay too: the database is its OS user's.
   const copied = spawnSync('cp', ['-a', data_set, data_dir], { encoding: 'utf8' })
   if (copied.status !== 0) throw new Error(`${data_set} cannot be copied: ${copied.stderr}`)
-  const service = await startService({ DATA_DIR: data_dir })
+  const service = await startAsOperator(data_dir)
   const { connection } = await startEmbedded(data_dir, { other_service: 'join' })
   const sql = postgres({ ...connection, max: 2, onnotice: () => {} })
   await sql`create table bench_commits (id uuid primary key, text text not null)`
@@ -68,6 +68,12 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
       fs.rmSync(data_dir, { recursive: true, force: true })
     },
   }
+}
+
+/** Starts the service with what the launcher sets for it, such as the limit after which garbage is collected. */
+export function startAsOperator(data_dir: string): Promise<Service> {
+  const launched = Object.entries(process.env).filter(([name]) => name.startsWith('BUN_'))
+  return startService({ ...(Object.fromEntries(launched) as Record<string, string>), DATA_DIR: data_dir })
 }
 
 type Bare = { child: ChildProcess; pid: number; port: number }
