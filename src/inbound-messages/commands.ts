@@ -8,6 +8,7 @@ import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
 import { discardAfter, fileAll, prepareFiling, readMail } from '../mail/inbound/filing'
 import { type InboundMail, type LedgerEntry, withCheckedSender } from '../mail/inbound/message'
+import { unwrapForwarded } from '../mail/inbound/team-mail'
 import { inTransaction, type Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
@@ -27,7 +28,7 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const mailbox = await requireMailbox(scope, mailbox_id)
   const raw = await readOriginal(body)
   const parsed = await readMail(scope, entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
-  const mail = await withCheckedSender(parsed)
+  const mail = unwrapForwarded(await withCheckedSender(parsed))
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`
   await promiseRemoval(scope.sql, [storage_key])
@@ -60,7 +61,8 @@ function entryFor({ id, address }: Mailbox): LedgerEntry {
 /** The ledger row that the message would get. */
 async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promise<InboundMessage> {
   const decision = await decide(scope, mail)
-  const { headers, sender, raw, sender_verified, authentication } = mail
+  const { headers, passed_on, raw, sender_verified, authentication } = mail
+  const sender = passed_on?.by ?? mail.sender
   return {
     id: null,
     mailbox,

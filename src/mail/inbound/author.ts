@@ -3,10 +3,9 @@
  * nobody reads.
  */
 import { addressKey, isEmailAddress, mailboxKey } from '../../address/email'
-import { ownAddresses } from '../../messages/conversation'
 import type { Scope } from '../../scope'
 import type { MailHeaders } from '../parse/parse'
-import type { InboundMail, Sender } from './message'
+import type { InboundMail, Member, Sender } from './message'
 import type { SenderSource } from './trust'
 
 /** Addresses of Reply-To that are looked at. */
@@ -22,34 +21,73 @@ const PROGRAM =
 const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs|msprvs\d|btv1)(?=$|[-_.+=@\d])|=/
 
 /**
- * Chooses the sender of each message of an organization, and where it wants answers. An address of ours is never a sender:
- * a mailbox of the organization, or one that the message says it was passed on from.
+ * Chooses the sender of each message of an organization, and where it wants answers; finds members of the team among the
+ * senders. An address of ours is never a sender: a mailbox of the organization, or one that the message says it was passed
+ * on from.
  */
 export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<InboundMail[]> {
-  const own = await ownAddresses(scope, [...new Set(mails.flatMap(candidatesOf))])
+  const known = await findKnown(scope, [...new Set(mails.flatMap(candidatesOf))])
   return mails.map((mail) => {
     const ways = new Set(mail.headers.ways.map(mailboxKey))
-    const isOurs = (address: string) => own.has(addressKey(address)) || ways.has(mailboxKey(address))
-    const isMailbox = (address: string) => own.has(addressKey(address))
+    const isMailbox = (address: string) => known.get(addressKey(address))?.is_mailbox ?? false
+    const isOurs = (address: string) => isMailbox(address) || ways.has(mailboxKey(address))
     const sender = chooseSender(mail, isOurs, isMailbox)
     const reply_to = replyToOf(mail.headers, sender, isOurs)
-    return { ...mail, sender, reply_to, sender_source: sourceOf(mail, sender, isMailbox) }
+    const sender_source = sourceOf(mail, sender, isMailbox)
+    const from = mail.headers.from?.address
+    const member = sender_source === 'from' && from ? (known.get(addressKey(from))?.member ?? null) : null
+    const forwarded = mail.content?.forwarded ?? null
+    const is_customers = forwarded !== null && !isMailbox(forwarded.author.address)
+    const passed_on = member && is_customers ? { by: member, note: forwarded.note } : null
+    return { ...mail, sender, reply_to, sender_source, member, passed_on }
   })
 }
+
+/** What the organization knows of an address: it is a mailbox, or the address of an active member. */
+type Known = { key: string; is_mailbox: boolean; member: Omit<Member, 'type'> | null }
+
+/** @returns what is known, by the keys of the addresses as given, with their `+tag` */
+async function findKnown({ sql, organization_id }: Scope, addresses: string[]) {
+  if (addresses.length === 0) return new Map<string, { is_mailbox: boolean; member: Member | null }>()
+  const rows = await sql<Known[]>`
+    select g.key, b.id is not null as is_mailbox,
+      case when u.id is not null then json_build_object('id', u.id, 'name', u.name, 'email', u.email, 'role', m.role) end
+        as member
+    from unnest(${addresses.map(addressKey)}::text[], ${addresses.map(mailboxKey)}::text[]) as g (key, mailbox_key)
+    left join mailboxes b on b.organization_id = ${organization_id} and b.address_key = g.mailbox_key
+    left join (
+      users u join memberships m on m.organization_id = ${organization_id} and m.user_id = u.id and m.active
+        and m.removed_at is null
+    ) on u.email_key = g.key
+    where b.id is not null or u.id is not null`
+  return new Map(
+    rows.map(({ key, is_mailbox, member }) => {
+      return [key, { is_mailbox, member: member && { type: 'user' as const, ...member } }]
+    }),
+  )
+}
+
+function candidatesOf({ headers, content, sender, envelope_sender }: InboundMail): string[] {
+  const { from, original_from, reply_to, sender: resent } = headers
+  const answers = reply_to.slice(0, MAX_REPLY_TO)
+  const named = [
+    from,
+    sender && { address: sender.email },
+    original_from,
+    ...answers,
+    resent,
+    content?.forwarded?.author,
+  ]
+  return [...named.flatMap((one) => one?.address ?? []), ...(envelope_sender ? [envelope_sender] : [])]
+}
+
+type IsOurs = (address: string) => boolean
 
 /** Says where the sender was read: in From, in another field of mail from a mailbox of ours, or of anybody else's mail. */
 function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undefined, isMailbox: IsOurs): SenderSource {
   if (sender === undefined || sender === read) return 'from'
   return headers.from && isMailbox(headers.from.address) ? 'list' : 'elsewhere'
 }
-
-function candidatesOf({ headers, sender, envelope_sender }: InboundMail): string[] {
-  const { from, original_from, reply_to, sender: resent } = headers
-  const named = [from, sender && { address: sender.email }, original_from, ...reply_to.slice(0, MAX_REPLY_TO), resent]
-  return [...named.flatMap((one) => one?.address ?? []), ...(envelope_sender ? [envelope_sender] : [])]
-}
-
-type IsOurs = (address: string) => boolean
 
 /**
  * From, unless the address is ours or nobody reads there; then the first usable one of X-Original-From, Reply-To and

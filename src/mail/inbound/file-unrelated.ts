@@ -20,6 +20,7 @@ import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
 import { recordBounce } from './record-bounce'
+import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
 /** A message that is to be filed, and its attachments. */
@@ -62,8 +63,12 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
     if (decision.outcome !== 'bounce') continue
     await recordBounce(scope, decision, decision.bounce, mail.content?.bounce ? '' : mail.content?.text)
   }
-  const written = await writeConversations(scope, round)
-  const ids = new Map(written.map((one) => [one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id }]))
+  const ids = await fileAnswers(scope, round)
+  const written = await writeConversations(
+    scope,
+    round.filter(({ mail }) => !ids.has(mail)),
+  )
+  for (const one of written) ids.set(one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id })
   await writeOutcomes(
     scope,
     round.map(({ mail, decision }): FiledMail => {
@@ -72,6 +77,17 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
   )
   const done = new Set(round.map(({ mail }) => mail))
   return new Set(filings.filter(({ mail }) => done.has(mail)))
+}
+
+/** Files the answers of the team, which are rare, one by one. @returns their messages */
+async function fileAnswers(scope: Scope, round: Decided[]) {
+  const filed = new Map<InboundMail, { ticket_id: string; message_id: string }>()
+  for (const { mail, parts, decision } of round) {
+    if (decision.outcome !== 'message' || !mayBeAnswerOfTeam(mail, decision)) continue
+    const answer = await fileAnswer(scope, mail, parts, decision.ticket_id)
+    if (answer) filed.set(mail, answer)
+  }
+  return filed
 }
 
 /** A message may change what the next one to its ticket finds there, such as its participants. */
@@ -107,6 +123,10 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
     return [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
   })
   await publish(scope, events, { subscribers })
+  for (const { mail, ticket_id } of drafted) {
+    const ticket = opened.get(ticket_id) ?? conversations.get(ticket_id)
+    if (ticket) await addNoteOf(scope, mail, ticket)
+  }
   return drafted
 }
 

@@ -35,7 +35,8 @@ export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name:
     sender_name: sender?.name || contact.name,
     sender_email: sender?.email ?? contact.email,
     auto_reply: content?.auto_reply || mail.envelope_sender === '',
-    sender_verified: mail.sender_verified,
+    // The check was of the member who passed it on.
+    sender_verified: mail.passed_on ? null : mail.sender_verified,
     reply_to: mail.reply_to,
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
     email_message_id: headers.message_id,
@@ -61,7 +62,7 @@ export function othersOf({ content, headers, recipient }: InboundMail): { name: 
 }
 
 /** Points images of the message (`cid:`) to the stored attachments. Some programs write an id in another case there. */
-function htmlOf(body_html: string, parts: StoredPart[]): string {
+export function htmlOf(body_html: string, parts: StoredPart[]): string {
   const ids = new Map(parts.map(({ id, content_id }) => [content_id, id]))
   const ids_in_lower_case = new Map(parts.map(({ id, content_id }) => [content_id?.toLowerCase(), id]))
   return embedImages(body_html, (content_id) => {
@@ -71,7 +72,7 @@ function htmlOf(body_html: string, parts: StoredPart[]): string {
 }
 
 /** Ids of others that it refers to. Another answer to the same message may name nothing else. */
-function ancestorsOf({ headers }: InboundMail): string[] {
+export function ancestorsOf({ headers }: InboundMail): string[] {
   const ids = [...new Set([...headers.in_reply_to, ...headers.references])].filter((id) => !readMessageId(id))
   return endsOf(ids, MAX_ANCESTORS)
 }

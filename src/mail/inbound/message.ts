@@ -5,6 +5,7 @@
  * says), `InboundMail` (both together), `MessageDraft` (what becomes a message of a ticket).
  */
 import { isEmailAddress } from '../../address/email'
+import type { Actor } from '../../scope'
 import { storable } from '../../search/fold'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
 import { checkSender } from '../sender/check'
@@ -38,6 +39,10 @@ export type InboundMail = LedgerEntry & {
   /** The person or machine that wrote it; undefined when no usable address says so. */
   sender: Sender | undefined
   sender_source: SenderSource
+  /** The member of the organization whose address is in From; null when it is nobody's of them. */
+  member: Member | null
+  /** What the member passes on is the mail of a customer, and the member's words are a note about it. */
+  passed_on: { by: Member; note: string } | null
   /** Where the sender wants answers, when that is another address; null without one. */
   reply_to: string | null
   /** Its report about the delivery of another message; null when it is not a report. */
@@ -50,6 +55,9 @@ export type InboundMail = LedgerEntry & {
 }
 
 export type Sender = { name: string; email: string }
+
+/** A member of the organization, as an actor. */
+export type Member = Extract<Actor, { type: 'user' }>
 
 /** Keys of an index have at most some 2,700 bytes; no mail system makes ids of a thousand. */
 const MAX_ID_BYTES = 1000
@@ -69,6 +77,8 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     content: parsed,
     sender,
     sender_source: 'from',
+    member: null,
+    passed_on: null,
     reply_to: null,
     bounce: parsed && bounceOf(entry, headers, parsed),
     fingerprint,

@@ -14,6 +14,7 @@ import type { Filing } from './file-unrelated'
 import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
 import { noteMessageId, overtakesParent } from './overtaking'
+import { unwrapForwarded } from './team-mail'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
 const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
@@ -75,7 +76,7 @@ async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Pro
     return { ...KINDS.inbound.afterFault(job), healthy: true }
   }
   noteMessageId(storage_key, mail.headers)
-  const checked = await withCheckedSender(mail)
+  const checked = unwrapForwarded(await withCheckedSender(mail))
   return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked)
 }
 

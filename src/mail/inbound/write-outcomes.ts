@@ -41,7 +41,8 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
 }
 
 function rowOf({ mail, decision, about }: FiledMail) {
-  const { id, headers, sender, fingerprint, sender_verified, authentication } = mail
+  const { id, headers, passed_on, fingerprint, sender_verified, authentication } = mail
+  const sender = passed_on?.by ?? mail.sender
   return {
     id,
     fingerprint: fingerprint.text,

@@ -8,6 +8,7 @@ import { isAutomatic } from './automatic'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { type Bounce, readBounce } from './bounce'
 import { ANSWER_SUBJECT } from './bounce-words'
+import { type Forwarded, readForwarded } from './forwarded'
 import { replyText } from './reply-text'
 
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
@@ -25,6 +26,8 @@ export type ParsedMail = MailHeaders & {
   bounce: Bounce | null
   /** The new part of a reply; null when there is no text. */
   reply_text: string | null
+  /** The message that it passes on; null without one. */
+  forwarded: Forwarded | null
 }
 
 /** Of the part of a read receipt that machines read. */
@@ -40,15 +43,17 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, body_html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text)
+  const attachments = readAttachments(root, cut)
   return {
     ...headers,
     in_reply_to,
     text,
     body_html,
-    attachments: readAttachments(root, cut),
+    attachments,
     auto_reply: bounce !== null || isAutomatic(root),
     bounce,
     reply_text: replyText(unsigned, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail') || null,
+    forwarded: bounce ? null : readForwarded({ root, subject: headers.subject, text, attachments }),
   }
 }
 

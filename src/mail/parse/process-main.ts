@@ -2,6 +2,7 @@
  * The program of a parser process (`process.ts`): says that it is ready, then parses each message that it is sent and
  * answers with the result or with the reason of its failure.
  */
+import type { ParsedAttachment } from './bodies'
 import { type ParsedMail, parseMail } from './parse'
 
 export type ParseRequest = { id: number; raw: Uint8Array }
@@ -24,5 +25,14 @@ process.send?.('ready')
 
 /** Copies the contents: they are views of the message, and all of it would be sent with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {
-  return { ...mail, attachments: mail.attachments.map((file) => ({ ...file, content: new Uint8Array(file.content) })) }
+  const { attachments, forwarded } = mail
+  return {
+    ...mail,
+    attachments: attachments.map(withOwnContent),
+    forwarded: forwarded && { ...forwarded, attachments: forwarded.attachments?.map(withOwnContent) ?? null },
+  }
+}
+
+function withOwnContent(file: ParsedAttachment): ParsedAttachment {
+  return { ...file, content: new Uint8Array(file.content) }
 }

@@ -38,6 +38,22 @@ export function replyText(text: string, mail: 'answer' | 'first mail' = 'answer'
   return reply.join('\n').trim() || text.trim()
 }
 
+/**
+ * Finds the place in a text where the message begins that it quotes with a header.
+ * @param lines of the text
+ * @returns the first line of the quotation and the first line of the header; null without one
+ */
+export function findQuotedHeader(lines: string[]): { start: number; header: number } | null {
+  const plain = lines.map((line) => plainLine(line.replace(/^\s{0,3}>\s?/, '')))
+  const start = plain.findIndex(
+    (line, index) => line.length <= MAX_LINE && (isMarker(plain, index) || startsHeaderBlock(plain, index)),
+  )
+  if (start < 0) return null
+  if (!isMarker(plain, start)) return { start, header: start }
+  const header = plain.findIndex((line, index) => index > start && line.trim() !== '')
+  return header < 0 ? null : { start, header }
+}
+
 function isMarker(lines: string[], index: number): boolean {
   return HISTORY.some((marker) => marker.test(lines[index] ?? ''))
 }

@@ -1,0 +1,139 @@
+/**
+ * Files mail of the team: what a member passes on becomes mail of the customer who wrote it, and what a member answers from
+ * a mail program is sent on like an answer over the API.
+ */
+import { addressKey } from '../../address/email'
+import { newId } from '../../db/columns'
+import { textToHtml } from '../../html/body'
+import { newMessageId } from '../../messages/anchors'
+import { addMessage } from '../../messages/commands'
+import { type Conversation, lockConversation } from '../../messages/conversation'
+import type { MessageDraft } from '../../messages/draft'
+import { planEmail } from '../../messages/outgoing'
+import type { Scope } from '../../scope'
+import type { Decision } from './decide'
+import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
+import type { InboundMail, Member } from './message'
+
+/**
+ * Gives the mail of a customer that a member passes on, as if the customer had written here; other mail as it is. Its
+ * header is the member's, so that the message itself is still recognized.
+ * @param mail whose sender was checked: nobody passes anything on in the name of a member
+ */
+export function unwrapForwarded(mail: InboundMail): InboundMail {
+  const { content, headers, passed_on, sender_verified } = mail
+  const forwarded = content?.forwarded
+  if (!passed_on || !forwarded || sender_verified === false) return { ...mail, passed_on: null }
+  const { author, subject, message_id, text, body_html, reply_text, attachments } = forwarded
+  const references = message_id === null ? headers.references : [...headers.references, message_id]
+  return {
+    ...mail,
+    sender: { name: author.name, email: author.address },
+    sender_source: 'elsewhere',
+    reply_to: null,
+    headers: { ...headers, subject, references, to: [], cc: [] },
+    content: {
+      ...content,
+      text,
+      body_html,
+      reply_text,
+      attachments: attachments ?? content.attachments,
+      auto_reply: false,
+    },
+  }
+}
+
+/** Adds the words of the member above what was passed on, as a note on the ticket that the rest has become. */
+export async function addNoteOf(
+  scope: Scope,
+  { passed_on }: InboundMail,
+  ticket: Pick<Conversation, 'id' | 'code' | 'subject'>,
+): Promise<void> {
+  if (!passed_on?.note) return
+  const { by, note } = passed_on
+  await addMessage({ ...scope, actor: by }, ticket, {
+    body: note,
+    body_html: textToHtml(note),
+    text: note,
+    is_internal: true,
+    direction: null,
+    sender_name: by.name,
+    sender_email: by.email,
+  })
+}
+
+/** Mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor of ours. */
+export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
+  if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
+  return mail.member !== null && mail.sender_verified === true && mail.content?.auto_reply === false
+}
+
+/**
+ * Files an answer of a member, and sends it on to those who did not get it from the member.
+ * @returns its message; undefined when the member is the contact of the ticket, whose mail is a customer's
+ */
+export async function fileAnswer(
+  scope: Scope,
+  mail: InboundMail,
+  parts: StoredPart[],
+  ticket_id: string,
+): Promise<{ ticket_id: string; message_id: string } | undefined> {
+  const { member } = mail
+  const conversation = await lockConversation(scope, ticket_id)
+  const { contact_email } = conversation
+  if (!member || (contact_email && addressKey(contact_email) === addressKey(member.email))) return undefined
+  const draft = await draftAnswer(scope, mail, parts, conversation, member)
+  return { ticket_id, message_id: await addMessage({ ...scope, actor: member }, conversation, draft) }
+}
+
+async function draftAnswer(
+  scope: Scope,
+  mail: InboundMail,
+  parts: StoredPart[],
+  conversation: Conversation,
+  member: Member,
+): Promise<MessageDraft> {
+  const { headers } = mail
+  const id = newId()
+  const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
+  const plan = await planEmail(scope, conversation, undefined)
+  const recipients = plan?.recipients.filter(({ email }) => !reached.has(addressKey(email))) ?? []
+  const own_id = headers.message_id === null ? [] : [headers.message_id]
+  const draft = {
+    id,
+    ...wordsOf(mail, parts),
+    is_internal: false,
+    direction: 'outbound',
+    sender_name: member.name,
+    sender_email: member.email,
+    attachment_ids: parts.map((part) => part.id),
+  } satisfies MessageDraft
+  if (!plan || recipients.length === 0) {
+    return { ...draft, email_message_id: headers.message_id, references: ancestorsOf(mail) }
+  }
+  return {
+    ...draft,
+    cc: recipients.filter(({ kind }) => kind === 'cc').map(({ email }) => email),
+    email_message_id: newMessageId(id, plan.domain),
+    references: [...own_id, ...ancestorsOf(mail)],
+    email: { mailbox_id: plan.mailbox_id, recipients },
+  }
+}
+
+/**
+ * The words of an answer: as HTML when nothing is quoted below them, else their text. A quotation may hold what members
+ * wrote to each other, and is not for the customer.
+ */
+function wordsOf({ content }: InboundMail, parts: StoredPart[]): Pick<MessageDraft, 'body' | 'body_html' | 'text'> {
+  const whole = content?.text.trim() ?? ''
+  const text = content?.reply_text ?? whole
+  if (!content || squeeze(text) !== squeeze(whole)) return { body: text, body_html: textToHtml(text), text }
+  const body_html = htmlOf(content.body_html, parts)
+  return content.body_html === textToHtml(content.text)
+    ? { body: whole, body_html: textToHtml(whole), text }
+    : { body: body_html, body_html, text }
+}
+
+function squeeze(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}

@@ -1,0 +1,307 @@
+/** Mail of the team: what a member passes on opens the customer's ticket, what a member answers is sent on. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { newId } from '../../../src/db/columns'
+import { replyAddress } from '../../../src/messages/anchors'
+import { PASSWORD } from '../../support/api'
+import { type StartedDesk, startDesk } from '../../support/desk'
+import { startDns, type TestDns } from '../../support/dns'
+import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'
+import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { type ChangedSettings, withSettings } from '../../support/settings'
+
+let desk: StartedDesk
+let dns: TestDns
+let settings: ChangedSettings
+
+/** Members by what DMARC says of their mail. */
+const PROVEN = 'alan@team.example'
+const UNKNOWN = 'uma@unknown.example'
+const FORGED = 'fred@rejects.example'
+
+beforeAll(async () => {
+  dns = await startDns({
+    'team.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+    '_dmarc.team.example': { TXT: ['v=DMARC1; p=reject'] },
+    'rejects.example': { TXT: ['v=spf1 -all'] },
+    '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
+  })
+  settings = withSettings({ DNS_SERVERS: [dns.address] })
+  desk = await startDesk({ address: 'support@desk.example' })
+  for (const email of [PROVEN, UNKNOWN, FORGED]) {
+    const name = `${email[0]!.toUpperCase()}${email.slice(1, email.indexOf('@'))}`
+    const { status } = await desk.admin.post('/users', { email, name, password: PASSWORD })
+    expect(status).toBe(201)
+  }
+})
+beforeEach(() => {
+  desk.sink.messages.length = 0
+})
+afterAll(async () => {
+  settings.restore()
+  await desk.stop()
+  dns[Symbol.dispose]()
+})
+
+type Fields = Record<string, string | undefined>
+
+/** Delivers over SMTP; gives the ledger row. */
+async function receive(from: string, fields: Fields, body = 'Hello', to = desk.address) {
+  const raw = rawMail(
+    { From: from, To: to, Subject: 'Hello', Message_ID: `<${newId()}@mail.example>`, ...fields },
+    body,
+  )
+  await deliver(desk.port, { from: /[^<\s]+@[^>\s]+/.exec(from)![0], to, raw })
+  return (await ledgerOf(desk))[0]
+}
+
+const GMAIL = `Please look.
+
+---------- Forwarded message ---------
+From: Kim Kunde <kim@kunde.example>
+Date: Tue, Nov 17, 2026 at 9:00 AM
+Subject: Pump leaks
+To: Alan <alan@team.example>
+
+
+It drips since Monday.
+
+Kim`
+
+/** Forms in which mail programs quote the message that is passed on, each with the same content. */
+const FORMS: [string, string, string][] = [
+  ['Gmail', 'Fwd: Pump leaks', GMAIL],
+  [
+    'Gmail in German',
+    'Fwd: Pump leaks',
+    GMAIL.replace('Forwarded message', 'Weitergeleitete Nachricht')
+      .replace('From:', 'Von:')
+      .replace('Subject:', 'Betreff:')
+      .replace('To:', 'An:'),
+  ],
+  [
+    'Outlook',
+    'FW: Pump leaks',
+    'Please look.\n\n________________________________\nFrom: Kim Kunde <kim@kunde.example>\nSent: Tuesday, November 17, 2026 9:00 AM\nTo: Alan <alan@team.example>\nSubject: Pump leaks\n\nIt drips since Monday.\n\nKim',
+  ],
+  [
+    'Outlook in German, with links for addresses',
+    'WG: Pump leaks',
+    'Please look.\n\nVon: Kim Kunde [mailto:kim@kunde.example]\nGesendet: Dienstag, 17. November 2026 09:00\nAn: Alan <alan@team.example>\nBetreff: Pump leaks\n\nIt drips since Monday.\n\nKim',
+  ],
+  [
+    'Outlook in French',
+    'TR : Pump leaks',
+    'Please look.\n\nDe : Kim Kunde <kim@kunde.example>\nEnvoyé : mardi 17 novembre 2026 09:00\nÀ : Alan <alan@team.example>\nObjet : Pump leaks\n\nIt drips since Monday.\n\nKim',
+  ],
+  [
+    'Thunderbird, which begins with the subject',
+    'Fwd: Pump leaks',
+    'Please look.\n\n-------- Forwarded Message --------\nSubject: \tPump leaks\nDate: \tTue, 17 Nov 2026 09:00:00 +0100\nFrom: \tKim Kunde <kim@kunde.example>\nTo: \talan@team.example\n\n\n\nIt drips since Monday.\n\nKim',
+  ],
+  [
+    'Apple Mail, with marks and a folded line',
+    'Fwd: Pump leaks',
+    'Please look.\n\nBegin forwarded message:\n\n> From: Kim Kunde\n> <kim@kunde.example>\n> Subject: Pump leaks\n> Date: 17 November 2026 at 09:00:00 CET\n> To: alan@team.example\n> \n> It drips since Monday.\n> \n> Kim',
+  ],
+]
+
+test.each(FORMS)('mail that a member passes on with %s opens the ticket of its author', async (_, Subject, body) => {
+  await hearEvents(desk.scope)
+  const row = await receive(`Alan <${PROVEN}>`, { Subject, Cc: 'bob@team.example' }, body)
+  expect(row).toMatchObject({ outcome: 'ticket', rule: 'new', from: { email: PROVEN }, sender_verified: true })
+  const ticket = await readTicket(desk.agent, row.ticket_id)
+  expect(ticket).toMatchObject({ subject: 'Pump leaks', contact: { name: 'Kim Kunde', email: 'kim@kunde.example' } })
+  expect(ticket.messages).toMatchObject([
+    {
+      body: 'It drips since Monday.\n\nKim',
+      direction: 'inbound',
+      sender: { name: 'Kim Kunde', email: 'kim@kunde.example' },
+      sender_verified: null,
+      cc: [],
+    },
+    { body: 'Please look.', is_internal: true, direction: null, sender: { name: 'Alan', email: PROVEN } },
+  ])
+  const { data } = (await desk.agent.get(`/tickets/${row.ticket_id}/participants`)).body
+  expect(data).toEqual([])
+  const timeline = await activityOf(desk.scope, row.ticket_id)
+  expect(timeline.map(({ type }) => type)).toEqual(['created', 'message', 'note'])
+  const events = (await writtenEvents(desk.scope)).filter((one) => JSON.stringify(one.data).includes(row.ticket_id))
+  expect(events.map(({ event }) => event)).toEqual(['ticket.created', 'message.created', 'message.created'])
+  await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
+})
+
+const INNER = [
+  'From: =?utf-8?Q?J=C3=B6rg?= <joerg@kunde.example>',
+  'To: alan@team.example',
+  'Subject: Offer',
+  'Message-ID: <offer@kunde.example>',
+  'Content-Type: multipart/mixed; boundary=i',
+  '',
+  '--i',
+  '',
+  'See the file.',
+  '--i',
+  'Content-Disposition: attachment; filename=offer.pdf',
+  '',
+  'PDF',
+  '--i--',
+]
+
+function attached(...inner: string[][]): [Fields, string] {
+  const parts = [
+    ['Content-Type: text/plain', '', 'What do we say?'],
+    ...inner.map((lines) => ['Content-Type: message/rfc822', '', ...lines]),
+    ['Content-Disposition: attachment; filename=mine.txt', '', 'x'],
+  ]
+  const body = `${parts.map((lines) => `--o\n${lines.join('\n')}`).join('\n')}\n--o--`
+  return [{ Subject: 'Fwd: Offer', Content_Type: 'multipart/mixed; boundary=o' }, body]
+}
+
+test('a message that a member attaches opens the ticket of its author, with its files, and its answers join it', async () => {
+  const row = await receive(UNKNOWN, ...attached(INNER))
+  const { subject, contact, messages } = await readTicket(desk.agent, row.ticket_id)
+  expect([subject, contact.name, contact.email]).toEqual(['Offer', 'Jörg', 'joerg@kunde.example'])
+  expect(messages).toMatchObject([
+    { body: 'See the file.', sender: { email: 'joerg@kunde.example' } },
+    { body: 'What do we say?', is_internal: true, sender: { name: 'Uma' } },
+  ])
+  const names = messages[0].attachments.map(({ filename }: { filename: string }) => filename)
+  expect(names).toEqual(['offer.pdf', 'mine.txt'])
+  const later = await receive('joerg@kunde.example', { In_Reply_To: '<offer@kunde.example>' })
+  expect(later).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id: row.ticket_id })
+})
+
+test.each<[string, string, [Fields, string]]>([
+  ['of a forged member', FORGED, [{ Subject: 'Fwd: Pump leaks' }, GMAIL]],
+  ['of nobody of the team', 'eve@elsewhere.example', [{ Subject: 'Fwd: Pump leaks' }, GMAIL]],
+  ['whose subject says nothing of it', PROVEN, [{ Subject: 'Pump leaks' }, GMAIL]],
+  ['without a header', PROVEN, [{ Subject: 'Fwd: Pump leaks' }, 'It drips since Monday.']],
+  ['without an address', PROVEN, [{ Subject: 'FW: x' }, GMAIL.replace(' <kim@kunde.example>', '')]],
+  ['from a mailbox of ours', PROVEN, [{ Subject: 'Fwd: x' }, GMAIL.replace('kim@kunde', 'support@desk')]],
+  ['with two messages', PROVEN, attached(INNER, INNER)],
+])('mail %s is filed as the sender wrote it', async (_, from, [fields, body]) => {
+  const row = await receive(from, fields, body)
+  const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
+  expect([contact.email, messages.length]).toEqual([from, 1])
+})
+
+test('mail with the null sender that seems to pass something on is no mail of a member', async () => {
+  const fields = { Subject: 'Fwd: Pump leaks', Auto_Submitted: 'auto-replied' }
+  await deliver(desk.port, { from: '', to: desk.address, raw: rawMail({ From: PROVEN, ...fields }, GMAIL) })
+  expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'unmatched_bounce' })
+})
+
+/** A conversation of a new contact. */
+async function converse() {
+  const contact = `kim.${newId()}@kunde.example`
+  const { ticket_id } = await receive(contact, { Cc: 'dora@kunde.example' })
+  const { email_message_id } = await createMessage(desk.agent, ticket_id)
+  await drain()
+  desk.sink.messages.length = 0
+  await desk.agent.patch(`/tickets/${ticket_id}`, { status: 'pending' })
+  return { contact, ticket_id, ours: `<${email_message_id}>`, tagged: replyAddress(desk.address, ticket_id) }
+}
+
+test('what a member answers from a mail program is sent on to the customer, like an answer over the API', async () => {
+  const { contact, ticket_id, ours, tagged } = await converse()
+  await hearEvents(desk.scope)
+  const quoted = 'Turn it off.\n\nOn Tue, Nov 17, 2026 at 9:00 AM Support <support@desk.example> wrote:\n> private'
+  const row = await receive(
+    `Alan A. <${PROVEN}>`,
+    { In_Reply_To: ours, Message_ID: '<alan1@team.example>' },
+    quoted,
+    tagged,
+  )
+  expect(row).toMatchObject({ outcome: 'message', rule: 'in_reply_to', ticket_id, sender_verified: true })
+  await drain()
+  const { messages, status } = await readTicket(desk.agent, ticket_id)
+  expect(status).toBe('pending')
+  expect(messages).toHaveLength(3)
+  const message = messages.at(-1)
+  expect(message).toMatchObject({
+    id: row.message_id,
+    body: 'Turn it off.',
+    direction: 'outbound',
+    is_internal: false,
+    sender: { name: 'Alan', email: PROVEN },
+    email_sent: true,
+    cc: ['dora@kunde.example'],
+  })
+  const [sent] = desk.sink.messages
+  expect(sent!.to.toSorted()).toEqual([contact, 'dora@kunde.example'].toSorted())
+  const text = sent!.raw.toString('latin1')
+  expect(text).toContain(`<${message.email_message_id}>`)
+  expect([text.includes('support@desk.example'), text.includes('private')]).toEqual([true, false])
+  const timeline = (await desk.agent.get(`/tickets/${ticket_id}/activity`)).body.data
+  expect(timeline.at(-2)).toMatchObject({ type: 'message', actor: { type: 'user', name: 'Alan' } })
+  const events = (await writtenEvents(desk.scope)).filter(({ data }) => data.ticket?.id === ticket_id)
+  expect(events.map(({ event, data }) => [event, data.direction])).toEqual([['message.created', 'outbound']])
+  await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
+  expect((await desk.agent.get(`/contacts?email=${PROVEN}`)).body.meta.total).toBe(0)
+  const answer = await receive(contact, { In_Reply_To: '<alan1@team.example>' })
+  expect(answer).toMatchObject({ outcome: 'message', ticket_id })
+})
+
+test('HTML and files of an answer go out, made safe; who got it from the member gets it once', async () => {
+  const { contact, ticket_id, tagged } = await converse()
+  const html = '<p onclick="x()">Turn <b>it</b> off.</p><script>alert(1)</script>'
+  const body = `--b\nContent-Type: text/html\n\n${html}\n--b\nContent-Disposition: attachment; filename=plan.txt\n\nplan\n--b--`
+  const type = 'multipart/mixed; boundary=b'
+  await receive(PROVEN, { To: `${tagged}, DORA@kunde.example`, Content_Type: type }, body, tagged)
+  await drain()
+  expect(desk.sink.messages.map(({ to }) => to)).toEqual([[contact]])
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1).body_html).toBe('<p>Turn <b>it</b> off.</p>')
+  expect(messages.at(-1).attachments).toMatchObject([{ filename: 'plan.txt' }])
+  const raw = desk.sink.messages[0]!.raw.toString('latin1')
+  expect([raw.includes('plan.txt'), raw.includes('onclick'), raw.includes('alert')]).toEqual([true, false, false])
+})
+
+test('an answer that went to everybody already is kept, and sent to nobody', async () => {
+  const { contact, ticket_id, tagged } = await converse()
+  await receive(
+    PROVEN,
+    { To: `${contact}, dora@kunde.example`, Cc: tagged, Message_ID: '<all@team.example>' },
+    'Done.',
+    tagged,
+  )
+  await drain()
+  expect(desk.sink.messages).toEqual([])
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'outbound', body: 'Done.', email_status: 'none' })
+  expect(await receive(contact, { In_Reply_To: '<all@team.example>' })).toMatchObject({ outcome: 'message', ticket_id })
+})
+
+test.each<[string, string, Fields]>([
+  ['that nobody can prove', UNKNOWN, {}],
+  ['that is forged', FORGED, {}],
+  ['that is automatic', PROVEN, { Auto_Submitted: 'auto-replied' }],
+])('an answer of a member %s goes to nobody', async (_, from, fields) => {
+  const { ticket_id, ours } = await converse()
+  const row = await receive(from, { In_Reply_To: ours, ...fields })
+  expect(row).toMatchObject({ outcome: 'message', ticket_id })
+  await drain()
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'inbound', sender: { email: from } })
+  expect(desk.sink.messages).toEqual([])
+})
+
+test('a member who is the customer of a ticket writes as a customer, and one without an anchor of ours opens a ticket', async () => {
+  const { ticket_id } = await receive(PROVEN, { Subject: 'My own pump' })
+  const { email_message_id } = await createMessage(desk.agent, ticket_id)
+  await receive(PROVEN, { In_Reply_To: `<${email_message_id}>` })
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.map(({ direction }: { direction: string }) => direction)).toEqual(['inbound', 'outbound', 'inbound'])
+  const { ticket_id: theirs } = await converse()
+  const { code } = await readTicket(desk.agent, theirs)
+  expect(await receive(PROVEN, { Subject: `Re: [${code}]` })).toMatchObject({ outcome: 'ticket' })
+})
+
+test('a member who was removed or switched off is nobody of the team', async () => {
+  const { data } = (await desk.admin.get('/users?per_page=100')).body
+  const { id } = data.find(({ email }: { email: string }) => email === UNKNOWN)
+  await desk.admin.patch(`/users/${id}`, { active: false })
+  const row = await receive(UNKNOWN, { Subject: 'Fwd: Pump leaks' }, GMAIL)
+  await desk.admin.patch(`/users/${id}`, { active: true })
+  expect((await readTicket(desk.agent, row.ticket_id)).contact.email).toBe(UNKNOWN)
+})
