@@ -1,0 +1,162 @@
+/** What lists read of an organization with few tickets, and of one with many. */
+import { expect } from 'bun:test'
+import { listCompanies } from '../../src/companies/queries'
+import { listContacts } from '../../src/contacts/queries'
+import { newId } from '../../src/db/columns'
+import type { Sql } from '../../src/db/transact'
+import { getLabel, listLabels } from '../../src/labels/queries'
+import { type Scope, SYSTEM } from '../../src/scope'
+import { useSecrets } from '../../src/secrets'
+import { foldTallies } from '../../src/tallies/tallies'
+import { foldTicketCounts } from '../../src/tickets/counts'
+import { listTickets } from '../../src/tickets/list'
+import { createDatabase } from './database'
+import { openExplaining, pagesOf, scansOf } from './explaining'
+
+/** The parts of an organization by which lists are filtered: each has the same share of its tickets, however many these are. */
+type Desk = { scope: Scope; tickets: number; contact_id: string; company_id: string; user_id: string; labels: string[] }
+
+const SMALL = 10_000
+const START = Date.parse('2024-01-01T00:00:00Z')
+const DAYS = 1000
+/** Pages of indexes that are deeper, and of more changes that lie side by side. */
+const MOST_GROWTH = 2
+const MORE_PAGES = 60
+/** A far page reads the numbers of all days and statuses, wherever these rows lie. */
+const PAGES_OF_DAYS = DAYS * 4
+/** Tables that no list may read as a whole. */
+const LARGE = /^Seq Scan (tickets|ticket_labels|tallies)$/
+
+/** Measures each list of a small organization and of one of `count` tickets. Fails when one reads much more of the large one. */
+export async function checkListsOf(count: number) {
+  // Pages carry signed cursors.
+  useSecrets('a secret key that only tests use')
+  const database = await createDatabase()
+  const explaining = openExplaining(database.url)
+  try {
+    const [small, large] = [await fillDesk(explaining.sql, SMALL), await fillDesk(explaining.sql, count)]
+    await foldAll(explaining.sql)
+    await explaining.start()
+    const found = []
+    for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+      await explaining.sql`select set_config('plan_cache_mode', ${mode}, false)`
+      for (const name of Object.keys(listsOf(small))) {
+        const [few, many] = [await measure(explaining, small, name), await measure(explaining, large, name)]
+        found.push({ list: `${name}, ${mode}`, small: few.pages, large: many.pages, scans: many.scans })
+      }
+    }
+    const wrong = found.filter(({ list, small, large, scans }) => {
+      const more = list.includes('page') ? PAGES_OF_DAYS : MORE_PAGES
+      return large > small * MOST_GROWTH + more || scans.some((scan) => LARGE.test(scan))
+    })
+    expect(wrong).toEqual([])
+    return found.map(({ scans: _, ...pages }) => pages)
+  } finally {
+    await explaining.close()
+    await database.drop()
+  }
+}
+
+async function measure({ plansOf }: ReturnType<typeof openExplaining>, desk: Desk, name: string) {
+  const plans = await plansOf(async () => void (await listsOf(desk)[name]!()))
+  return {
+    pages: plans.reduce((sum, plan) => sum + pagesOf(plan), 0),
+    scans: [...new Set(plans.flatMap(scansOf))],
+  }
+}
+
+/** Every kind of list that the ways of `tickets/find-page.ts` and the tallies are for. */
+function listsOf({
+  scope,
+  tickets,
+  contact_id,
+  company_id,
+  user_id,
+  labels,
+}: Desk): Record<string, () => Promise<unknown>> {
+  const [common, rare] = labels
+  const middle = Math.floor(tickets / 40)
+  const year = { created_after: START, created_before: START + 365 * 86_400_000 }
+  const filters: Record<string, Parameters<typeof listTickets>[1]> = {
+    'the list': {},
+    'a status': { status: 'closed' },
+    'a priority': { priority: 'urgent' },
+    'an assignee': { assignee_id: user_id },
+    'an assignee and a status': { assignee_id: user_id, status: 'open' },
+    'a contact': { contact_id },
+    'a company': { company_id },
+    'a company and a status': { company_id, status: 'open' },
+    'a label': { label_ids: [common!] },
+    'a rare label': { label_ids: [rare!] },
+    'a label and a status': { label_ids: [common!], status: 'pending' },
+    'a year': year,
+    'a year and a status': { ...year, status: 'resolved' },
+    'by change': { sort: '-updated_at' },
+    'by priority': { sort: '-priority' },
+    'a label by change': { label_ids: [common!], sort: '-updated_at' },
+    'the middle page': { page: middle },
+    'the middle page of a status': { page: Math.floor(middle / 4), status: 'open' },
+    'the last page': { page: middle * 2 },
+  }
+  const lists = Object.entries(filters).map(([name, filter]) => [name, () => listTickets(scope, filter)] as const)
+  return {
+    ...Object.fromEntries(lists),
+    labels: () => listLabels(scope, {}),
+    'one label': () => getLabel(scope, common!),
+    companies: () => listCompanies(scope, {}),
+    contacts: () => listContacts(scope, {}),
+    'contacts of a company': () => listContacts(scope, { company_id }),
+  }
+}
+
+async function fillDesk(sql: Sql, tickets: number): Promise<Desk> {
+  const organization_id = newId()
+  const user_id = newId()
+  await sql`insert into organizations (id, name) values (${organization_id}, 'Acme')`
+  await sql`
+    insert into users (id, email, email_key, name, password_hash) values (${user_id}, ${user_id}, ${user_id}, 'Ada', '')`
+  await sql`insert into memberships (organization_id, user_id) values (${organization_id}, ${user_id})`
+  const [companies, contacts, labels] = [20, 100, 20].map((count) => Array.from({ length: count }, newId))
+  await sql`
+    insert into companies (organization_id, id, name)
+    select ${organization_id}, id, 'Company' from unnest(${companies!}::uuid[]) as id`
+  await sql`
+    insert into contacts (organization_id, id, name, email, email_key, company_id, search)
+    select ${organization_id}, id, 'Carla', id::text, id::text, (${companies!}::uuid[])[1 + n % 20], id::text
+    from unnest(${contacts!}::uuid[]) with ordinality as c (id, n)`
+  await sql`
+    insert into labels (organization_id, id, name, color)
+    select ${organization_id}, id, id::text, '#000000' from unnest(${labels!}::uuid[]) as id`
+  const any = (of: number, salt: number) => sql.unsafe(`(1 + (hashint8(n * 64 + ${salt}) & 1048575) % ${of})`)
+  await sql`
+    insert into tickets (organization_id, id, number, code, subject, status, priority, contact_id, company_id, assignee_id,
+      updated_at)
+    select ${organization_id},
+      (lpad(to_hex(${START} + n * (${DAYS} * 86400000::bigint / ${tickets})), 12, '0') || '70008000'
+        || lpad(to_hex(n), 12, '0'))::uuid,
+      n, 'TKT-' || n, 'Ticket ' || n, (array['open', 'pending', 'resolved', 'closed'])[${any(4, 0)}],
+      (array['low', 'normal', 'high', 'urgent'])[${any(4, 1)}], (${contacts!}::uuid[])[${any(100, 2)}],
+      (${companies!}::uuid[])[${any(20, 3)}], case when ${any(3, 4)} = 1 then ${user_id}::uuid end,
+      timestamptz '2026-06-01 00:00Z' + make_interval(secs => ${any(1_000_003, 5)})
+    from generate_series(1::bigint, ${tickets}::bigint) as n`
+  // The first label is on half of all tickets, the last one on 20.
+  await sql`
+    insert into ticket_labels (organization_id, ticket_id, label_id)
+    select organization_id, id, l.label_id
+    from unnest(${labels!}::uuid[]) with ordinality as l (label_id, place)
+    join tickets on organization_id = ${organization_id} and case
+      when place = 20 then number % (${tickets} / 20) = 0
+      else (hashint8(number * 64 + 10 + place) & 1048575) % (1 + place) = 0
+    end`
+  const scope: Scope = { sql, db: undefined as never, organization_id, actor: SYSTEM }
+  const [common, rare] = [labels![0]!, labels![19]!]
+  return { scope, tickets, contact_id: contacts![7]!, company_id: companies![7]!, user_id, labels: [common, rare] }
+}
+
+/** Brings numbers and statistics up to date, as jobs do. */
+async function foldAll(sql: Sql): Promise<void> {
+  const connection = { sql, db: undefined as never }
+  await foldTallies(connection)
+  await foldTicketCounts(connection)
+  await sql`vacuum analyze`
+}
