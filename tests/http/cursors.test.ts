@@ -68,6 +68,33 @@ describe('a list with pages', () => {
     }
   })
 
+  test('of tickets shows by cursor what its pages show, with every filter and sort', async () => {
+    const { agent } = await createOrganization()
+    const contact = await createContact(agent, { company_id: (await createCompany(agent)).id })
+    const labels = [await createLabel(agent), await createLabel(agent)].map(({ id }) => id)
+    for (let n = 0; n < 8; n++) {
+      await createTicket(agent, {
+        subject: `Printer ${n}`,
+        contact_id: contact.id,
+        priority: n % 3 ? 'high' : 'low',
+        label_ids: n % 2 ? labels : labels.slice(1),
+        ...(n % 4 && { assignee_id: agent.user_id }),
+      })
+    }
+    const filters = ['', 'status=open', 'priority=high', 'search=printer', `assignee_id=${agent.user_id}`]
+    filters.push(`contact_id=${contact.id}`, `company_id=${contact.company.id}`, 'created_after=2026-01-01T00:00:00Z')
+    filters.push(`label_ids=${labels}`, `label_ids=${labels[1]}`, `status=open&assignee_id=${agent.user_id}`)
+    filters.push(`search=printer&label_ids=${labels}`, `company_id=${contact.company.id}&status=open&priority=low`)
+    for (const sort of ['created_at', '-created_at', '-updated_at', 'priority', '-priority']) {
+      for (const filter of filters) {
+        const list = `/tickets?per_page=3&sort=${sort}&${filter}`
+        const numbered = await allPages(agent, list)
+        expect([list, numbered.length > 2]).toEqual([list, true])
+        expect([list, idsOf((await walk(agent, list)).rows)]).toEqual([list, idsOf(numbered)])
+      }
+    }
+  })
+
   test('has a next cursor on every page but the last', async () => {
     for (const { path } of lists) {
       const list = pathWith(path, world)

@@ -48,19 +48,14 @@ export function createPlayground() {
       const { endpoint } = request
       const client: Client = request.caller === 'stranger' ? stranger() : own[request.caller]
       const ids = request.ids === 'own' ? mine : request.ids === 'foreign' ? theirs : junkIds(endpoint, request.ids)
-      const query = new URLSearchParams(
-        Object.entries(request.query).map(([name, value]) => [name, filled(value, mine)]),
-      ).toString()
+      const path = pathWith(endpoint.path, ids)
+      const given = mapValues(request.query, (value) => filled(value, mine))
+      const query = given.cursor === NEXT_CURSOR ? await withNextCursor(client, path, given) : given
       const { body, type } = contentOf(request, mine)
-      const answer = await client.send(
-        endpoint.method,
-        `${pathWith(endpoint.path, ids)}${query && `?${query}`}`,
-        body,
-        {
-          ...(type && { 'content-type': type }),
-          ...mapValues(request.headers, (value) => filled(value, mine)),
-        },
-      )
+      const answer = await client.send(endpoint.method, withQuery(path, query), body, {
+        ...(type && { 'content-type': type }),
+        ...mapValues(request.headers, (value) => filled(value, mine)),
+      })
       const created = CREATED[endpoint.name]
       if (answer.status === 201 && created && request.ids !== 'foreign') mine[created] = answer.body.data.id
       return answer
@@ -69,6 +64,25 @@ export function createPlayground() {
 }
 
 const REQUESTS_PER_WORLD = 250
+
+/** Stands for the cursor of the second page. */
+const NEXT_CURSOR = '{next_cursor}'
+
+/** The query with the cursor of the second page instead of a number; without one when there is no such page. */
+async function withNextCursor(
+  client: Client,
+  path: string,
+  { cursor: _c, page: _p, ...query }: Record<string, string>,
+) {
+  const { body } = await client.get(withQuery(path, { ...query, per_page: '1' }))
+  const cursor: string | undefined = body?.meta?.next_cursor ?? undefined
+  return cursor ? { ...query, cursor } : query
+}
+
+function withQuery(path: string, query: Record<string, string>): string {
+  const text = new URLSearchParams(query).toString()
+  return text ? `${path}?${text}` : path
+}
 
 /** A new row takes the place of the one that may be deleted by now. */
 const CREATED: Record<string, WorldId> = {
@@ -129,6 +143,7 @@ function requiredQuery({ name }: Endpoint): string[] {
 }
 
 function parameter(schema: Schema, name: string): fc.Arbitrary<string> {
+  if (name === 'cursor') return rarely(NEXT_CURSOR, text, 8)
   const known = /_ids?$/.test(name) ? [{ weight: 4, arbitrary: fc.constant(`{${referenced(name)}}`) }] : []
   const fitting = fittingValue(schema, name).map((value) => (typeof value === 'string' ? value : String(value)))
   return fc.oneof(...known, { weight: 4, arbitrary: fitting }, { weight: 1, arbitrary: text })
