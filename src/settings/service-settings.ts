@@ -99,7 +99,7 @@ export const SERVICE_SETTINGS = {
   },
   SECRET_KEY_PREVIOUS: {
     meaning:
-      'The former `SECRET_KEY` after a change: it still decrypts, and it verifies links and addresses that were sent before, but no access token.',
+      'The former `SECRET_KEY` after a change: it still decrypts, and it verifies links, addresses and cursors that were sent before, but no access token.',
     read: anyText,
     is_secret: true,
   },

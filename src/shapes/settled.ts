@@ -7,6 +7,12 @@ import type { Fragment, Sql } from '../db/transact'
 /** Changes younger than this are held back even when no transaction is open. */
 const HELD_BACK_S = 5
 
+/**
+ * The age of a writing transaction whose begin the server does not tell, because it is of a role that this one may not look
+ * at, or because `track_activities` is off. Statements of requests end after 30 s.
+ */
+const HIDDEN_AGE_S = 60
+
 /** A time of change with all its digits, in a form whose order as text is the order of time. */
 export function exactTime(sql: Sql, column: Fragment): Fragment {
   return sql`to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
@@ -26,8 +32,9 @@ export function exactTime(sql: Sql, column: Fragment): Fragment {
  * statement that changes all tickets of a company may take longer.
  */
 export async function settledTime(sql: Sql): Promise<string> {
+  const begin = sql`coalesce(xact_start, now() - make_interval(secs => ${HIDDEN_AGE_S}))`
   const [row] = await sql<{ time: string }[]>`
-    select ${exactTime(sql, sql`least(now() - make_interval(secs => ${HELD_BACK_S}), min(xact_start))`)} as time
+    select ${exactTime(sql, sql`least(now() - make_interval(secs => ${HELD_BACK_S}), min(${begin}))`)} as time
     from pg_stat_activity
     where datname = current_database() and backend_xid is not null`
   return row!.time
