@@ -44,7 +44,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['address', 'shapes'],
   ['net', 'config flow log'],
   ['process', ''],
-  ['search', 'scope html'],
+  ['search', 'db scope html'],
   ['timeline', 'config errors scope shapes db'],
   ['tallies', 'db flow scope'],
   ['db', 'address errors log metrics'],

@@ -39,7 +39,7 @@ export const TALLY_KINDS = [
   'contacts_of_company',
 ] as const
 /** Columns that an upgrade fills in steps. */
-export const FILL_KINDS = ['time_entries.company_id'] as const
+export const FILL_KINDS = ['time_entries.company_id', 'ticket_search.document'] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
@@ -565,7 +565,7 @@ export const tally_changes = pgTable(
   (table) => [primaryKey({ columns: [table.organization_id, table.kind, table.key, table.id] })],
 )
 
-/** One search document for each ticket; every word is prefixed with the organization's number. */
+/** One search document for each ticket; every word is prefixed with the organization's number and a block. */
 export const ticket_search = pgTable(
   'ticket_search',
   {

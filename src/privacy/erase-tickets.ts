@@ -51,9 +51,9 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
   await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
   await sql`update timers set description = null where ${these}`
   const number = await organizationNumber(scope)
-  const documents = tickets.map(({ id, code }) => ({ id, ...newDocument(number, code, '', '') }))
+  const documents = tickets.map(({ id, code }) => ({ id, ...newDocument(number, code, '', '', []) }))
   await sql`
-    update ticket_search s set document = d.vector::tsvector, size = d.size
+    update ticket_search s set document = d.vector::tsvector || ticket_facets(${organization_id}, d.id), size = d.size
     from json_to_recordset(${JSON.stringify(documents)}::text::json) as d (id uuid, vector text, size integer)
     where s.organization_id = ${organization_id} and s.ticket_id = d.id`
   await sql`

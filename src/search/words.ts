@@ -16,6 +16,12 @@ const MAX_WORD = 64
 /** Limits of PostgreSQL: positions end at 16383, a word has at most 255. Beyond them words are found, phrases are not. */
 const MAX_POSITION = 16_383
 const MAX_POSITIONS = 255
+/** Of the number of a block, which takes the place of `*` in a prefix. */
+const MAX_BLOCK_DIGITS = 5
+/** A facet that no ticket has. */
+const NOTHING = '@'
+/** In words. */
+const LONG_PHRASE = 3
 
 const ASCII_RUN = /[a-z0-9]+/g
 const RUN = /[\p{L}\p{N}\p{M}]+/gu
@@ -56,20 +62,22 @@ export function wordsOf(text: string): string[] {
 export type SearchVector = { vector: string; size: number }
 
 /**
- * Writes a text as a literal of a tsvector whose words carry the organization's number: `'17:printer':2,5 '17:fire':3`.
+ * Writes a text as a literal of a tsvector whose words carry a prefix: `'17.3:printer':2,5 '17.3:fire':3`.
+ * @param prefix see `blocks.ts`
  * @param limit bytes; the rest of the text is left out
  * @returns `size`: an upper bound of the bytes that the words take in a document
  */
-export function searchVector(organization_number: number, text: string, limit: number): SearchVector {
-  const builder = startVector(organization_number, limit)
+export function searchVector(prefix: string, text: string, limit: number): SearchVector {
+  const builder = startVector(prefix, limit)
   builder.addText(text)
   return builder.finish()
 }
 
 /** As `searchVector`, for several texts. No phrase runs from the end of one text into the next. */
-export function startVector(organization_number: number, limit: number) {
+export function startVector(prefix: string, limit: number) {
   const positions = new Map<string, number[]>()
-  const prefix_bytes = `${organization_number}:`.length
+  const facets = new Set<string>()
+  const prefix_bytes = `${prefix}:`.length + MAX_BLOCK_DIGITS
   let size = 0
   let position = 0
   /** @returns false when the word does not fit any more */
@@ -85,6 +93,10 @@ export function startVector(organization_number: number, limit: number) {
     return true
   }
   return {
+    /** Adds a property of the ticket (`facetWord`). */
+    addFacet(facet: string) {
+      facets.add(facet)
+    },
     addCode(code: string) {
       position += 1
       add(codeWord(code))
@@ -101,39 +113,71 @@ export function startVector(organization_number: number, limit: number) {
       return true
     },
     finish(): SearchVector {
-      const entries = [...positions].map(([word, at]) => `${lexeme(organization_number, word)}:${at.join(',')}`)
-      return { vector: entries.join(' '), size }
+      const entries = [...positions].map(([word, at]) => `${lexeme(prefix, word)}:${at.join(',')}`)
+      return { vector: [...entries, ...[...facets].map((word) => lexeme(prefix, word))].join(' '), size }
     },
   }
 }
 
+/** A search as literals of a tsquery. */
+export type SearchQuery = {
+  /** What the index looks up. It may find more than `whole`. */
+  found: string
+  /** What a document must match. */
+  whole: string
+}
+
 /**
- * Writes a search as a literal of a tsquery: all terms must match. A term in quotes, and one of several words such as an
- * email address, matches as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * Writes a search: all terms must match. A term in quotes, and one of several words such as an email address, matches as a
+ * phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * @param prefix of the words, see `blocks.ts`
+ * @param facets of each list the ticket must have one (`facetWord`)
  * @returns undefined when the search holds no word: it matches nothing
  */
-export function toTsquery(organization_number: number, search: string): string | undefined {
+export function toTsquery(prefix: string, search: string, facets: string[][] = []): SearchQuery | undefined {
   const terms = [...search.replace(/[“”„]/g, '"').matchAll(/"([^"]*)"|[^\s"]+/g)]
     .map(([all, quoted]) => ({ text: quoted ?? all, words: wordsOf(quoted ?? all), is_quoted: quoted !== undefined }))
     .filter(({ words }) => words.length > 0)
   if (terms.length === 0) return undefined
-  return terms
-    .map(({ text, words, is_quoted }, index) => {
-      const phrase = words.map((word) => lexeme(organization_number, word)).join(' <-> ')
-      const prefix = index === terms.length - 1 && !is_quoted ? ':*' : ''
-      const code = text.match(CODE)?.[1]
-      return code ? `(${lexeme(organization_number, codeWord(code))} | ${phrase}${prefix})` : `(${phrase}${prefix})`
-    })
-    .join(' & ')
+  const conditions = facets.map(
+    (any) => `(${(any.length > 0 ? any : [NOTHING]).map((facet) => lexeme(prefix, facet)).join(' | ')})`,
+  )
+  const written = terms.map((term, index) => writeTerm(prefix, term, index === terms.length - 1 && !term.is_quoted))
+  return {
+    found: [...written.map(({ found }) => found), ...conditions].join(' & '),
+    whole: [...written.map(({ whole }) => whole), ...conditions].join(' & '),
+  }
 }
 
-/** The word for a ticket's code. No text has a word with `#`, so that other words never find a ticket by its code. */
+/**
+ * A beginning at the end of a long phrase is not looked up: in `carla.smith@mail.example` the names are rare, but all words that
+ * begin with `example` would be read.
+ */
+function writeTerm(
+  prefix: string,
+  { text, words }: { text: string; words: string[] },
+  is_beginning: boolean,
+): SearchQuery {
+  const lexemes = words.map((word) => lexeme(prefix, word))
+  const phrase = `${lexemes.join(' <-> ')}${is_beginning ? ':*' : ''}`
+  const is_long = is_beginning && words.length >= LONG_PHRASE
+  const code = text.match(CODE)?.[1]
+  const orCode = (query: string) => (code ? `(${lexeme(prefix, codeWord(code))} | ${query})` : `(${query})`)
+  return { found: orCode(is_long ? lexemes.slice(0, -1).join(' & ') : phrase), whole: orCode(phrase) }
+}
+
+/** The word for a property of a ticket: its status or priority, or the id of its assignee or of a label. */
+export function facetWord(value: string): string {
+  return `@${value.toLowerCase()}`
+}
+
+/** The word for a ticket's code. No text has a word with `#` or `@`, so that words never find codes and facets. */
 function codeWord(code: string): string {
   return `#${code.toLowerCase()}`
 }
 
-function lexeme(organization_number: number, word: string): string {
-  return `'${`${organization_number}:${word}`.replace(/['\\]/g, '$&$&')}'`
+function lexeme(prefix: string, word: string): string {
+  return `'${`${prefix}:${word}`.replace(/['\\]/g, '$&$&')}'`
 }
 
 function cut(word: string): string {

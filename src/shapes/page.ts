@@ -46,6 +46,8 @@ type Range = {
    * ends with `slice`.
    */
   head: Fragment
+  /** The condition of the slice alone, which begins with `and`; empty when the part begins with the first row or by number. */
+  behind: Fragment
   /** `order by`, for a statement around the one with the slice. */
   order: Fragment
   /** At most so many rows; Infinity for all. One more than the page shows, which tells if there is a next page. */
@@ -91,6 +93,7 @@ export async function pageIfAsked<Row extends object, Counts extends { total: nu
     data: await list.rows({
       slice: order,
       head: order,
+      behind: scope.sql``,
       order,
       limit: Number.POSITIVE_INFINITY,
       offset: 0,
@@ -166,7 +169,15 @@ function rangeOf<Row>(
   const most = sql.unsafe(`limit ${limit}`)
   const slice = sql`${condition} ${order} ${most} ${offset ? sql`offset ${offset}` : sql``}`
   const head = sql`${condition} ${order} ${offset ? sql`limit ${offset + limit}` : most}`
-  return { slice, head, order, limit, offset: offset ?? 0, count: offset === undefined ? 'none' : 'all' }
+  return {
+    slice,
+    head,
+    behind: condition,
+    order,
+    limit,
+    offset: offset ?? 0,
+    count: offset === undefined ? 'none' : 'all',
+  }
 }
 
 /** The condition of the rows behind a position, and of a followed list before the settled time. */

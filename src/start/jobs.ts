@@ -17,6 +17,7 @@ import { removeOldLetters } from '../letters/send-letter'
 import { log, safeError } from '../log'
 import { removeOldLedger } from '../mail/inbound/ledger-retention'
 import { removeOldOriginals } from '../mail/inbound/retention'
+import { fillDocuments } from '../search/fill-documents'
 import { foldTallies } from '../tallies/tallies'
 import { deleteClosedTickets } from '../tickets/closed'
 import { foldTicketCounts } from '../tickets/counts'
@@ -33,6 +34,7 @@ const JOBS: CronJob[] = [
   { name: 'fold tallies', pattern: '2-59/5 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
   { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
+  { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },

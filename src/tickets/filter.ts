@@ -2,13 +2,11 @@
 import { TICKET_PRIORITIES } from '../db/schema'
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
-import { organizationNumber } from '../search/ticket-document'
-import { toTsquery } from '../search/words'
 import { firstIdAt } from '../shapes/ids'
 import type { TicketConditions, TicketSort } from './model'
 
 export type Selection = {
-  /** `tickets t`. For a search `ticket_search s`, to which `tickets t` is joined. */
+  /** `tickets t`; for a search what `search-list.ts` reads. */
   from: Fragment
   where: Fragment
   /** The ticket's id as a column of `from`. */
@@ -17,7 +15,7 @@ export type Selection = {
   sort_key: Fragment
 } & Order
 
-type Order = { by: 'id' | 'updated_at' | 'rank'; direction: 'asc' | 'desc' }
+export type Order = { by: 'id' | 'updated_at' | 'rank'; direction: 'asc' | 'desc' }
 
 /** The column of each sort. An id begins with the time of its creation. */
 const SORTS: Record<TicketSort, Order> = {
@@ -29,34 +27,35 @@ const SORTS: Record<TicketSort, Order> = {
   '-priority': { by: 'rank', direction: 'desc' },
 }
 
-/** Writes conditions and order as SQL. A search that holds no word matches nothing. */
-export async function selection(
-  scope: Scope,
-  conditions: TicketConditions,
-  sort: TicketSort = '-created_at',
-): Promise<Selection> {
+/** Writes conditions and order as SQL, for a list without a search. A search that holds no word matches nothing. */
+export function selection(scope: Scope, conditions: TicketConditions, sort?: TicketSort): Selection {
   const { sql, organization_id } = scope
-  const tsquery = conditions.search ? toTsquery(await organizationNumber(scope), conditions.search) : undefined
-  const id = tsquery ? sql`s.ticket_id` : sql`t.id`
-  // The planner leaves the tickets out when a search asks for nothing of theirs.
-  const from = tsquery
-    ? sql`ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id`
-    : sql`tickets t`
-  // A deleted ticket has no search document.
-  const visible = tsquery
-    ? sql`s.organization_id = ${organization_id} and s.document @@ ${tsquery}::tsquery`
-    : sql`t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}`
-  const { by, direction } = SORTS[sort]
-  const sort_key = { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
-  const { label_ids } = conditions
-  // As a scalar, which the planner cannot turn into a join: a walk that ends early asks each ticket for its labels.
-  const is_labelled = label_ids
+  const id = sql`t.id`
+  const { by, direction } = sortOf(sort)
+  const where = sql`
+    t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}
+    ${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
+  return { from: sql`tickets t`, where, id, sort_key: keyOf(scope, id, by), by, direction }
+}
+
+/** The order of a list, newest first unless it has a sort. */
+export function sortOf(sort: TicketSort = '-created_at'): Order {
+  return SORTS[sort]
+}
+
+/** SQL for what a list is sorted by, on `tickets t`. @param id its id */
+export function keyOf({ sql }: Scope, id: Fragment, by: Order['by']): Fragment {
+  return { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
+}
+
+/** The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its labels. */
+export function isLabelled({ sql, organization_id }: Scope, id: Fragment, label_ids: string[] | undefined): Fragment {
+  return label_ids
     ? sql`and (
         select true from ticket_labels where organization_id = ${organization_id} and ticket_id = ${id}
           and label_id = any(${label_ids}::uuid[]) limit 1
       )`
     : sql``
-  return { from, where: sql`${visible} ${filters(scope, id, conditions)} ${is_labelled}`, id, sort_key, by, direction }
 }
 
 /**

@@ -18,9 +18,9 @@ export type ListRow = TicketRow & {
   changed_at: string
 }
 
-type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
+export type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
 
-type Way = {
+export type Way = {
   sort: Sorting<ListRow>
   /** SQL for `with`: the last table is `page`, with the column `id`. */
   find(range: Range): Fragment
@@ -34,10 +34,9 @@ const SORTED_MOST = 5000
 const FAR = 2000
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** The way to a page of the list. */
+/** The way to a page of a list without a search. */
 export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Selection): Promise<Way> {
-  const { search, label_ids, contact_id, company_id, assignee_id, status } = filter
-  if (search) return sortFound(scope, selected)
+  const { label_ids, contact_id, company_id, assignee_id, status } = filter
   if (selected.by !== 'id') {
     const is_few = label_ids && (await isRare(scope, label_ids))
     return is_few ? sortLabels(scope, filter, selected, label_ids) : inOrder(scope, filter, selected)
@@ -48,7 +47,7 @@ export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Se
 }
 
 /** For an index that has the order: its first entries are the page. */
-function inOrder(scope: Scope, filter: TicketFilter, selected: Selection): Way {
+export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection): Way {
   const { sql } = scope
   const { from, where, id, sort_key } = selected
   const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
@@ -121,8 +120,8 @@ function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, lab
   )
 }
 
-/** For a search, which leads to tickets in no order: all are found before they are sorted. */
-function sortFound(scope: Scope, selected: Selection): Way {
+/** For what leads to tickets in no order: all are found before they are sorted. */
+export function sortFound(scope: Scope, selected: Selection): Way {
   const { sql } = scope
   const { from, where, id, sort_key } = selected
   return amongAll(scope, selected, sql`select ${id} as id, ${sort_key} as sort_key from ${from} where ${where}`)
@@ -148,7 +147,7 @@ async function isRare(scope: Scope, label_ids: string[]): Promise<boolean> {
 }
 
 /** @param sort_key what the statement sorts by @param id what breaks its ties */
-function sorting(sql: Sql, { by, direction }: Selection, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
+export function sorting(sql: Sql, { by, direction }: Selection, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
   const last = { sql: id, field: 'id' } as const
   if (by === 'id') return { keys: [last], direction }
   if (by === 'rank') {

@@ -69,14 +69,16 @@ function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place:
   const { id, number, subject, priority, mailbox_id } = ticket
   const { prefix, organization_number, contact, assignee, labels } = references
   const code = `${prefix}-${number}`
+  const label_ids = labels.map((label) => label.id)
+  const facets = ['open', priority, assignee?.id ?? [], label_ids].flat()
   return {
     place,
     organization_id: scope.organization_id,
     ...{ id, number, code, subject, priority, mailbox_id },
     contact_id: contact.id,
     assignee_id: assignee?.id,
-    label_ids: labels.map((label) => label.id),
-    ...newDocument(organization_number, code, subject, message?.text ?? ''),
+    label_ids,
+    ...newDocument(organization_number, code, subject, message?.text ?? '', facets),
   }
 }
 

@@ -7,6 +7,7 @@ import { type Selection, selection } from './filter'
 import { type ListRow, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
 import { fields, present, withNames } from './row'
+import { searched, wayOfSearch } from './search-list'
 import { COUNTED_MOST, totalOf } from './total'
 
 type Counts = { total: number; total_is_exact: boolean }
@@ -17,9 +18,12 @@ export async function listTickets(
   filter: TicketFilter,
 ): Promise<{ data: Ticket[]; meta: TicketListMeta }> {
   const { sql, organization_id } = scope
-  const selected = await selection(scope, filter, filter.sort)
+  const found_by_words = await searched(scope, filter)
+  const selected = found_by_words ?? selection(scope, filter, filter.sort)
   const { total, is_capped } = totalOf(scope, filter, selected)
-  const { sort, find, found } = await wayToPage(scope, filter, selected)
+  const { sort, find, found } = await (found_by_words
+    ? wayOfSearch(scope, filter, found_by_words)
+    : wayToPage(scope, filter, selected))
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
     sort,

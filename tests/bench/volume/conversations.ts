@@ -11,7 +11,8 @@ import {
   tickets,
   time_entries,
 } from '../../../src/db/schema'
-import { startVector } from '../../../src/search/words'
+import { prefixOf } from '../../../src/search/blocks'
+import { facetWord, startVector } from '../../../src/search/words'
 import type { Random } from './random'
 import { SPAN_MS, START_MS, type Tenant } from './tenants'
 import { zipfText } from './zipf-text'
@@ -64,7 +65,9 @@ export function addConversation(rows: Rows, random: Random, tenant: Tenant, numb
     assignee_id: assignee?.id ?? null,
     updated_at: new Date(created_ms + HOUR_MS).toISOString(),
   })
+  const labelled = rows.ticket_labels.length
   addLabels(rows, random, tenant, id)
+  const labels = rows.ticket_labels.slice(labelled).map((label) => label.label_id)
   rows.activities.push({
     organization_id,
     id: random.idAt(created_ms),
@@ -73,7 +76,8 @@ export function addConversation(rows: Rows, random: Random, tenant: Tenant, numb
     actor_type: 'system',
   })
   const agent = assignee ?? tenant.users[0]!
-  const document = startVector(tenant.number, MAX_DOCUMENT)
+  const document = startVector(prefixOf(tenant.number, number), MAX_DOCUMENT)
+  for (const facet of [status, priority, assignee?.id ?? [], labels].flat()) document.addFacet(facetWord(facet))
   document.addCode(code)
   document.addText(subject)
   for (const body of addMessages(rows, random, { tenant, id, number, created_ms, contact, agent }))

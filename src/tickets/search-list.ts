@@ -1,0 +1,142 @@
+/**
+ * The ticket list of a search. Words are found by the blocks of the index (`search/ticket-search.ts`); status, priority,
+ * assignee and labels are words there too. The tickets of one contact or company are few: each is asked for the words.
+ */
+import type { Fragment } from '../db/transact'
+import type { Scope } from '../scope'
+import { blocksOf, documentOf, matchesBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
+import { firstIdAt } from '../shapes/ids'
+import { filters, isLabelled, keyOf, type Order, type Selection, sortOf } from './filter'
+import { inOrder, type Range, sortFound, sorting, type Way } from './find-page'
+import type { TicketConditions, TicketFilter } from './model'
+import { COUNTED_MOST } from './total'
+
+type Searched = Selection & { search: TicketSearch }
+
+/** What a search selects. @returns undefined without a search, and for one that holds no word */
+export async function searched(scope: Scope, filter: TicketFilter): Promise<Searched | undefined> {
+  if (!filter.search) return undefined
+  const labels = filter.label_ids && (await labelsThatExist(scope, filter.label_ids))
+  const search = await ticketSearch(scope, filter.search, facetsOf({ ...filter, label_ids: labels }))
+  if (!search) return undefined
+  const order = sortOf(filter.sort)
+  const { contact_id, company_id } = filter
+  const selected =
+    contact_id || company_id
+      ? askingEach(scope, search, filter, order)
+      : inBlocks(scope, search, filter, order, scope.sql``)
+  return { ...selected, search }
+}
+
+/** The way to a page of a search. */
+export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
+  const { search } = selected
+  if (filter.contact_id || filter.company_id) return inOrder(scope, filter, selected)
+  if (selected.by === 'id') return fromBlocks(scope, filter, selected)
+  return search.older || (await isCountable(scope, selected))
+    ? sortFound(scope, selected)
+    : inOrder(scope, filter, askingEach(scope, search, filter, selected))
+}
+
+/** Conditions that are words of the documents. */
+function facetsOf({ status, priority, assignee_id, label_ids }: TicketConditions): string[][] {
+  const single = [status, priority, assignee_id].filter((value) => value !== undefined)
+  return [...single.map((value) => [value]), ...(label_ids ? [label_ids] : [])]
+}
+
+/** The word of a label stays in documents when the label is deleted. */
+async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): Promise<string[]> {
+  const labels = await sql<{ id: string }[]>`
+    select id from labels where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return labels.map(({ id }) => id)
+}
+
+/** @param behind the condition of a page by cursor, on `hit` */
+function inBlocks(
+  scope: Scope,
+  search: TicketSearch,
+  conditions: TicketConditions,
+  order: Order,
+  behind: Fragment,
+): Selection {
+  const { sql } = scope
+  const { by, direction } = order
+  const id = sql`s.ticket_id`
+  const { created_after, created_before } = conditions
+  const bounds = {
+    before: sql`
+      ${created_before === undefined ? sql`` : sql`and hit.id < ${firstIdAt(created_before)}`}
+      ${direction === 'desc' ? behind : sql``}`,
+    after: sql`
+      ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
+      ${direction === 'asc' ? behind : sql``}`,
+  }
+  const others = search.older
+    ? sql`${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
+    : filters(scope, id, { created_after, created_before })
+  // The planner leaves the tickets out when nothing of theirs is asked for.
+  const from = sql`${blocksOf(scope, search, direction, bounds)} cross join lateral (
+    select s.ticket_id as id, ${keyOf(scope, id, by)} as sort_key
+    from ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id
+    where ${matchesBlock(scope, search)} ${others}
+    ${by === 'id' ? sql`order by s.ticket_id ${sql.unsafe(direction)}` : sql``}
+  ) as hit`
+  const where = sql`true ${behind}`
+  return {
+    from,
+    where,
+    id: sql`hit.id`,
+    sort_key: by === 'id' ? sql`hit.id` : sql`hit.sort_key`,
+    by,
+    direction,
+  }
+}
+
+/** Reads the documents of the tickets that match the other conditions, one after the other. */
+function askingEach(scope: Scope, search: TicketSearch, conditions: TicketConditions, order: Order): Selection {
+  const { sql, organization_id } = scope
+  const id = sql`t.id`
+  const where = sql`
+    t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, id, conditions)}
+    ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}`
+  const { by, direction } = order
+  return {
+    from: sql`tickets t cross join lateral ${documentOf(scope, search)} as document`,
+    where,
+    id,
+    sort_key: keyOf(scope, id, by),
+    by,
+    direction,
+  }
+}
+
+/** For a list by time of creation: matches are read until they hold the page and are counted. */
+function fromBlocks(scope: Scope, filter: TicketFilter, selected: Searched): Way {
+  const { sql } = scope
+  const id = sql`hit.id`
+  return {
+    sort: sorting(sql, selected, id, id),
+    find: (range) => {
+      const { from, where } = inBlocks(scope, selected.search, filter, selected, range.behind)
+      return sql`
+        hits as materialized (select ${id} from ${from} where ${where} ${limitOf(scope, selected, range)}),
+        page as materialized (select ${id} from hits hit where true ${range.slice})`
+    },
+    found: sql`(select count(*) from hits)`,
+  }
+}
+
+/** The matches that are read. Documents without blocks are found in no order, so that all matches are read. */
+function limitOf({ sql }: Scope, { search }: Searched, { count, offset, limit }: Range): Fragment {
+  if (search.older) return sql``
+  return sql.unsafe(`limit ${(count === 'all' ? Math.max(COUNTED_MOST, offset + limit) : limit) + SLACK}`)
+}
+
+/** Tells if so few tickets match that they are sorted. With more of them the order is walked. */
+async function isCountable({ sql }: Scope, { from, where }: Selection): Promise<boolean> {
+  const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
+  const [row] = await sql<
+    { n: number }[]
+  >`select count(*) as n from (select from ${from} where ${where} ${most}) as counted`
+  return row!.n <= COUNTED_MOST
+}
