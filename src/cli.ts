@@ -20,6 +20,7 @@ import type { OutboxKind } from './outbox/job'
 import { outboxStats, retryOutbox } from './outbox/operate'
 import { inTransaction, SYSTEM } from './scope'
 import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
+import { codePoints } from './shapes/characters'
 import { isUuid } from './shapes/ids'
 import {
   type Command,
@@ -197,6 +198,7 @@ async function allowDomainFor(options: Options, connection: Connection): Promise
 async function makeApiKey(options: Options, connection: Connection): Promise<unknown> {
   const organization_id = await organizationOption(options, connection)
   const name = requiredOption(options, 'name')
+  if (codePoints(name) > 255) throw new UsageError('--name must be text of 1 to 255 characters')
   const permissions = GRANTS.filter((grant) => wordsOf(options.permissions).includes(grant))
   const unknown = wordsOf(requiredOption(options, 'permissions')).find(
     (word) => !GRANTS.some((grant) => grant === word),

@@ -23,12 +23,16 @@ export type Scope = {
   /** Inside a transaction: what runs once it has committed (wake the outbox, answer a waiting request). */
   after_commit?: (() => void)[]
   /**
-   * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It
-   * lists what an API key writes (`http/key-audit.ts`), and keeps answers for an idempotency key
-   * (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
+   * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It is
+   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
    * or `asStatement`.
    */
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
+  /**
+   * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what an
+   * API key writes (`http/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no round trip.
+   */
+  alongside?: (connection: Connection) => Promise<void>
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
@@ -42,7 +46,9 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
   if (scope.after_commit) return work(scope)
   const after_commit: (() => void)[] = []
   const result = await transact(scope, async (inner: Connection) => {
-    const result = await work({ ...scope, ...inner, after_commit, before_commit: undefined })
+    const joined = { ...scope, ...inner, after_commit, before_commit: undefined, alongside: undefined }
+    const { alongside } = scope
+    const result = alongside ? (await together([alongside(inner), work(joined)]))[1] : await work(joined)
     await scope.before_commit?.(inner, result)
     return result
   })
@@ -55,7 +61,7 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
  * commit with it: BEGIN and COMMIT would be two more round trips.
  */
 export async function asStatement<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
-  return scope.before_commit ? inTransaction(scope, work) : work(scope)
+  return scope.before_commit || scope.alongside ? inTransaction(scope, work) : work(scope)
 }
 
 /**

@@ -53,9 +53,7 @@ async function admit(request: Request, route: string, admission: Admission): Pro
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
   if (!permits(scope, permission)) throw lacking(scope, permission)
-  return caller.type === 'api_key'
-    ? { ...scope, before_commit: listingInTransaction(request, route, admission) }
-    : scope
+  return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }
 
 function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {

@@ -29,13 +29,15 @@ type Handle = (...given: unknown[]) => unknown
 export function withKeyAudit(handle: Handle, request: Request, declarations: Declarations): Handle {
   return async (...given) => {
     const response = await handle(...given)
-    if (response instanceof Response) await listOutcome(request, response.status, declarations)
+    if (response instanceof Response && isListed(request, response.status)) {
+      await listOutcome(request, response.status, declarations)
+    }
     return response
   }
 }
 
 /**
- * Gives what the first transaction of a write by a key does last: it lists the request as succeeded. If the request fails
+ * Gives what the first transaction of a write by a key does beside its work: it lists the request as succeeded. If the request fails
  * after that, its true status is listed too.
  * @returns undefined for a read
  */
@@ -49,13 +51,17 @@ export function listingInTransaction(request: Request, route: string, { success 
   }
 }
 
-async function listOutcome(request: Request, status: number, declarations: Declarations): Promise<void> {
+/** Tells whether the outcome of a request is still to be listed. A key that nobody knows belongs to no organization. */
+function isListed(request: Request, status: number): boolean {
   const { api_key, audited_status } = stateOf(request)
-  if (!api_key || audited_status === status) return
-  const is_refusal = REFUSALS.includes(status)
-  if (!is_refusal && READS.includes(request.method)) return
+  if (!api_key || audited_status === status) return false
+  return !READS.includes(request.method) || REFUSALS.includes(status)
+}
+
+async function listOutcome(request: Request, status: number, declarations: Declarations): Promise<void> {
+  const api_key = stateOf(request).api_key!
   try {
-    if (is_refusal && !(await mayList(api_key.id))) return
+    if (REFUSALS.includes(status) && !(await mayList(api_key.id))) return
     const route = routeOf(declarations, request.method, new URL(request.url).pathname)
     await within(WAIT_MS, listRequest(connection(), request, route, status), 'the database does not answer')
   } catch (error) {

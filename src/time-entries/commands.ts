@@ -94,14 +94,14 @@ export function deleteTimeEntry(scope: Scope, id: string): Promise<void> {
 /** Finds who worked. @throws UNAUTHORIZED, USER_NOT_FOUND, VALIDATION_ERROR */
 async function resolveWorker(scope: Scope, named: string | undefined): Promise<string> {
   const { sql, organization_id, actor } = scope
-  const user_id = named ?? (isPerson(scope) ? actor.id : undefined)
-  if (!user_id) throw fieldError('VALIDATION_ERROR', '/user_id', 'is required of an API key')
-  if (!permits(scope, 'time_entries:write', user_id.toLowerCase())) throw new ApiError('UNAUTHORIZED')
-  const [id] = asIds([user_id])
+  if (named === undefined && isPerson(scope)) return actor.id!
+  if (named === undefined) throw fieldError('VALIDATION_ERROR', '/user_id', 'is required of an API key')
+  if (!permits(scope, 'time_entries:write', named.toLowerCase())) throw new ApiError('UNAUTHORIZED')
+  const [id] = asIds([named])
   const found = await sql<{ user_id: string }[]>`
     select user_id from memberships
     where organization_id = ${organization_id} and user_id = ${id ?? null} and active and removed_at is null`
-  if (found.length === 0) throw unknownIds('USER_NOT_FOUND', '/user_id', [user_id])
+  if (found.length === 0) throw unknownIds('USER_NOT_FOUND', '/user_id', [named])
   return found[0]!.user_id
 }
 

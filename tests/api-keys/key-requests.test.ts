@@ -19,6 +19,7 @@ import { createProgram } from '../support/api-keys'
 import { createContact, createTicket, insertMailbox, logTime } from '../support/factories'
 import { until } from '../support/service'
 import { withSettings } from '../support/settings'
+import { createWebhook, deliverDue, startTrustedReceiver } from '../support/webhooks'
 
 beforeAll(() => startApi())
 afterAll(async () => {
@@ -204,6 +205,20 @@ describe('what a key does', () => {
     const { data } = (await admin.get(`/tickets/${ticket.id}/activity`)).body
     const actors = data.slice(-4).map(({ actor }: { actor: unknown }) => actor)
     expect(actors).toEqual(Array(4).fill({ type: 'api_key', id: program.id, name: 'Night shift' }))
+  })
+
+  test('is told to webhooks with the name of the key', async () => {
+    using receiver = await startTrustedReceiver()
+    const { admin } = organization
+    await createWebhook(admin, { url: receiver.url, events: ['message.created'] })
+    const program = await createProgram(admin, ['messages:write'], { name: 'Night shift' })
+    const ticket = await createTicket(admin)
+    await program.post(`/tickets/${ticket.id}/messages`, { body: 'Hello', send_email: false })
+    await deliverDue()
+    expect(receiver.requests[0]!.json()).toMatchObject({
+      event: 'message.created',
+      data: { sender: { name: 'Night shift', email: null } },
+    })
   })
 
   test('has a ticket with its messages and its time by tickets:read alone', async () => {

@@ -1,22 +1,24 @@
 /** Checks the contract row by row: `contract/interface.ts` names the test that proves each row. */
 import { describe, expect, test } from 'bun:test'
-import { contractRows } from './interface'
+import { contractRows, extensionRows } from './interface'
 import { readInterface, rowsOf } from './read-interface'
 import { namesIn, readTestNames } from './test-names'
 
 const rows = contractRows()
+const extensions = extensionRows()
 const written = await readInterface()
 if (!written) console.log('skipped: the text of the interface is not here, so its rows cannot be compared')
 
 describe('the contract', () => {
   test('is proven by tests that exist', async () => {
     const names = await readTestNames()
-    expect(rows.filter(({ proof }) => !names.has(proof))).toEqual([])
+    expect([...rows, ...extensions].filter(({ proof }) => !names.has(proof))).toEqual([])
   })
 
   test('names each row once', () => {
     expect(rows.length).toBeGreaterThan(400)
-    expect(new Set(rows.map(({ row }) => row)).size).toBe(rows.length)
+    const all = [...rows, ...extensions].map(({ row }) => row)
+    expect(new Set(all).size).toBe(all.length)
   })
 
   test.skipIf(!written)('has every row of the interface, and no other', () => {

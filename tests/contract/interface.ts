@@ -1,5 +1,6 @@
 /** Lists the proof of each row of the interface: the test that fails when the row is broken. */
 import { ENDPOINTS } from './endpoints'
+import { EXTENSIONS } from './extensions'
 import { RESOURCES } from './resources'
 import { RULES } from './rules'
 
@@ -8,7 +9,16 @@ export type Row = { row: string; proof: string }
 
 /** All rows in the order of the interface. */
 export function contractRows(): Row[] {
-  const lines = [RESOURCES, ENDPOINTS, RULES].flatMap((text) => text.split('\n')).filter(Boolean)
+  return rowsIn(RESOURCES, ENDPOINTS, RULES)
+}
+
+/** Rows of what the service has beyond the interface. */
+export function extensionRows(): Row[] {
+  return rowsIn(EXTENSIONS)
+}
+
+function rowsIn(...texts: string[]): Row[] {
+  const lines = texts.flatMap((text) => text.split('\n')).filter(Boolean)
   return lines.map((line) => {
     const [row, proof, ...rest] = line.split(' <- ')
     if (!row || !proof || rest.length > 0) throw new Error(`no row with its proof: ${line}`)

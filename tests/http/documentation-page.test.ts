@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import { api, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { createProgram } from '../support/api-keys'
 
 const CHROMIUM = '/usr/bin/chromium'
 const FLAGS = `--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
@@ -76,9 +77,9 @@ describe.skipIf(!is_there)('the documentation in a browser', () => {
     'with a token an operation can be tried out',
     async () => {
       await page.locator('button.authorize').first().click()
-      await page.locator('.auth-container input').fill(organization.agent.token)
-      await page.locator('.auth-btn-wrapper button.authorize').click()
-      await page.locator('.auth-btn-wrapper button.btn-done').click()
+      await page.locator('.auth-container', { hasText: 'bearer' }).locator('input').fill(organization.agent.token)
+      await page.locator('.auth-container', { hasText: 'bearer' }).locator('button.authorize').click()
+      await page.locator('.auth-btn-wrapper button.btn-done').first().click()
 
       const operation = await unfold('getOwnAccount')
       await operation.locator('button.try-out__btn').click()
@@ -87,6 +88,27 @@ describe.skipIf(!is_there)('the documentation in a browser', () => {
       await answer.waitFor()
       expect(await answer.locator('.response-col_status').first().textContent()).toStartWith('200')
       expect(await answer.textContent()).toContain(organization.agent.email)
+    },
+    TIMEOUT_MS,
+  )
+
+  test(
+    'with an API key an operation can be tried out, and the key alone is enough in the field',
+    async () => {
+      const { key } = await createProgram(organization.admin, ['labels:read'])
+      await page.locator('button.authorize').first().click()
+      await page.locator('.auth-container', { hasText: 'apiKey' }).locator('input').fill(key)
+      await page.locator('.auth-container', { hasText: 'apiKey' }).locator('button.authorize').click()
+      await page.locator('.auth-btn-wrapper button.btn-done').first().click()
+
+      const operation = await unfold('listLabels')
+      expect(await operation.textContent()).toContain('API keys need labels:read.')
+      await operation.locator('button.try-out__btn').click()
+      await operation.locator('button.execute').click()
+      const answer = operation.locator('.live-responses-table tbody')
+      await answer.waitFor()
+      expect(await answer.locator('.response-col_status').first().textContent()).toStartWith('200')
+      expect(await operation.locator('.curl-command').textContent()).toContain(`ApiKey ${key}`)
     },
     TIMEOUT_MS,
   )

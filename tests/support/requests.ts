@@ -1,16 +1,20 @@
 /** Generates requests from the OpenAPI document: mostly good ones, mixed with the mistakes that clients make. */
 import fc from 'fast-check'
 import { type Answer, type Client, createOrganization, type Organization, stranger } from './api'
+import { createProgram } from './api-keys'
 import { type Endpoint, pathWith, type Schema, typesOf } from './endpoints'
 import { createWorld, goodBody, goodRaw, type World, type WorldId } from './world'
 
 /** A field of a request: the good value of `goodBody`, nothing, or this JSON. */
 type Field = 'good' | 'absent' | { json: string }
 
+/** People, programs with a key for everything or for tickets alone, one whose key is revoked, and no credential. */
+type Caller = 'admin' | 'agent' | 'program' | 'ticket program' | 'revoked program' | 'stranger'
+
 /** A generated request; ids are filled in when it is sent, so that the same seed gives the same requests. */
 export type GeneratedRequest = {
   endpoint: Endpoint
-  caller: 'admin' | 'agent' | 'stranger'
+  caller: Caller
   /** The owner of the ids in the path. */
   ids: 'own' | 'foreign' | string
   query: Record<string, string>
@@ -31,22 +35,22 @@ export function anyRequest(endpoints: Endpoint[]): fc.Arbitrary<GeneratedRequest
 
 /** Two organizations that requests act on: what is created replaces what is there, and all of it goes now and then. */
 export function createPlayground() {
-  let place: { own: Organization; mine: World; theirs: World } | undefined
+  let place: { callers: Record<Caller, Client>; mine: World; theirs: World } | undefined
   let sent = 0
 
   async function build() {
     const own = await createOrganization()
     const other = await createOrganization()
-    return { own, mine: await createWorld(own), theirs: await createWorld(other) }
+    return { callers: await createCallers(own), mine: await createWorld(own), theirs: await createWorld(other) }
   }
 
   return {
     async send(request: GeneratedRequest): Promise<Answer> {
       if (sent++ % REQUESTS_PER_WORLD === 0) place = undefined
       place ??= await build()
-      const { own, mine, theirs } = place
+      const { callers, mine, theirs } = place
       const { endpoint } = request
-      const client: Client = request.caller === 'stranger' ? stranger() : own[request.caller]
+      const client = callers[request.caller]
       const ids = request.ids === 'own' ? mine : request.ids === 'foreign' ? theirs : junkIds(endpoint, request.ids)
       const path = pathWith(endpoint.path, ids)
       const given = mapValues(request.query, (value) => filled(value, mine))
@@ -60,6 +64,19 @@ export function createPlayground() {
       if (answer.status === 201 && created && request.ids !== 'foreign') mine[created] = answer.body.data.id
       return answer
     },
+  }
+}
+
+async function createCallers({ admin, agent }: Organization): Promise<Record<Caller, Client>> {
+  const revoked = await createProgram(admin, ['*:write'])
+  await admin.delete(`/api-keys/${revoked.id}`)
+  return {
+    admin,
+    agent,
+    program: await createProgram(admin, ['*:write']),
+    'ticket program': await createProgram(admin, ['tickets:write', 'contacts:read']),
+    'revoked program': revoked,
+    stranger: stranger(),
   }
 }
 
@@ -98,6 +115,7 @@ const CREATED: Record<string, WorldId> = {
   'POST /users': 'user_id',
   'POST /mailboxes': 'mailbox_id',
   'POST /inbound-messages': 'inbound_message_id',
+  'POST /api-keys': 'api_key_id',
 }
 
 /** Only this host is reached over the network: generated names are looked up nowhere. */
@@ -117,7 +135,11 @@ function requestTo(endpoint: Endpoint): fc.Arbitrary<GeneratedRequest> {
   const { properties = {} } = endpoint.body ?? {}
   return fc.record({
     endpoint: fc.constant(endpoint),
-    caller: rarely<GeneratedRequest['caller']>('admin', fc.constantFrom('agent', 'stranger'), 4),
+    caller: fc.oneof(
+      { weight: 8, arbitrary: fc.constant<Caller>('admin') },
+      { weight: 4, arbitrary: fc.constant<Caller>('program') },
+      { weight: 1, arbitrary: fc.constantFrom<Caller>('agent', 'stranger', 'ticket program', 'revoked program') },
+    ),
     ids: rarely<string>('own', fc.oneof(fc.constant('foreign'), text), 9),
     query: fc.record(mapValues(endpoint.query, parameter), { requiredKeys: requiredQuery(endpoint) }),
     fields: fc.record(mapValues(properties, field)),

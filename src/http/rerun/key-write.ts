@@ -7,8 +7,8 @@ import { withoutContent } from './if-match'
 import type { Call, Handlers } from './route-handlers'
 
 /**
- * Returns the plugin that runs the handler in a transaction, whose end lists it (`scope.before_commit`): a command of one
- * statement begins none. A POST whose command makes its own transaction, or sends something, is left to it.
+ * Returns the plugin that runs the handler in a transaction, which lists it too (`scope.alongside`): a command of one statement
+ * begins none. A POST whose command makes its own transaction, or sends something, is left to it.
  */
 export function keyWrites(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'key-writes' }).onBeforeHandle(
@@ -16,7 +16,7 @@ export function keyWrites(handlers: Handlers, declarations: Declarations) {
     // Each field is named: Elysia prepares for every request whatever a global hook seems to use.
     async ({ request, route, params, query, body, set, status }) => {
       const { scope } = stateOf(request)
-      if (!scope?.before_commit) return
+      if (!scope?.alongside) return
       const { idempotency } = declarationOf(declarations, request.method, route)
       const handler = handlers.find(request.method, route)
       if (!handler || (request.method === 'POST' && idempotency !== 'with the change')) return

@@ -39,10 +39,8 @@ function runHandler(call: Call, run: Run): unknown {
   const is_afterwards = declared.idempotency === 'afterwards'
   const scope: Scope = {
     ...call.scope,
-    before_commit: async (connection, value) => {
-      await call.scope.before_commit?.(connection, value)
-      await commitAnswer({ ...call.scope, ...connection }, claim, is_afterwards ? undefined : toAnswer(value))
-    },
+    before_commit: (connection, value) =>
+      commitAnswer({ ...call.scope, ...connection }, claim, is_afterwards ? undefined : toAnswer(value)),
   }
   if (is_afterwards) return handler({ ...call, scope })
   return inTransaction(scope, async (inner) => handler({ ...call, scope: inner }))
@@ -59,7 +57,6 @@ async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown>
   const before_commit = async (connection: Connection, result: unknown) => {
     results.push(result)
     if (results.length > 1) throw new Error('a second transaction, after the answer was kept in the first')
-    await call.scope.before_commit?.(connection, result)
     await commitAnswer({ ...call.scope, ...connection }, claim, { status: 201, text: JSON.stringify({ data: result }) })
   }
   let cause: unknown

@@ -1,0 +1,51 @@
+/** Rows of what the interface announces or leaves open, and the service has: rule, and the test that fails without it. */
+export const EXTENSIONS = `
+API keys / Authorization: ApiKey <key>, the scheme without regard to case <- key-requests: the credential > is found whatever the case of its scheme
+API keys / not for /auth/*, timers, /api-keys, invite, export and erase <- key-routes: every route > that declares no permission takes no key, not even one that may do everything
+GET /api-keys <- api-keys: listing > is paged, newest first, with the revoked keys, and filtered by them
+GET /api-keys / query / revoked <- api-keys: listing > is paged, newest first, with the revoked keys, and filtered by them
+POST /api-keys <- api-keys: creating > shows the key once, with every field, and stores its hash alone
+POST /api-keys / request / name <- api-keys: creating > a wrong field is refused: %j
+POST /api-keys / request / permissions <- api-keys: creating > a wrong field is refused: %j
+POST /api-keys / request / allowed_networks <- api-keys: creating > a wrong field is refused: %j
+POST /api-keys / takes no Idempotency-Key <- api-keys: creating > takes no idempotency key, because the answer is shown once: a repeated request makes another key
+GET /api-keys/:id <- api-keys: revoking > ends the key at once and for good; it stays listed
+PATCH /api-keys/:id <- api-keys: changing > name, permissions and networks are changed, and count at once
+DELETE /api-keys/:id <- api-keys: revoking > ends the key at once and for good; it stays listed
+API keys / for signed-in admins only <- api-keys: access > is for admins of the organization
+API keys / code / INVALID_PERMISSIONS <- api-keys: creating > a wrong field is refused: %j
+API keys / code / API_KEY_NOT_FOUND <- api-keys: revoking > ends the key at once and for good; it stays listed
+API keys / form <- key-format: a key is dk_, 10 characters that name it, 32 random ones and 6 of a checksum, all base 62
+API keys / checksum <- key-format: the checksum is the CRC-32 of all before it in base 62, so that scanners can compute it
+API keys / a mistyped key is refused without a query <- key-format: every mistyped character, and every pair that changes places, is noticed without a query
+API keys / stored as SHA-256 <- key-format: what is stored of a key is its SHA-256
+API keys / never logged <- key-log: the log names the key of a request by its id, and never shows it
+API keys / permission / missing <- key-routes: every route > without its permission is 403 and says which it is, whatever else the key may do
+API keys / permission / given <- key-routes: every route > with its permission alone does what it does
+API keys / permission / write includes read, * is all of them <- key-routes: every route > reads with the permission to write, and with that for everything
+API keys / permission / tickets:read alone shows messages and time of a ticket <- key-requests: what a key does > has a ticket with its messages and its time by tickets:read alone
+API keys / permission / time_entries:write changes the time of anybody <- key-requests: what a key does > changes the time of anybody with time_entries:write
+API keys / never makes admins, sets passwords or touches keys <- key-requests: what a key does > never makes an admin, sets a password or takes over the address of an admin
+API keys / unknown, mistyped: INVALID_TOKEN <- key-requests: the credential > that is unknown, mistyped or missing is INVALID_TOKEN
+API keys / revoked: INVALID_TOKEN <- key-routes: every route > with a revoked key is 401
+API keys / revoked elsewhere: within 10 seconds <- key-requests: the credential > ends within 10 seconds after another process revoked it
+API keys / from another network: FORBIDDEN <- key-routes: every route > from another network is 403
+API keys / network / behind a trusted proxy <- key-requests: the credential > counts from its networks alone, by the address that a trusted proxy gives
+API keys / outlives the person who made it <- api-keys: revoking > a key outlives the person who made it
+API keys / one organization <- key-routes: every route > in another organization is 403
+API keys / its own rate limit <- key-requests: requests of a key > are counted for it alone
+API keys / its own idempotency keys <- key-requests: requests of a key > have idempotency keys of their own
+API keys / last_used_at <- key-requests: requests of a key > note the last use without a write for each
+API keys / last_used_at / at the end of the service <- key-log: the service writes the last uses of keys when it stops
+API keys / actor and sender <- key-requests: what a key does > is done in its name: in the timeline and as the sender of messages
+API keys / webhook payloads <- key-requests: what a key does > is told to webhooks with the name of the key
+API keys / user_id of time <- key-requests: logging time > needs the user of an API key, who is an active member
+API keys / user_id of time / admins for others <- key-requests: logging time > for others is for admins; for oneself it makes no difference
+API keys / audit / every write <- key-audit: a request of a key > is listed when it writes, with its status, and not when it reads
+API keys / audit / every refusal <- key-audit: a request of a key > is listed when it is refused, reads too
+API keys / audit / 429 <- key-audit: a request of a key > is listed when it comes too often, up to a hundred times a minute
+API keys / audit / in the transaction of the write <- key-audit: a request of a key > is listed in the transaction of its write: without the entry there is no write
+API keys / audit / api_key.created, updated, revoked <- key-audit: the log says who made, changed and revoked a key, and never the key
+API keys / cli api-key create <- key-cli: the command prints the key once, as one line of JSON
+API keys / OpenAPI <- documentation: the document > says of every operation which permission an API key needs, or that it takes none
+`
