@@ -5,30 +5,43 @@ type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown):
 /** Items of a run, at most. */
 const MOST = 100
 
+type GatherOptions = {
+  /** Runs at the same time: with two, a run that waits for a lock does not stop the others. */
+  most_runs?: number
+  /** The time that the runs under way have to themselves, so that more items share the next one. */
+  patience_ms?: number
+  /** Tells if a run that failed with this error has done nothing. */
+  mayRepeat?(error: unknown): boolean
+}
+
 /**
  * Makes a function of one item out of a function of many. Items that come while enough runs are under way wait and
  * share the next run. When a run fails, each of its items is tried alone, so that no item fails because of another.
  * @param run does the work of some items, all of it or nothing; returns a result for each, in their order
- * @param most_runs runs at the same time: with two, a run that waits for a lock does not stop the others
- * @param mayRepeat tells whether a run that failed with this error has done nothing
  */
 export function gathered<T, R>(
   run: (items: T[]) => Promise<R[]>,
-  most_runs = 2,
-  mayRepeat: (error: unknown) => boolean = () => true,
+  { most_runs = 2, patience_ms = 0, mayRepeat = () => true }: GatherOptions = {},
 ): (item: T) => Promise<R> {
   const waiting: Waiter<T, R>[] = []
   let running = 0
+  /** Begins one more run, when those under way take longer than they have to themselves. */
+  let another: Timer | undefined
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      if (running < most_runs) void runAll()
+      if (running === 0 || (running < most_runs && patience_ms === 0)) void runAll()
+      else if (running < most_runs && !another) another = setTimeout(runAll, patience_ms)
     })
 
   async function runAll(): Promise<void> {
     running++
-    while (waiting.length > 0) await runSome(waiting.splice(0, MOST))
+    while (waiting.length > 0) {
+      clearTimeout(another)
+      another = undefined
+      await runSome(waiting.splice(0, MOST))
+    }
     running--
   }
 

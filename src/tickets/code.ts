@@ -26,7 +26,7 @@ export async function takeNumbers(
 type Wanted = { organization_id: string; count: number }
 
 /** One statement at a time, on the one connection beside the pool. */
-const take = gathered(takeForAll, 1)
+const take = gathered(takeForAll, { most_runs: 1 })
 
 /**
  * Takes numbers for each of the organizations. Rows are locked in one order, so that two processes never wait for each other.

