@@ -63,7 +63,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['mail/smtp', 'net config log flow'],
   ['mail/mime', ''],
   ['mail/parse', 'mail/mime html flow process'],
-  ['mail/sender', 'mail/mime net config log address db'],
+  ['mail/sender', 'mail/mime net config log address db flow'],
   [
     'mail/inbound',
     `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics outbox participants tickets webhooks`,

@@ -5,7 +5,7 @@ import { newId } from '../db/columns'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { codePoints } from '../shapes/characters'
-import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
+import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../webhooks/publish'
 import { type ContactRef, getContacts } from './queries'
 import { searchText } from './search-text'
 
@@ -20,8 +20,13 @@ const MAX_ROUNDS = 5
  * Finds the contact of each sender, or creates it, in the order given. Senders with one address get one contact, also in
  * calls at the same time.
  * @param senders `email` is compared by its key; a long name is cut, an empty one is replaced by the local part
+ * @param subscribers of the organization, when the caller has read them already
  */
-export function findOrCreateContacts(scope: Scope, senders: Sender[]): Promise<ContactRef[]> {
+export function findOrCreateContacts(
+  scope: Scope,
+  senders: Sender[],
+  subscribers?: Subscriber[],
+): Promise<ContactRef[]> {
   return inTransaction(scope, async (scope) => {
     const known = new Map<string, KnownContact>()
     const missing = new Map(senders.toReversed().map((sender) => [addressKey(sender.email), sender]))
@@ -34,7 +39,7 @@ export function findOrCreateContacts(scope: Scope, senders: Sender[]): Promise<C
     for (let round = 0; missing.size > 0; round++) {
       if (round === MAX_ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE')
       note(await findContacts(scope, [...missing.keys()]))
-      if (missing.size > 0) note(await createContacts(scope, [...missing.values()]))
+      if (missing.size > 0) note(await createContacts(scope, [...missing.values()], subscribers))
     }
     return senders.map((sender) => {
       const { email_key, ...contact } = known.get(addressKey(sender.email))!
@@ -50,7 +55,7 @@ function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<
 }
 
 /** @returns those whose address was not taken meanwhile */
-async function createContacts(scope: Scope, senders: Sender[]): Promise<KnownContact[]> {
+async function createContacts(scope: Scope, senders: Sender[], subscribers?: Subscriber[]): Promise<KnownContact[]> {
   const { sql, organization_id } = scope
   const companyOf = await findCompanies(scope, senders)
   const rows = senders.map((sender) => {
@@ -68,10 +73,8 @@ async function createContacts(scope: Scope, senders: Sender[]): Promise<KnownCon
     order by r.email_key
     on conflict do nothing
     returning id, name, email, company_id, email_key`
-  await publishCreated(
-    scope,
-    created.map(({ id }) => id),
-  )
+  const ids = created.map(({ id }) => id)
+  if (ids.length > 0) await publishCreated(scope, ids, subscribers ?? (await findSubscribers(scope)))
   return created
 }
 
@@ -85,9 +88,7 @@ async function findCompanies({ sql, organization_id }: Scope, senders: Sender[])
   return ownersOf(candidates)
 }
 
-async function publishCreated(scope: Scope, ids: string[]): Promise<void> {
-  if (ids.length === 0) return
-  const subscribers = await findSubscribers(scope)
+async function publishCreated(scope: Scope, ids: string[], subscribers: Subscriber[]): Promise<void> {
   if (!hasSubscriber(subscribers, 'contact.created')) return
   const created = await getContacts(scope, ids)
   const events = created.map((data): NewEvent => ({ type: 'contact.created', data }))

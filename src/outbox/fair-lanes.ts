@@ -1,6 +1,6 @@
 /**
- * Limits how much of a process each lane (a webhook, a mailbox, an organization) may use. A lane starts with one slot,
- * gets one more with each success and falls back to one with a failure, so a dead endpoint never holds many. Lanes that
+ * Limits how much of a process each lane (a webhook, a mailbox, an organization) may use. A lane starts with few slots,
+ * gets one more with each success and falls back to few with a failure, so a dead endpoint never holds many. Lanes that
  * failed, or have kept us waiting for long just now, are suspects: they share slots apart, and the other lanes never
  * wait for them.
  *
@@ -18,6 +18,8 @@ export type LaneLimits = {
   suspect_slots: number
   /** Work in flight of one lane at most. */
   lane_slots: number
+  /** Work in flight of a lane that is not known yet, or has failed. */
+  first_slots: number
 }
 
 /** After this time an attempt counts as a suspect's, so that hanging endpoints leave the slots of the others. */
@@ -95,7 +97,7 @@ export class FairLanes {
   }
 
   #remember(lane_id: string, failing: boolean): Lane {
-    const lane: Lane = { in_flight: 0, limit: 1, health: failing ? 'suspect' : 'unknown' }
+    const lane: Lane = { in_flight: 0, limit: this.#limits.first_slots, health: failing ? 'suspect' : 'unknown' }
     this.#known.set(lane_id, lane)
     return lane
   }
@@ -142,7 +144,7 @@ export class Slot {
     this.#in_flight[this.#side]--
     if (healthy === undefined) return
     lane.health = healthy ? 'good' : 'suspect'
-    lane.limit = healthy ? Math.min(lane.limit + 1, this.#limits.lane_slots) : 1
+    lane.limit = healthy ? Math.min(lane.limit + 1, this.#limits.lane_slots) : this.#limits.first_slots
   }
 
   #endFresh(): void {

@@ -13,15 +13,17 @@ export const OWN_FAULT_DELAY_S = 60
 const INBOUND_DELAYS_S = [5, 30, 120, 600]
 
 export const KINDS: Record<OutboxKind, KindRules> = {
-  webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, afterFault: uncounted },
-  email: { slots: 30, suspect_slots: 10, lane_slots: 4, afterFault: uncounted },
-  letter: { slots: 10, suspect_slots: 4, lane_slots: 2, afterFault: uncounted },
-  // Messages of an organization, which is a lane, are filed together: its slots are the most that one transaction files. One
-  // that waits for DNS, or takes long to parse, holds a slot and no connection. As many slots are left for others.
+  webhook: { slots: 256, suspect_slots: 110, lane_slots: 16, first_slots: 1, afterFault: uncounted },
+  email: { slots: 30, suspect_slots: 10, lane_slots: 4, first_slots: 1, afterFault: uncounted },
+  letter: { slots: 10, suspect_slots: 4, lane_slots: 2, first_slots: 1, afterFault: uncounted },
+  // Messages of an organization, which is a lane, are filed together: its slots are for those that are prepared while a
+  // transaction files others. One that waits for DNS, or takes long to parse, holds a slot and no connection. As many slots
+  // are left for others.
   inbound: {
-    slots: 128,
-    suspect_slots: 128,
-    lane_slots: 64,
+    slots: 256,
+    suspect_slots: 256,
+    lane_slots: 128,
+    first_slots: 16,
     afterFault: ({ attempts }) => ({ type: 'retry', delay_s: INBOUND_DELAYS_S[attempts] ?? 600, counts: true }),
   },
 }

@@ -16,7 +16,7 @@ const BATCH = 100
 /** Lines that are written at the same time: each holds a connection of the pool. */
 const LINES_MOST = 4
 /** Batches of a line begin at this distance, so that they have many outcomes. */
-const LINE_EVERY_MS = 50
+const LINE_EVERY_MS = 100
 /** Delays until settling is tried again, while the database cannot be reached. */
 const AGAIN_MS = [100, 500, 1000, 2000, 5000]
 

@@ -62,6 +62,7 @@ export function addToSearch(scope: Scope, ticket_id: string, text: string): Prom
 
 /** As `addToSearch`, for texts of different tickets by one statement, and one more for each that does not fit whole. */
 export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promise<void> {
+  if (texts.length === 0) return
   const prefix = prefixOfAny(await organizationNumber(scope))
   const added = texts
     .map(({ ticket_id, text }) => ({ ticket_id, text, ...searchVector(prefix, text, MAX_SIZE) }))

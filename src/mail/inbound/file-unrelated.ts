@@ -103,11 +103,13 @@ function firstOfEachTicket(decided: Decided[]): Decided[] {
 
 /** Writes those that become messages of tickets, new ones and others. */
 async function writeConversations(scope: Scope, round: Decided[]): Promise<Written[]> {
-  const drafted = await draftAll(scope, round.filter(isConversation))
-  if (drafted.length === 0) return []
+  const conversing = round.filter(isConversation)
+  if (conversing.length === 0) return []
+  const subscribers = await findSubscribers(scope)
+  const drafted = await draftAll(scope, conversing, subscribers)
   const [openings, replies] = [drafted.filter(isOpening), drafted.filter(isReply)]
   const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
-  const [subscribers, conversations] = await together([findSubscribers(scope), lockConversations(scope, ticket_ids)])
+  const conversations = await lockConversations(scope, ticket_ids)
   const opened = await openTickets(scope, openings.map(openingOf))
   await together([
     addMessages(scope, replies.map(additionOf)),
@@ -131,11 +133,15 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
 }
 
 /** Finds or creates the contacts of the senders, and drafts the messages in their names. */
-async function draftAll(scope: Scope, round: Decided<Opening | Reply>[]): Promise<Written[]> {
-  if (round.length === 0) return []
+async function draftAll(
+  scope: Scope,
+  round: Decided<Opening | Reply>[],
+  subscribers: Subscriber[],
+): Promise<Written[]> {
   const contacts = await findOrCreateContacts(
     scope,
     round.map(({ mail }) => mail.sender ?? NOBODY),
+    subscribers,
   )
   return round.map((one, index) => {
     const contact = contacts[index]!

@@ -28,7 +28,7 @@ const under_way = new Map<string, Promise<boolean>>()
 const PARENT_WAIT_MS = 1000
 
 /** Bytes of an original. Many smaller ones may be in memory at a time; of larger ones few. */
-const LARGE_BYTES = 200_000
+const LARGE_BYTES = 100_000
 const LARGE_MOST = 6
 const inLargeTurn = turns(LARGE_MOST)
 

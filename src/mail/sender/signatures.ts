@@ -3,6 +3,7 @@
  * takes 0.3 to 1 s of a processor, in pieces of some 10 ms, between which the service does other work.
  */
 import { Readable } from 'node:stream'
+import { once } from '../../flow/once'
 import type { RecordLookup } from '../../net/dns'
 import { headerBlock, splitHeader } from '../mime/headers'
 import { bestOf, type Result, resultOf } from './results'
@@ -32,6 +33,8 @@ const UNACCEPTABLE: Signatures = { from: null, from_fields: 1, dkim: 'policy', p
 
 /** The body takes too long, or has a line beyond the limit. */
 class BodyTooSlow extends Error {}
+
+const importVerifiers = once(() => Promise.all([import('mailauth/lib/dkim/verify'), import('mailauth/lib/arc')]))
 
 /**
  * @param time_limit_ms for reading the message; more counts as a signature that is not acceptable, because a forger must
@@ -67,7 +70,7 @@ async function readFrom(header: Uint8Array, lookup: RecordLookup) {
 
 /** A signature of a part of the body (`l=`) lets anybody add to the message: it counts only when it covers all of it. */
 async function verify(message: Readable, lookup: RecordLookup): Promise<Signatures> {
-  const [{ dkimVerify }, { arc }] = await Promise.all([import('mailauth/lib/dkim/verify'), import('mailauth/lib/arc')])
+  const [{ dkimVerify }, { arc }] = await importVerifiers()
   const found = await dkimVerify(message, { resolver: lookup, rejectRsaSha1: true })
   const results = found.results.map(({ signingDomain, status }) => ({
     domain: signingDomain ?? '',

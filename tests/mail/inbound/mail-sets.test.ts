@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
 import { createDesk, type Desk, type StartedDesk, startDesk } from '../../support/desk'
+import { startDns } from '../../support/dns'
 import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'
 import { drain, fileAsSet, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { until } from '../../support/service'
+import { withSettings } from '../../support/settings'
 import { buildMail, sendMail } from '../../support/smtp'
 
 let shared: StartedDesk
@@ -222,4 +225,18 @@ test('each message of a set makes the events and entries that it makes alone', a
     ['created', 'message', 'participant_added'],
     ['created', 'message'],
   ])
+})
+
+test('a message whose sender is looked up slowly does not hold up the others, not even the next one', async () => {
+  using dns = await startDns({ 'slow.example': 'silent', '_dmarc.slow.example': 'silent' })
+  using _ = withSettings({ DNS_SERVERS: [dns.address] })
+  const desk = await createDesk()
+  await accept(desk, [{ From: 'ann@slow.example' }], [{}], [{}])
+  const draining = drain()
+  await until('the others are filed', async () =>
+    (await outcomes(desk)).every(([outcome], index) => index === 0 || outcome === 'ticket'),
+  )
+  expect((await outcomes(desk))[0]![0]).toBe('pending')
+  await draining
+  expect((await outcomes(desk))[0]![0]).toBe('ticket')
 })
