@@ -38,12 +38,12 @@ async function accept({ address }: Desk, number: number, reply_to?: string): Pro
   return id
 }
 
-/** The statements of the transaction that files what waits. */
+/** The statements of the transaction that files what waits, sorted: two of them are sent at once over two connections. */
 async function filingOf(desk: Desk): Promise<string[]> {
   const { statements } = await counter.during(() => fileAsSet(desk.id))
   // The first two end the leases: of one job, or of several.
   const filing = statements.slice(statements.indexOf('begin ') + 2, statements.indexOf('commit') + 1)
-  return filing.map((text) => text.trim().split(/\s+/).slice(0, 4).join(' '))
+  return filing.map((text) => text.trim().split(/\s+/).slice(0, 4).join(' ')).toSorted()
 }
 
 test.each([
