@@ -2,12 +2,13 @@
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { inBatches } from '../flow/batches'
+import { turns } from '../flow/turns'
 import { inTransaction, type Scope } from '../scope'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
-import { keep, promiseRemoval, removeNow, removeSoon } from './removals'
+import { keepEach, promiseRemoval, removeNow, removeSoon } from './removals'
 import { type Bytes, storage } from './storage'
 import { readUpload } from './upload'
 
@@ -24,6 +25,8 @@ type NewAttachment = {
 
 /** Uploads in one statement. */
 const BATCH = 500
+/** Files of a message that are written at a time: a disk that flushes each of them does several as fast as one. */
+const PUTS_AT_ONCE = 8
 
 /**
  * Stores the file of a request.
@@ -42,30 +45,62 @@ export async function uploadAttachment(scope: Scope, request: Request): Promise<
   }
 }
 
-/**
- * Stores bytes, then their row: an upload that no message uses yet. To be called outside a transaction (see
- * `removals.ts`). When it fails, neither is left.
- */
+/** Stores a file, as `storeAttachments` does. */
 export async function storeAttachment(scope: Scope, file: NewAttachment): Promise<{ id: string }> {
-  const { sql, organization_id } = scope
-  const id = newId()
-  const key = `attachments/${id}`
-  await promiseRemoval(sql, [key])
+  const [stored] = await storeAttachments(scope, [file])
+  return stored!
+}
+
+/**
+ * Stores bytes, several files at a time, then the rows of all: uploads that no message uses yet. To be called outside a
+ * transaction (see `removals.ts`). When one fails, nothing of any is left.
+ * @returns their ids, in the order of the files
+ */
+export async function storeAttachments(scope: Scope, files: NewAttachment[]): Promise<{ id: string }[]> {
+  const given = files.map((file) => {
+    const id = newId()
+    return { id, storage_key: `attachments/${id}`, file }
+  })
+  const keys = given.map(({ storage_key }) => storage_key)
+  await promiseRemoval(scope.sql, keys)
+  const inTurn = turns(PUTS_AT_ONCE)
   try {
-    const { size, digest } = await storage().put(key, file.body)
-    await inTransaction(scope, async ({ sql }) => {
-      await keep(sql, key)
-      await sql`
-        insert into attachments
-          (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key, content_id)
-        values (${organization_id}, ${id}, ${file.uploader_id ?? null}, ${cleanFileName(file.filename)},
-          ${mediaType(file.content_type)}, ${size}, ${digest}, ${key}, ${file.content_id ?? null})`
-    })
-    return { id }
+    const rows = await allOf(
+      given.map(({ file, ...named }) =>
+        inTurn(async () => ({ ...named, ...rowOf(file), ...(await storage().put(named.storage_key, file.body)) })),
+      ),
+    )
+    await inTransaction(scope, (inner) => insertAttachments(inner, rows))
+    return given.map(({ id }) => ({ id }))
   } catch (error) {
-    await removeNow(sql, key).catch(() => {})
+    await Promise.all(keys.map((key) => removeNow(scope.sql, key).catch(() => {})))
     throw error
   }
+}
+
+/** The results of all, or the error of the first to fail once none of the others writes any more. */
+async function allOf<T>(work: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(work)
+  return Promise.all(work)
+}
+
+function rowOf({ filename, content_type, content_id = null, uploader_id = null }: NewAttachment) {
+  return { filename: cleanFileName(filename), content_type: mediaType(content_type), content_id, uploader_id }
+}
+
+type Row = ReturnType<typeof rowOf> & { id: string; storage_key: string; size: number; digest: string }
+
+async function insertAttachments({ sql, organization_id }: Scope, rows: Row[]): Promise<void> {
+  await keepEach(
+    sql,
+    rows.map(({ storage_key }) => storage_key),
+  )
+  await sql`
+    insert into attachments
+      (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key, content_id)
+    select ${organization_id}, id, uploader_id, filename, content_type, size, digest, storage_key, content_id
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, uploader_id uuid, filename text,
+      content_type text, size bigint, digest text, storage_key text, content_id text)`
 }
 
 /**

@@ -31,9 +31,14 @@ export async function promiseRemoval(sql: Sql, storage_keys: string[]): Promise<
  * Takes the promise back, in the transaction that writes the row which names the bytes.
  * @throws Error when it took more than an hour to get here: the bytes are gone
  */
-export async function keep(sql: Sql, storage_key: string): Promise<void> {
-  const kept = await keepAll(sql, sql`values (${storage_key})`)
-  if (kept.length === 0) throw new Error('Storing took so long that the bytes were removed')
+export function keep(sql: Sql, storage_key: string): Promise<void> {
+  return keepEach(sql, [storage_key])
+}
+
+/** As `keep`, for the bytes of several rows: takes back all of the promises. */
+export async function keepEach(sql: Sql, storage_keys: string[]): Promise<void> {
+  const kept = await keepAll(sql, sql`select unnest(${storage_keys}::text[])`)
+  if (kept.length < storage_keys.length) throw new Error('Storing took so long that the bytes were removed')
 }
 
 /** The statement that takes promises back. It returns the `storage_key` of those whose bytes are still there. */

@@ -1,5 +1,5 @@
 /** Stores the attachments of an email before it is filed, because bytes cannot be written in a transaction. */
-import { discardUploads, storeAttachment } from '../../attachments/commands'
+import { discardUploads, storeAttachments } from '../../attachments/commands'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
 import { askedTogether } from './asked-together'
@@ -20,17 +20,11 @@ export async function storeParts(scope: Scope, mail: InboundMail): Promise<Store
   if (files.length === 0 || mail.bounce) return []
   const { outcome } = await decideTogether(scope, mail)
   if (outcome === 'duplicate' || outcome === 'own') return []
-  const parts: StoredPart[] = []
-  try {
-    for (const { content, ...file } of files) {
-      const { id } = await storeAttachment(scope, { ...file, body: content })
-      parts.push({ id, content_id: file.content_id })
-    }
-  } catch (error) {
-    await discardParts(scope, parts)
-    throw error
-  }
-  return parts
+  const stored = await storeAttachments(
+    scope,
+    files.map(({ content, ...file }) => ({ ...file, body: content })),
+  )
+  return stored.map(({ id }, index) => ({ id, content_id: files[index]!.content_id }))
 }
 
 /** Never rejects: when this fails too, the job that removes unused uploads finds them in a day. */

@@ -12,7 +12,16 @@ import {
   hearEvents,
   writtenEvents,
 } from '../../support/factories'
-import { createMailbox, deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import {
+  createMailbox,
+  deliver,
+  drain,
+  importMail,
+  ledgerOf,
+  rawMail,
+  readTicket,
+  startListener,
+} from '../../support/mail'
 import { buildMail, sendMail } from '../../support/smtp'
 
 /** For tests that look only at the ticket they made. */
@@ -549,4 +558,22 @@ test('messages of one conversation that are filed at once make one ticket', asyn
   )
   await drain()
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(1)
+})
+
+test('the files of a message keep their order, however long each takes to store', async () => {
+  const desk = await createDesk()
+  const contents = Array.from({ length: 40 }, (_, index) => `${index} ${'x'.repeat((index % 3) * 100_000)}`)
+  const mail = { from: 'carla@customer.example', to: desk.address, subject: 'Files', text: 'See' }
+  const attachments = contents.map((content, index) => ({ filename: `${index}.txt`, content }))
+  const listener = await startListener({ max_bytes: 30_000_000 })
+  await deliver(listener.port, { to: desk.address, raw: await buildMail({ ...mail, attachments }) })
+  await listener.close()
+  const [row] = await ledgerOf(desk)
+  const { messages } = await readTicket(desk.agent, row.ticket_id)
+  const found = messages[0].attachments.map(({ filename, size }: { filename: string; size: number }) => [
+    filename,
+    size,
+  ])
+  expect(found).toEqual(contents.map((content, index) => [`${index}.txt`, content.length]))
+  expect((await bytesOf(messages[0].attachments[31].url)).toString()).toBe(contents[31]!)
 })
