@@ -33,7 +33,8 @@ export async function readMail(
 
 async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
   try {
-    return inboundMail(entry, raw, await parseInWorker(raw, options))
+    const envelope_sender = entry.envelope_sender === '' ? 'null sender' : 'anybody'
+    return inboundMail(entry, raw, await parseInWorker(raw, { ...options, envelope_sender }))
   } catch (error) {
     if (!(error instanceof UnparsableMail)) throw error
     log.warn({ error: safeError(error) }, 'an email could not be parsed, its original is attached to a ticket')

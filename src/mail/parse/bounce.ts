@@ -46,6 +46,9 @@ export type Bounce = {
   diagnostic: string
 }
 
+/** The null sender of MAIL, which mail systems write for reports and programs for automatic answers, or any other. */
+export type EnvelopeSender = 'null sender' | 'anybody'
+
 type Report = { root: Part; returned: Returned; author: Author; subject: string }
 
 /**
@@ -66,12 +69,13 @@ const MAX_TEXT = 200_000
  * from the address of a mail system, whatever name stands before it, so that a customer may write about a bounce.
  * Complaint reports (ARF) and read receipts are not delivery reports.
  * @param text the plain text of the message
+ * @param envelope_sender as far as the caller knows it; mail stores note the null sender in Return-Path, too
  */
-export function readBounce(root: Part, text: string): Bounce | null {
+export function readBounce(root: Part, text: string, envelope_sender: EnvelopeSender = 'anybody'): Bounce | null {
   const kind = root.content_params.get('report-type')?.toLowerCase()
   if (kind === 'feedback-report' || kind === 'disposition-notification') return null
   if (findParts(root, 'message/feedback-report').length > 0) return null
-  const report = readReport(root, text)
+  const report = readReport(root, text, envelope_sender)
   const status = readStatus(report)
   const recipients = status ? readRecipients(status) : []
   if (recipients.length > 0) return { ...describe(report, recipients), is_formal: true }
@@ -86,9 +90,14 @@ function readStatus({ root, author }: Report): Part | undefined {
   return ['message/delivery-status', 'message/global-delivery-status'].flatMap((type) => findParts(root, type))[0]
 }
 
-function readReport(root: Part, text: string): Report {
+function readReport(root: Part, text: string, envelope_sender: EnvelopeSender): Report {
   const subject = (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC)
-  return { root, returned: readReturned(root, text.slice(0, MAX_TEXT)), author: readAuthor(root, subject), subject }
+  return {
+    root,
+    returned: readReturned(root, text.slice(0, MAX_TEXT)),
+    author: readAuthor(root, subject, envelope_sender),
+    subject,
+  }
 }
 
 function describe(report: Report, recipients: BounceRecipient[]): Omit<Bounce, 'is_formal'> {
@@ -165,14 +174,14 @@ function readsAsBounce(report: Report): boolean {
 }
 
 /** Finds the author. People and mail systems share addresses: mail from there is a report only if its subject says so. */
-function readAuthor(root: Part, subject: string): Author {
+function readAuthor(root: Part, subject: string, envelope_sender: EnvelopeSender): Author {
   const address = addressOfAuthor(root)
   if (DAEMON.test(address)) return 'daemon'
   if (ANSWER_SUBJECT.test(subject)) return 'other'
   const [is_postmaster, is_robot, is_from_nobody] = [
     POSTMASTER.test(address),
     MACHINE.test(address),
-    isFromNobody(root),
+    envelope_sender === 'null sender' || isFromNobody(root),
   ]
   if (is_from_nobody && (is_postmaster || is_robot)) return 'daemon'
   if (!FAILED_SUBJECT.test(subject)) return 'other'

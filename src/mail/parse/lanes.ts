@@ -9,6 +9,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { availableParallelism, constants } from 'node:os'
 import { turns } from '../../flow/turns'
+import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
 import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './process'
 
@@ -35,6 +36,8 @@ export type ParserOptions = {
   is_slow?: boolean
   /** Waits for its turn in the slow lane, however many messages wait there. */
   is_patient?: boolean
+  /** As in `Envelope`: the null sender, or anybody else. */
+  envelope_sender?: EnvelopeSender
   /** Id of the organization whose message it is. Groups take turns. Without it a message is in no group. */
   group?: string
 }

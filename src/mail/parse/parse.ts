@@ -6,7 +6,7 @@ import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from
 import { findParts, type Part, splitParts } from '../mime/parts'
 import { isAutomatic } from './automatic'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
-import { type Bounce, readBounce } from './bounce'
+import { type Bounce, type EnvelopeSender, readBounce } from './bounce'
 import { ANSWER_SUBJECT } from './bounce-words'
 import { type Forwarded, readForwarded } from './forwarded'
 import { replyText } from './reply-text'
@@ -37,12 +37,12 @@ const MAX_NOTIFICATION_BYTES = 65_536
  * Parses a message. Tolerant of whatever real mail does; the time is linear in its size.
  * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still reads the header then
  */
-export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
+export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender = 'anybody'): Promise<ParsedMail> {
   const root = openContainers(splitParts(raw))
   const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, body_html, unsigned, cut } = readBody(root)
-  const bounce = readBounce(root, text)
+  const bounce = readBounce(root, text, envelope_sender)
   const attachments = readAttachments(root, cut)
   return {
     ...headers,

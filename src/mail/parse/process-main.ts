@@ -3,14 +3,15 @@
  * answers with the result or with the reason of its failure.
  */
 import type { ParsedAttachment } from './bodies'
+import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, parseMail } from './parse'
 
-export type ParseRequest = { id: number; raw: Uint8Array }
+export type ParseRequest = { id: number; raw: Uint8Array; envelope_sender: EnvelopeSender }
 export type ParseAnswer = { id: number; mail: ParsedMail } | { id: number; error: string }
 
 process.on('message', async (message: unknown) => {
-  const { id, raw } = message as ParseRequest
-  const answer = await parseMail(raw).then(
+  const { id, raw, envelope_sender } = message as ParseRequest
+  const answer = await parseMail(raw, envelope_sender).then(
     (mail): ParseAnswer => ({ id, mail: withOwnBytes(mail) }),
     (error: unknown): ParseAnswer => ({ id, error: error instanceof Error ? error.message : String(error) }),
   )

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { bareEnvironment, runnerOf } from '../../process/child'
+import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseAnswer, ParseRequest } from './process-main'
 
@@ -17,7 +18,12 @@ const PAGE_BYTES = 4096
 const TICK_MS = 10
 
 /** `processor_ms` is time of a processor, so that a message is not slow because the machine is busy. */
-export type ParseLimits = { timeout_ms?: number; max_memory_bytes?: number; processor_ms?: number }
+export type ParseLimits = {
+  timeout_ms?: number
+  max_memory_bytes?: number
+  processor_ms?: number
+  envelope_sender?: EnvelopeSender
+}
 
 /** Says that the process was ended because the message took too much, or that the process died. */
 export class Ended extends Error {
@@ -34,9 +40,10 @@ export function parseIn(
     timeout_ms = TIMEOUT_MS,
     max_memory_bytes = MAX_MEMORY_BYTES,
     processor_ms = Number.POSITIVE_INFINITY,
+    envelope_sender = 'anybody',
   }: ParseLimits,
 ): Promise<ParsedMail> {
-  const request: ParseRequest = { id: ++lastId, raw }
+  const request: ParseRequest = { id: ++lastId, raw, envelope_sender }
   // Read when the watch begins: most messages are parsed by then, and reading /proc costs a fifth of parsing one of 5 kB.
   let most_processor_ms: number | undefined
   return new Promise<ParsedMail>((resolve, reject) => {

@@ -553,6 +553,23 @@ test.each([
   expect(await statusesOf(sent)).toEqual({ [sent.contact]: 'bounced' })
 })
 
+test.each([
+  'Mail system <noreply@mx.example>',
+  'system-admin@mx.example',
+  'Postmaster <postmaster@mx.example>',
+  'mail-delivery-subsystem@mx.example',
+  'list-owner@mx.example',
+])('with the null sender of MAIL, text of %s that returns our message is a report about it', async (From) => {
+  const sent = await converse()
+  const words = `${NO_USER}: <${sent.contact}>\n\n  --- Original message follows ---\n\nMessage-ID: <${sent.email_message_id}>\n`
+  expect(await receive(plain({ From, Subject: 'Your message' }, words))).toMatchObject({
+    outcome: 'bounce',
+    message_id: sent.id,
+  })
+  expect(await notesOf(sent.ticket_id)).toHaveLength(1)
+  expect((await readMessage(sent)).email_status).toBe('sent')
+})
+
 test.each(['"MAILER-DAEMON" <jane>', 'jane (MAILER-DAEMON)', '"Mail Delivery <postmaster>" <jane>'])(
   'mail whose From is %j is no report',
   async (From) => {
