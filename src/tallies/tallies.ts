@@ -19,10 +19,13 @@ export type TallyKind = (typeof TALLY_KINDS)[number]
  * @param condition more conditions, which begin with `and`
  */
 export function talliesOf({ sql, organization_id }: Scope, kind: TallyKind, condition: Fragment = sql``): Fragment {
+  // As a literal: with a parameter the server takes the kinds for equally frequent, finds that a plan for this one is
+  // cheaper, and so plans the statement anew each time. That took 0.7 ms of the 1.1 ms of a ticket list.
+  const literal = sql.unsafe(`'${kind}'`)
   return sql`(
-    select key, status, n from tallies where organization_id = ${organization_id} and kind = ${kind} ${condition}
+    select key, status, n from tallies where organization_id = ${organization_id} and kind = ${literal} ${condition}
     union all
-    select key, status, n from tally_changes where organization_id = ${organization_id} and kind = ${kind} ${condition}
+    select key, status, n from tally_changes where organization_id = ${organization_id} and kind = ${literal} ${condition}
   ) as tallied`
 }
 

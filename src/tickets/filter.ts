@@ -71,8 +71,10 @@ export function ofEachLabel(
   head: Fragment,
 ): Fragment {
   const { sql, organization_id } = scope
+  // As rows, not as an array: the server knows how many there are, and keeps the plan.
+  const parts = label_ids.map((id, index) => (index > 0 ? sql`, (${id}::uuid)` : sql`(${id}::uuid)`))
   return sql`
-    from unnest(${label_ids}::uuid[]) as part (label_id), lateral (
+    from (values ${parts}) as part (label_id), lateral (
       select ${columns} from ticket_labels hit (organization_id, id, label_id)
       join tickets t on t.organization_id = hit.organization_id and t.id = hit.id
       where hit.organization_id = ${organization_id} and hit.label_id = part.label_id and t.deleted_at is null

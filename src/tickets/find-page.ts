@@ -98,10 +98,11 @@ function mergeLabels(scope: Scope, filter: TicketFilter, selected: Selection, la
 /** For an assignee, whose index has the order for each status: the first tickets of each are merged. */
 function mergeStatuses({ sql }: Scope, selected: Selection): Way {
   const id = sql`t.id`
+  const statuses = sql.unsafe(TICKET_STATUSES.map((status) => `('${status}')`).join(', '))
   return {
     sort: sorting(sql, selected, id, id),
     find: ({ head, slice }) => sql`page as materialized (
-      select t.id from unnest(${[...TICKET_STATUSES]}::text[]) as part (status), lateral (
+      select t.id from (values ${statuses}) as part (status), lateral (
         select t.id from tickets t where ${selected.where} and t.status = part.status ${head}
       ) as t
       where true ${slice}

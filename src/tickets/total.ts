@@ -11,6 +11,8 @@ import { filters, ofEachLabel, type Selection } from './filter'
 import type { TicketConditions } from './model'
 
 const DAY_MS = 86_400_000
+/** The key of the tally of all tickets. */
+const ALL_TICKETS = '00000000-0000-0000-0000-000000000000'
 
 /** A search, or several conditions, is counted so far. */
 export const COUNTED_MOST = 10_000
@@ -45,9 +47,8 @@ function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undef
   if (priority || assignee_id) return others.length > 0 || is_dated ? undefined : countOf(scope, conditions)
   if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
   if (others.length > 1) return undefined
-  const [key] = others.flat()
-  const { sql } = scope
-  return tally(scope, kindOf(conditions), sql`${key ? sql`and key = ${key}` : sql``} ${inStatus(scope, status)}`)
+  const [key = ALL_TICKETS] = others.flat()
+  return tally(scope, kindOf(conditions), scope.sql`and key = ${key} ${inStatus(scope, status)}`)
 }
 
 function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyKind {
