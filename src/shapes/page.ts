@@ -10,32 +10,12 @@ import type { PageMeta } from './answers'
 import { cursorOf, type ListIdentity, type Position, positionOf } from './cursor'
 import type { Paging } from './query'
 import { settledTime } from './settled'
+import { behind, orderBy, positionIn, type Sorting } from './sorting'
 
 const DEFAULT_PER_PAGE = 20
 const MAX_PER_PAGE = 100
 /** Lower than every id: ids are UUIDv7. */
 const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
-
-/** A value that a list is sorted by. */
-type SortKey<Row> = {
-  /** The value in the statement. */
-  sql: Fragment
-  /** The field of a row that has the value, with all its digits. */
-  field: keyof Row & string
-  /** Makes of the field's value what `sql` is compared with, such as its lower case; the value itself when it is missing. */
-  bound?(value: string | number): Fragment
-}
-
-/** The order of a list: keys in one direction, the last of which no two rows share. */
-export type Sorting<Row> = {
-  keys: SortKey<Row>[]
-  direction: 'asc' | 'desc'
-  /**
-   * The list has no end for its readers: its first key is the time of change (`exactTime`), its second the id, and a cursor
-   * leads to what changes later.
-   */
-  end?: 'followed'
-}
 
 /** The part of a list that is shown. */
 type Range = {
@@ -138,7 +118,7 @@ async function pageAfter<Row extends object, Counts>(
   const identity = identityOf(scope, query, list)
   const after = positionOf(identity, cursor, list.sort.keys.length)
   const settled = list.sort.end && (await settledTime(scope.sql))
-  const rows = await list.rows(rangeOf(scope, list.sort, per_page, behind(scope, list.sort, after, settled)))
+  const rows = await list.rows(rangeOf(scope, list.sort, per_page, behind(scope.sql, list.sort, after, settled)))
   const data = rows.slice(0, per_page)
   const next_cursor = nextCursor(identity, list.sort, rows, data, settled, after)
   return { data, meta: { per_page, next_cursor } as PageMeta & Partial<Counts> }
@@ -180,17 +160,6 @@ function rangeOf<Row>(
   }
 }
 
-/** The condition of the rows behind a position, and of a followed list before the settled time. */
-function behind<Row>({ sql }: Scope, { keys, direction }: Sorting<Row>, after: Position, settled?: string): Fragment {
-  const bounds = keys.map(({ bound }, index) => bound?.(after[index]!) ?? sql`${after[index]!}`)
-  const way = sql.unsafe(direction === 'asc' ? '>' : '<')
-  const rest = sql`and (${listed(
-    sql,
-    keys.map((key) => key.sql),
-  )}) ${way} (${listed(sql, bounds)})`
-  return settled === undefined ? rest : sql`${rest} and ${keys[0]!.sql} < ${settled}`
-}
-
 /**
  * Writes the cursor of the next page.
  * @param rows what was read: one more than the page shows when there is a next page
@@ -200,29 +169,17 @@ function behind<Row>({ sql }: Scope, { keys, direction }: Sorting<Row>, after: P
  */
 function nextCursor<Row>(
   identity: ListIdentity,
-  { keys }: Sorting<Row>,
+  sort: Sorting<Row>,
   rows: Row[],
   data: Row[],
   settled: string | undefined,
   after?: Position,
 ): string | null {
   const last = data.at(-1)
-  const position = last && keys.map(({ field }) => last[field] as string | number)
+  const position = last && positionIn(last, sort)
   if (settled === undefined) return rows.length > data.length ? cursorOf(identity, position!) : null
   const horizon = [settled, BEFORE_ALL_IDS]
   // A page by number shows what is not settled too: it is shown again, because other changes may come before it.
   if (position) return cursorOf(identity, position[0]! < settled ? position : horizon)
   return cursorOf(identity, after && after[0]! >= settled ? after : horizon)
-}
-
-function orderBy<Row>(sql: Scope['sql'], { keys, direction }: Sorting<Row>): Fragment {
-  const way = sql.unsafe(direction)
-  return sql`order by ${listed(
-    sql,
-    keys.map((key) => sql`${key.sql} ${way}`),
-  )}`
-}
-
-function listed(sql: Scope['sql'], parts: Fragment[]): Fragment {
-  return sql`${parts.map((part, index) => (index > 0 ? sql`, ${part}` : part))}`
 }

@@ -10,12 +10,19 @@ export type Walked = { rows: Row[]; metas: Record<string, unknown>[] }
 /** Walks a list from its first page to its end; a list that is followed, to its first empty page. */
 export async function walk(client: Client, list: string): Promise<Walked> {
   const walked: Walked = { rows: [], metas: [] }
+  for await (const { data, meta } of pagesOf(client, list)) {
+    walked.rows.push(...data)
+    walked.metas.push(meta)
+  }
+  return walked
+}
+
+async function* pagesOf(client: Client, list: string): AsyncGenerator<{ data: Row[]; meta: Record<string, unknown> }> {
   for (let cursor = ''; ; ) {
     const { status, body, text } = await client.get(withCursor(list, cursor))
     if (status !== 200) throw new Error(`${list} answered ${status} ${text}`)
-    walked.rows.push(...body.data)
-    walked.metas.push(body.meta)
-    if (body.meta.next_cursor === null || (cursor !== '' && body.data.length === 0)) return walked
+    yield body
+    if (body.meta.next_cursor === null || (cursor !== '' && body.data.length === 0)) return
     cursor = body.meta.next_cursor
   }
 }
@@ -56,8 +63,11 @@ export async function walkBesideWriters(
   ]
   const walked = await Promise.all(
     walks.map(async ([list, expected]) => {
-      const { rows } = await walk(agent, list)
-      return { list, rows: rows.length, faults: faultsOf(rows, expected) }
+      const times = new Map<string, number>()
+      for await (const { data } of pagesOf(agent, list)) {
+        for (const { id } of data) times.set(id, (times.get(id) ?? 0) + 1)
+      }
+      return { list, rows: times.size, faults: faultsOf(times, expected) }
     }),
   ).finally(() => {
     is_over = true
@@ -86,8 +96,6 @@ async function write(client: Client, own: string[], contact_id: string, n: numbe
   if (failed) throw new Error(`a writer got ${failed.status} ${failed.text}`)
 }
 
-function faultsOf(rows: Row[], expected: string[]): string[] {
-  const times = new Map<string, number>()
-  for (const { id } of rows) times.set(id, (times.get(id) ?? 0) + 1)
+function faultsOf(times: Map<string, number>, expected: string[]): string[] {
   return expected.filter((id) => times.get(id) !== 1).map((id) => `${id} was shown ${times.get(id) ?? 0} times`)
 }
