@@ -3,6 +3,7 @@
  * only while the lease holds. Many jobs are settled at once, because the commit costs more than the rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hasFewRows } from '../db/few-rows'
 import { type Connection, type Sql, transact } from '../db/transact'
 import { isAway, isPassing } from '../db/violations'
 import { turns } from '../flow/turns'
@@ -159,7 +160,8 @@ async function writeRows(settlement: Settlement, group: Ended[]): Promise<void> 
 /** Ends the leases that still hold, and returns them by the ids of their jobs. Late workers change nothing. */
 async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLease>> {
   if (group.length === 1 && group[0]!.outcome.type === 'done') return removeOne(sql, group[0]!.job)
-  const rows = group.map(({ job, outcome }) => ({
+  const rows = group.map(({ job, outcome }, place) => ({
+    place,
     organization_id: job.organization_id,
     id: job.id,
     lease_token: job.lease_token,
@@ -170,7 +172,8 @@ async function endLeases(sql: Sql, group: Ended[]): Promise<Map<string, EndedLea
   const ended = await sql<(EndedLease & { id: string })[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
-        as x (organization_id uuid, id uuid, lease_token uuid, done boolean, delay_s float8, counted integer)
+        as x (place integer, organization_id uuid, id uuid, lease_token uuid, done boolean, delay_s float8, counted integer)
+      where ${hasFewRows(sql)}
     ), removed as (
       delete from outbox o using given
       where given.done and o.organization_id = given.organization_id and o.id = given.id

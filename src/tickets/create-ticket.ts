@@ -9,6 +9,7 @@ import { gathered } from '../flow/gather'
 import { isBlank, renderBody } from '../html/body'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
+import type { Message } from '../messages/model'
 import { getMessages } from '../messages/queries'
 import { asStatement, inTransaction, type Scope } from '../scope'
 import { hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../webhooks/publish'
@@ -86,10 +87,8 @@ type NewlyWritten = {
 
 async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> {
   const heard = written.filter(({ subscribers }) => hasSubscriber(subscribers, 'message.created'))
-  const messages = await getMessages(
-    scope.sql,
-    heard.flatMap(({ organization_id, message }) => (message ? { organization_id, id: message.id } : [])),
-  )
+  const keys = heard.flatMap(({ organization_id, message }) => (message ? { organization_id, id: message.id } : []))
+  const messages = keys.length > 0 ? await getMessages(scope.sql, keys) : new Map<string, Message>()
   await publishEach(
     scope,
     written.map(({ organization_id, subscribers, ticket, message }) => {

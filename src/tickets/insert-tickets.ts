@@ -1,4 +1,5 @@
 /** Writes new tickets: as many statements for a hundred as for one. */
+import { hasFewRows } from '../db/few-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
@@ -35,13 +36,12 @@ export async function insertTickets(
   locked_contacts: 'wait' | 'leave out',
 ): Promise<(Ticket | undefined)[]> {
   const rows = tickets.map(rowOf)
-  // The limits of `place` remove no row. Without them the planner expects so many that it reads whole tables.
   const inserted = await sql<Inserted[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (place integer, organization_id uuid,
         id uuid, number integer, code text, subject text, priority text, contact_id uuid, assignee_id uuid,
         mailbox_id uuid, label_ids uuid[], vector text, size integer)
-      where place between 0 and 999
+      where ${hasFewRows(sql)}
     ), contact as materialized (
       select g.id as ticket_id, c.company_id
       from given g join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id

@@ -1,6 +1,7 @@
 /** Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, decides what follows. */
 import { readFile } from 'node:fs/promises'
 import { config } from '../config'
+import { hasFewRows } from '../db/few-rows'
 import type { EVENTS } from '../db/schema'
 import type { Connection } from '../db/transact'
 import { askedAtOnce } from '../flow/at-once'
@@ -139,15 +140,16 @@ const readDelivery = askedAtOnce(readDeliveries)
 
 /** @returns a delivery for each job, undefined when the retention has removed it */
 async function readDeliveries({ sql }: Connection, jobs: OutboxJob[]): Promise<(DeliveryToSend | undefined)[]> {
+  const rows = jobs.map(({ organization_id, id }, place) => ({ place, organization_id, id }))
   const deliveries = await sql<DeliveryToSend[]>`
     select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
       w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
-    from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
-      as job (organization_id, id)
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as job (place integer, organization_id uuid, id uuid)
     join deliveries d on d.organization_id = job.organization_id and d.id = job.id
     join events e on e.organization_id = d.organization_id and e.id = d.event_id
-    join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id`
+    join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
+    where ${hasFewRows(sql)}`
   const delivery_of = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
   return jobs.map(({ id }) => delivery_of.get(id))
 }

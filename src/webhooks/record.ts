@@ -1,4 +1,5 @@
 /** Records outcomes of attempts, many at a time, in the transaction that removes or reschedules their outbox rows. */
+import { hasFewRows } from '../db/few-rows'
 import type { Connection, Sql } from '../db/transact'
 import { cancelQueued, parkQueued } from './queue'
 
@@ -26,10 +27,11 @@ const PARK_MOST = 1000
 export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[]): Promise<void> {
   await sql`
     with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (
-        organization_id uuid, id uuid, status text, response_code integer, response_time_ms integer, error text,
-        response_head text, delay_s float8
+      select * from json_to_recordset(${JSON.stringify(rows.map((row, place) => ({ ...row, place })))}::text::json) as x (
+        place integer, organization_id uuid, id uuid, status text, response_code integer, response_time_ms integer,
+        error text, response_head text, delay_s float8
       )
+      where ${hasFewRows(sql)}
     ), updated as (
       update deliveries d
       set status = given.status, attempts = d.attempts + 1, response_code = given.response_code,
@@ -51,12 +53,12 @@ export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[])
 
 /** Cancels deliveries whose webhook was switched off or deleted during the attempt. */
 async function cancelRetrying(sql: Sql, rows: DeliveryKey[]): Promise<void> {
+  const keys = rows.map(({ organization_id, id }) => ({ organization_id, id }))
   await cancelQueued(
     sql,
     sql`
       select o.organization_id, o.id
-      from json_to_recordset(${JSON.stringify(rows.map(({ organization_id, id }) => ({ organization_id, id })))}::text::json)
-        as x (organization_id uuid, id uuid)
+      from json_to_recordset(${JSON.stringify(keys)}::text::json) as x (organization_id uuid, id uuid)
       join outbox o on o.organization_id = x.organization_id and o.id = x.id
       join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
       where not w.active or w.deleted_at is not null
