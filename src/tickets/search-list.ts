@@ -4,7 +4,7 @@
  */
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
-import { blocksOf, documentOf, matchesBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
+import { blocksOf, documentOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { firstIdAt } from '../shapes/ids'
 import { filters, isLabelled, keyOf, type Order, type Selection, sortOf } from './filter'
 import { inOrder, type Range, sortFound, sorting, type Way } from './find-page'
@@ -77,8 +77,9 @@ function inBlocks(
   // The planner leaves the tickets out when nothing of theirs is asked for.
   const from = sql`${blocksOf(scope, search, direction, bounds)} cross join lateral (
     select s.ticket_id as id, ${keyOf(scope, id, by)} as sort_key
-    from ticket_search s left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id
-    where ${matchesBlock(scope, search)} ${others}
+    from ${foundInBlock(scope, search)} as s
+    left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id
+    where true ${others}
     ${by === 'id' ? sql`order by s.ticket_id ${sql.unsafe(direction)}` : sql``}
   ) as hit`
   const where = sql`true ${behind}`
