@@ -30,9 +30,10 @@ export type Scope = {
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
   /**
    * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what an
-   * API key writes (`http/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no round trip.
+   * API key writes (`http/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no
+   * round trip. Work that several requests share runs what is alongside each of them by itself (`tickets/create-ticket.ts`).
    */
-  alongside?: (connection: Connection) => Promise<void>
+  alongside?: (scope: Scope) => Promise<void>
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
@@ -48,7 +49,7 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
   const result = await transact(scope, async (inner: Connection) => {
     const joined = { ...scope, ...inner, after_commit, before_commit: undefined, alongside: undefined }
     const { alongside } = scope
-    const result = alongside ? (await together([alongside(inner), work(joined)]))[1] : await work(joined)
+    const result = alongside ? (await together([alongside(joined), work(joined)]))[1] : await work(joined)
     await scope.before_commit?.(inner, result)
     return result
   })

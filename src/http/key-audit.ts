@@ -5,9 +5,9 @@
 import { audit } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { connection } from '../db/pool'
-import type { Connection } from '../db/transact'
 import { within } from '../flow/within'
 import { log, safeError } from '../log'
+import { afterCommit, type Scope } from '../scope'
 import { type Declaration, type Declarations, routeOf } from './declarations'
 import { createLimiter } from './rate-limit'
 import { originOf, stateOf } from './request'
@@ -43,11 +43,14 @@ export function withKeyAudit(handle: Handle, request: Request, declarations: Dec
  */
 export function listingInTransaction(request: Request, route: string, { success }: Declaration) {
   if (READS.includes(request.method)) return undefined
-  return async (inner: Connection) => {
+  return async (scope: Scope) => {
     const state = stateOf(request)
     if (state.audited_status !== undefined) return
-    await listRequest(inner, request, route, success)
-    state.audited_status = success
+    await listRequest(scope, request, route, success)
+    // What was rolled back is listed by the transaction that is tried instead.
+    afterCommit(scope, () => {
+      state.audited_status = success
+    })
   }
 }
 
@@ -69,7 +72,12 @@ async function listOutcome(request: Request, status: number, declarations: Decla
   }
 }
 
-async function listRequest({ sql }: Connection, request: Request, route: string | null, status: number): Promise<void> {
+async function listRequest(
+  { sql }: Pick<Scope, 'sql'>,
+  request: Request,
+  route: string | null,
+  status: number,
+): Promise<void> {
   const { id, name, organization_id } = stateOf(request).api_key!
   await audit(
     { sql, organization_id, actor: { type: 'api_key', id, name }, origin: originOf(request) },

@@ -11,7 +11,7 @@ import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import type { Message } from '../messages/model'
 import { getMessages } from '../messages/queries'
-import { asStatement, inTransaction, type Scope } from '../scope'
+import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../webhooks/publish'
 import { takeNumber } from './code'
 import { insertTickets, type TicketToInsert } from './insert-tickets'
@@ -46,7 +46,12 @@ const writeShared = gathered(writeAll, { most_runs: 4, patience_ms: 20, mayRepea
 
 /** Writes tickets of several requests. One whose contact is locked by others is left out, so that nobody waits for it. */
 function writeAll(tickets: TicketToInsert[]): Promise<(Ticket | undefined)[]> {
-  return inOneCommit(tickets[0]!.scope, tickets, (scope) => write(scope, tickets, 'leave out'))
+  return inOneCommit({ ...tickets[0]!.scope, alongside: undefined }, tickets, async (scope) => {
+    const written = await write(scope, tickets, 'leave out')
+    // Each request commits what belongs to it, and only if its ticket was written.
+    await together(tickets.map((ticket, index) => written[index] && ticket.scope.alongside?.(scope)))
+    return written
+  })
 }
 
 /** @throws CONTACT_NOT_FOUND */
@@ -56,10 +61,10 @@ async function writeAlone(scope: Scope, ticket: TicketToInsert): Promise<Ticket>
   return written
 }
 
-/** Runs what writes tickets. Without events it is one statement, and needs no other transaction. */
+/** Runs what writes tickets. Without events and what else commits with them it is one statement, which needs no other transaction. */
 function inOneCommit<T>(scope: Scope, tickets: TicketToInsert[], work: (scope: Scope) => Promise<T>): Promise<T> {
-  const has_events = tickets.some(({ references }) => references.subscribers.length > 0)
-  return has_events ? inTransaction(scope, work) : asStatement(scope, work)
+  const has_more = tickets.some(({ references, scope }) => references.subscribers.length > 0 || scope.alongside)
+  return has_more ? inTransaction(scope, work) : asStatement(scope, work)
 }
 
 /** Writes tickets and publishes their events. @returns undefined for a ticket whose contact is missing or left out */

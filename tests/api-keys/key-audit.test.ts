@@ -4,7 +4,7 @@ import { newKeyText } from '../../src/api-keys/key-format'
 import { connection } from '../../src/db/pool'
 import { clientWithKey, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
-import { createTicket } from '../support/factories'
+import { createContact, createTicket } from '../support/factories'
 import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
@@ -129,6 +129,32 @@ describe('a request of a key', () => {
     }
     const all = ['labels', 'tickets', 'tickets/:ticket_id/messages'].map((path) => `POST /api/v1/${path} 201`)
     expect(await listed(program)).toEqual([...all, ...all])
+  })
+
+  test('is listed with its ticket, when requests of several callers share the statement that writes tickets', async () => {
+    const { admin } = organization
+    const other = await createOrganization()
+    const programs = [
+      { admin, program: await createProgram(admin, ['tickets:write']) },
+      { admin: other.admin, program: await createProgram(other.admin, ['tickets:write']) },
+    ]
+    const contacts = [await createContact(admin), await createContact(other.admin)]
+    const callers = [admin, programs[0]!.program, other.admin, programs[1]!.program]
+    const requests = Array.from({ length: 40 }, (_, index) => {
+      const contact_id = contacts[index % 4 < 2 ? 0 : 1]!.id
+      return callers[index % 4]!.post('/tickets', { subject: 'At once', contact_id })
+    })
+    expect(new Set((await Promise.all(requests)).map(({ status }) => status))).toEqual(new Set([201]))
+    const { sql } = connection()
+    for (const { program } of programs) {
+      // A row's xmin is the transaction that wrote it: ticket and entry have the same.
+      const [row] = await sql<{ entries: number; with_tickets: number }[]>`
+        select count(*) as entries, count(*) filter (where exists (
+          select from tickets t where t.organization_id = a.organization_id and t.xmin = a.xmin
+        )) as with_tickets
+        from audit_log a where a.actor_id = ${program.id}`
+      expect(row).toEqual({ entries: 10, with_tickets: 10 })
+    }
   })
 
   test('is listed under If-Match with its write', async () => {
