@@ -1,4 +1,6 @@
+import { hasFewRows } from '../db/few-rows'
 import { ApiError } from '../errors'
+import { gathered } from '../flow/gather'
 import type { InSteps } from '../flow/steps'
 import {
   type MessageRow,
@@ -25,38 +27,66 @@ type RowWithMessage = Omit<TicketRow, 'id' | 'created_at'> &
 /** A ticket whose messages come in steps has a `version`, which changes whenever its lists do. */
 type ShownTicket = { ticket: InSteps<TicketWithMessages>; version?: unknown }
 
+/** In bytes. Messages of a larger ticket are read by a statement for it alone, so that no other ticket waits for them. */
+const SHARED_SIZE = 50_000
+
 /**
- * The single ticket, with its messages and time entries. One statement reads ticket and messages, because a statement
- * takes longer than reading a small ticket. The messages of a large ticket are read later, while the answer is sent.
+ * The single ticket, with its messages and time entries. The messages of a large ticket are read later, while the answer
+ * is sent.
  * @throws TICKET_NOT_FOUND
  */
 export async function getTicket(scope: Scope, id: string): Promise<ShownTicket> {
-  const { sql, organization_id } = scope
-  const rows = await sql<RowWithMessage[]>`
-    with ticket as materialized (
-      select ${fields(sql)}, exists (
-        select from time_entries e where e.organization_id = t.organization_id and e.ticket_id = t.id
-      ) as has_time, ${sizeOfMessages(sql)} as size
-      from tickets t
-      ${withNames(sql)}
-      where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null
-    )
-    select t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name, t.contact_email,
-      t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels, t.created_at as ticket_created_at,
-      t.updated_at, t.has_time, t.size, ${messageFields(sql)}
-    from ticket t
-    left join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id and t.size < ${STEP_SIZE}
-    order by m.id`
+  const key = { scope, id }
+  let rows = scope.after_commit ? (await readRows([key], STEP_SIZE))[0]! : await readTogether(key)
+  const size = rows[0]?.size ?? 0
+  if (size >= SHARED_SIZE && size < STEP_SIZE) rows = (await readRows([key], STEP_SIZE))[0]!
   const [row] = rows
   if (!row) throw new ApiError('TICKET_NOT_FOUND')
   const ticket = present({ ...row, id: row.ticket_id, created_at: row.ticket_created_at })
   const time_entries = row.has_time ? await timeEntriesOfTicket(scope, id) : []
   if ((row.size ?? 0) < STEP_SIZE) {
-    const messages = rows.flatMap((row) => (row.id === null ? [] : presentMessage(organization_id, row)))
+    const messages = rows.flatMap((row) => (row.id === null ? [] : presentMessage(scope.organization_id, row)))
     return { ticket: { ...ticket, messages, time_entries } }
   }
   const { version, messages } = await versionedMessages(scope, id)
   return { ticket: { ...ticket, messages, time_entries }, version: { messages: version, time_entries } }
+}
+
+type TicketKey = { scope: Scope; id: string }
+
+/**
+ * Requests that come at the same time share a statement. With 16 clients a ticket took 0.22 ms of CPU in the service and
+ * 0.29 in PostgreSQL without this, and 0.14 and 0.12 with it.
+ */
+const readTogether = gathered((keys: TicketKey[]) => readRows(keys, SHARED_SIZE), { most_runs: 4, patience_ms: 10 })
+
+/**
+ * Reads tickets with their messages, each in its organization. One statement reads both, because a statement takes longer
+ * than reading a small ticket.
+ * @param most_bytes of messages; a ticket with more comes without them
+ * @returns the rows of each ticket, none for an unknown one
+ */
+async function readRows(keys: TicketKey[], most_bytes: number): Promise<RowWithMessage[][]> {
+  const { sql } = keys[0]!.scope
+  const given = keys.map(({ scope: { organization_id }, id }, place) => ({ place, organization_id, id }))
+  const rows = await sql<(RowWithMessage & { place: number })[]>`
+    with ticket as materialized (
+      select g.place, t.organization_id, ${fields(sql)}, exists (
+        select from time_entries e where e.organization_id = t.organization_id and e.ticket_id = t.id
+      ) as has_time, ${sizeOfMessages(sql)} as size
+      from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, organization_id uuid, id uuid)
+      join tickets t on t.organization_id = g.organization_id and t.id = g.id and t.deleted_at is null
+      ${withNames(sql)}
+      where ${hasFewRows(sql)}
+    )
+    select t.place, t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name,
+      t.contact_email, t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels,
+      t.created_at as ticket_created_at, t.updated_at, t.has_time, t.size, ${messageFields(sql)}
+    from ticket t
+    left join messages m on m.organization_id = t.organization_id and m.ticket_id = t.id and t.size < ${most_bytes}
+    order by t.place, m.id`
+  const found = Map.groupBy(rows, ({ place }) => place)
+  return keys.map((_, place) => found.get(place) ?? [])
 }
 
 /** The ticket as lists and events show it. @throws TICKET_NOT_FOUND */
