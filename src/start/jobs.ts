@@ -31,7 +31,7 @@ type CronJob = { name: string; pattern: string; run(connection: Connection): Pro
 const JOBS: CronJob[] = [
   { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
-  { name: 'fold tallies', pattern: '2-59/5 * * * * *', run: foldTallies },
+  { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
   { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
   { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
   { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },

@@ -27,12 +27,14 @@ export type Way = {
   find(range: Range): Fragment
   /** SQL for the number of all tickets that match, when they are found on the way. */
   found?: Fragment
+  /** Walks from an end of the list to the page, however far that is. */
+  is_walk?: boolean
 }
 
 /** Tickets with the labels, when they are at most so many, are sorted. With more of them the order is walked. */
 const SORTED_MOST = 5000
-/** A page that comes after so many tickets is found by the days of creation. */
-const FAR = 2000
+/** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
+export const FAR = 2000
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The way to a page of a list without a search. */
@@ -43,8 +45,8 @@ export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Se
     return is_few ? sortLabels(scope, filter, selected, label_ids) : inOrder(scope, filter, selected)
   }
   if (contact_id || company_id) return inOrder(scope, filter, selected)
-  if (label_ids) return mergeLabels(scope, filter, selected, label_ids)
-  return assignee_id && !status ? mergeStatuses(scope, selected) : inOrder(scope, filter, selected)
+  if (assignee_id) return status ? inOrder(scope, filter, selected) : mergeStatuses(scope, selected)
+  return label_ids ? mergeLabels(scope, filter, selected, label_ids) : inOrder(scope, filter, selected)
 }
 
 /** For an index that has the order: its first entries are the page. */
@@ -54,6 +56,7 @@ export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection)
   const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
   return {
     sort: sorting(sql, selected, sort_key, id),
+    is_walk: !is_by_day,
     find: (range) =>
       is_by_day && range.offset >= FAR
         ? sql`${dayOf(scope, filter, selected, range)}, page as materialized (
@@ -90,6 +93,7 @@ function mergeLabels(scope: Scope, filter: TicketFilter, selected: Selection, la
   const id = sql`hit.id`
   return {
     sort: sorting(sql, selected, id, id),
+    is_walk: true,
     find: ({ head, slice }) => sql`page as materialized (
       select distinct hit.id ${ofEachLabel(scope, label_ids, filter, id, head)} where true ${slice}
     )`,
@@ -102,6 +106,7 @@ function mergeStatuses({ sql }: Scope, selected: Selection): Way {
   const statuses = sql.unsafe(TICKET_STATUSES.map((status) => `('${status}')`).join(', '))
   return {
     sort: sorting(sql, selected, id, id),
+    is_walk: true,
     find: ({ head, slice }) => sql`page as materialized (
       select t.id from (values ${statuses}) as part (status), lateral (
         select t.id from tickets t where ${selected.where} and t.status = part.status ${head}

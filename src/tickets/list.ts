@@ -4,8 +4,9 @@ import type { Scope } from '../scope'
 import { page } from '../shapes/page'
 import { exactTime } from '../shapes/settled'
 import { type Selection, selection } from './filter'
-import { type ListRow, wayToPage } from './find-page'
+import { FAR, type ListRow, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
+import { fromNearerEnd } from './nearer-end'
 import { fields, present, withNames } from './row'
 import { searched, wayOfSearch } from './search-list'
 import { COUNTED_MOST, totalOf } from './total'
@@ -21,19 +22,21 @@ export async function listTickets(
   const found_by_words = await searched(scope, filter)
   const selected = found_by_words ?? selection(scope, filter, filter.sort)
   const { total, is_capped } = totalOf(scope, filter, selected)
-  const { sort, find, found } = await (found_by_words
-    ? wayOfSearch(scope, filter, found_by_words)
-    : wayToPage(scope, filter, selected))
+  const way = await (found_by_words ? wayOfSearch(scope, filter, found_by_words) : wayToPage(scope, filter, selected))
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
-    sort,
-    rows: (range) => sql<ListRow[]>`
-      with ${find(range)}
-      select ${fields(sql)} ${extras(sql, selected, range.count === 'all' ? (found ?? total) : undefined)}
-      from page
-      join tickets t on t.organization_id = ${organization_id} and t.id = page.id
-      ${withNames(sql)}
-      ${orderOf(sql, selected)}`,
+    sort: way.sort,
+    async rows(range) {
+      const is_far = way.is_walk && !is_capped && range.offset >= FAR
+      const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
+      return sql<ListRow[]>`
+        with ${way.find(part)}
+        select ${fields(sql)} ${extras(sql, selected, range.count === 'all' ? (way.found ?? total) : undefined)}
+        from page
+        join tickets t on t.organization_id = ${organization_id} and t.id = page.id
+        ${withNames(sql)}
+        ${orderOf(sql, selected)}`
+    },
     // Only a page without rows needs a statement for its total.
     async count(rows) {
       const [row = (await sql<{ total: number }[]>`select ${total} as total`)[0]!] = await rows

@@ -29,9 +29,9 @@ export function totalOf(scope: Scope, conditions: TicketConditions, selected: Se
 /** SQL for the number up to one more than the cap. Each of several labels is read so far and no farther. */
 function cappedTotal(scope: Scope, conditions: TicketConditions, { from, where }: Selection): Fragment {
   const { sql } = scope
-  const { search, label_ids, contact_id, company_id } = conditions
+  const { search, label_ids, contact_id, company_id, assignee_id } = conditions
   const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  if (search || !label_ids || contact_id || company_id) {
+  if (search || !label_ids || contact_id || company_id || assignee_id) {
     return sql`(select count(*) from (select from ${from} where ${where} ${most}) as matching)`
   }
   const matching = ofEachLabel(scope, label_ids, conditions, sql`hit.id`, sql`order by hit.id desc ${most}`)

@@ -130,11 +130,28 @@ describe('a page of a large list', () => {
     ]
     for (const [query, condition] of lists) {
       const all = those(condition)
-      for (const page of [1, 2, 50]) {
+      for (const page of [1, 2, 50, 190, 250, 300, 301, 450]) {
         const rows = all.slice((page - 1) * 20, page * 20)
         expect(await numbersOf(agent, `${query}&page=${page}`)).toEqual(rows)
         const first = all.toReversed().slice((page - 1) * 20, page * 20)
         expect(await numbersOf(agent, `${query}&page=${page}&sort=created_at`)).toEqual(first)
+      }
+    }
+  })
+
+  test('in another order, and of other filters, is the one that comes there', async () => {
+    const { agent, contact_id } = desk
+    const changed = (n: number) => (n * 7919) % 100003
+    const lists: [query: string, all: number[]][] = [
+      ['sort=-updated_at', those(() => true).toSorted((a, b) => changed(b) - changed(a))],
+      ['sort=updated_at', those(() => true).toSorted((a, b) => changed(a) - changed(b))],
+      [`contact_id=${contact_id}`, those(() => true)],
+      ['priority=normal', those((n) => n % 5 > 0)],
+    ]
+    for (const [query, all] of lists) {
+      for (const page of [30, 61, 95, 96, 97, 120, 121]) {
+        const rows = all.slice((page - 1) * 100, page * 100)
+        expect(await numbersOf(agent, `${query}&per_page=100&page=${page}`)).toEqual(rows)
       }
     }
   })
