@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { listAuditLog } from '../../src/audit-log/queries'
 import { listContacts } from '../../src/contacts/queries'
+import { newId } from '../../src/db/columns'
 import type { Scope } from '../../src/scope'
 import type { Page } from '../../src/shapes/page'
 import type { Paging } from '../../src/shapes/query'
 import { listTickets } from '../../src/tickets/list'
-import { createOrganization, startApi, stopApi } from '../support/api'
+import { listTimeEntries } from '../../src/time-entries/queries'
+import { listActivity } from '../../src/timeline/queries'
+import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { openExplaining, pagesOf, scansOf } from '../support/explaining'
 import { insertContacts, insertTickets } from '../support/many-tickets'
 
@@ -12,16 +16,19 @@ const ROWS = 20_000
 const PER_PAGE = 100
 
 let scope: Scope
+let ticket_id: string
 let explaining: ReturnType<typeof openExplaining>
 
 beforeAll(async () => {
   const { url } = await startApi()
   const organization = await createOrganization()
   const contacts = await insertContacts(organization.scope, ROWS)
-  await insertTickets(organization.scope, contacts[0]!, ROWS)
+  const [first] = await insertTickets(organization.scope, contacts[0]!, ROWS)
+  ticket_id = first!
+  await insertHistory(organization)
   explaining = openExplaining(url)
   scope = { ...organization.scope, sql: explaining.sql }
-  await scope.sql`vacuum analyze tickets, contacts`
+  await scope.sql`vacuum analyze tickets, contacts, time_entries, activities, audit_log`
   await explaining.start()
 })
 afterAll(async () => {
@@ -41,6 +48,9 @@ const lists: [name: string, list: List][] = [
     `contacts by ${sort}`,
     (query) => listContacts(scope, { ...query, sort }),
   ]),
+  ['time entries', (query) => listTimeEntries(scope, query)],
+  ['the timeline of a ticket', (query) => listActivity(scope, ticket_id, query)],
+  ['the audit log', (query) => listAuditLog(scope, query)],
   ['open tickets', (query) => listTickets(scope, { ...query, status: 'open' })],
 ]
 
@@ -49,8 +59,25 @@ test.each(lists)('a page of %s reads no more behind a deep cursor than behind an
   const deep = await measure(list, ROWS / PER_PAGE - 2)
   // One more level of an index, and rows that lie less close together.
   expect([early.pages, deep.pages, deep.pages <= early.pages * 1.5 + 10]).toEqual([early.pages, deep.pages, true])
-  expect(deep.scans.filter((scan) => /^Seq Scan (tickets|contacts)/.test(scan))).toEqual([])
+  expect(
+    deep.scans.filter((scan) => /^Seq Scan (tickets|contacts|time_entries|activities|audit_log)/.test(scan)),
+  ).toEqual([])
 })
+
+/** Time, activities and audit entries of one ticket. */
+async function insertHistory({ id: organization_id, admin, scope: { sql } }: Organization): Promise<void> {
+  const ids = Array.from({ length: ROWS }, newId)
+  const rows = () => sql`from unnest(${ids}::uuid[]) with ordinality as given (id, n)`
+  await sql`
+    insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, currency, date)
+    select ${organization_id}, id, ${ticket_id}, ${admin.user_id}, 5, 'USD', date '2026-01-01' + (n % 300)::integer ${rows()}`
+  await sql`
+    insert into activities (organization_id, id, ticket_id, type, actor_type)
+    select ${organization_id}, id, ${ticket_id}, 'created', 'system' ${rows()}`
+  await sql`
+    insert into audit_log (organization_id, id, actor_type, action)
+    select ${organization_id}, id, 'system', 'auth.login' ${rows()}`
+}
 
 /** Reads the page behind a page by number. */
 async function measure(list: List, page: number) {
