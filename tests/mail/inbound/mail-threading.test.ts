@@ -440,6 +440,27 @@ test('an original that arrives after its reply joins the ticket of the reply', a
   })
 })
 
+test.each<[string, (ids: { first: string; second: string }) => [Fields, Fields]]>([
+  ['that names only the original', ({ first }) => [{ In_Reply_To: first }, { In_Reply_To: first }]],
+  ['that has References only', ({ first }) => [{ References: first }, { References: first }]],
+  [
+    'one of which answers the other',
+    ({ first, second }) => [{ In_Reply_To: first }, { In_Reply_To: second, References: `${first} ${second}` }],
+  ],
+  ['with folded References', ({ first }) => [{ References: `<x@y.example>\r\n ${first}` }, { In_Reply_To: first }]],
+  ['with another subject', ({ first }) => [{ In_Reply_To: first, Subject: 'AW: Drucker' }, { In_Reply_To: first }]],
+])('replies to all %s make one ticket with an original that arrives after them', async (_, answers) => {
+  const [writer, first_one, second_one] = [address(), address(), address()]
+  const [first, second] = [`<${newId()}@mail.example>`, `<${newId()}@mail.example>`]
+  const [early, later] = answers({ first, second })
+  const all = { To: `Writer <${writer}>, ${second_one}`, Cc: 'Help <help@desk.example>' }
+  const { ticket_id } = await file(first_one, { ...all, ...early, Message_ID: second })
+  const between = await file(second_one, { ...all, To: `${first_one}, ${writer}`, ...later })
+  const original = await file(writer, { Message_ID: first, To: `${first_one}, help@desk.example`, Cc: second_one })
+  expect([between, original]).toMatchObject(Array(2).fill({ outcome: 'message', ticket_id }))
+  expect(original.rule).toBe('message_id')
+})
+
 test('an original of a stranger, or a forged one, does not join the ticket of a reply to it', async () => {
   const original = `<${newId()}@mail.example>`
   const early = await file(address(), { In_Reply_To: original })
