@@ -234,6 +234,7 @@ describe('only some files know', () => {
           'html/colors',
           'metrics/prometheus',
           'main',
+          'flow/collect',
           'flow/stream',
         ],
       ],

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
 import type { Connection, Sql } from '../../db/transact'
 import { askedAtOnce } from '../../flow/at-once'
+import { collectSoon } from '../../flow/collect'
 import { turns } from '../../flow/turns'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlement } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
@@ -46,6 +47,7 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
   const release = () => {
     under_way.delete(job.id)
     endTurn()
+    if (pending.size > LARGE_BYTES) collectSoon()
   }
   try {
     const outcome = await fileOrPutOff(scopeOf(job, connection), job, pending)

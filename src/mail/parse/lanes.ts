@@ -109,6 +109,14 @@ function isFull(slow_ones: Waiting[], group: string | undefined): boolean {
   return of_group.length >= SLOW_MOST_OF_GROUP || slow_ones.filter((one) => !one.is_patient).length >= SLOW_MOST
 }
 
+/** Bytes of a message after which its process is replaced: both ends keep their buffers of it until the next one. */
+const ONCE_BYTES = 5e6
+
+/** True for a process that is to be replaced, because it holds too much memory after a message. */
+function isSpent(worker: ChildProcess, raw: Uint8Array): boolean {
+  return raw.length > ONCE_BYTES || memoryOf(worker) > MAX_IDLE_BYTES
+}
+
 /** The processes of a lane, at most, and their priority for the system, as in `setPriority`. */
 type LaneOptions = { processes?: number; priority?: number }
 
@@ -136,7 +144,7 @@ export function createLane(script = SCRIPT, { processes = 1, priority = 0 }: Lan
   const putBack = async (worker: ChildProcess, raw: Uint8Array) => {
     if (hasEnded(worker)) return
     const is_looked_at = raw.length > LARGE_BYTES || ++parsed % SMALL_ONES === 0
-    if (is_closing || (is_looked_at && memoryOf(worker) > MAX_IDLE_BYTES)) await end(worker)
+    if (is_closing || (is_looked_at && isSpent(worker, raw))) await end(worker)
     else idle.push(worker)
   }
   /** Messages in work or waiting. */
