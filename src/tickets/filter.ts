@@ -71,14 +71,20 @@ export function ofEachLabel(
   head: Fragment,
 ): Fragment {
   const { sql, organization_id } = scope
+  const { created_after, created_before, ...others } = conditions
+  // With `offset 0` each ticket is looked up. A join may walk all tickets of the organization beside those of a rare label.
   // As rows, not as an array: the server knows how many there are, and keeps the plan.
   const parts = label_ids.map((id, index) => (index > 0 ? sql`, (${id}::uuid)` : sql`(${id}::uuid)`))
   return sql`
     from (values ${parts}) as part (label_id), lateral (
-      select ${columns} from ticket_labels hit (organization_id, id, label_id)
-      join tickets t on t.organization_id = hit.organization_id and t.id = hit.id
-      where hit.organization_id = ${organization_id} and hit.label_id = part.label_id and t.deleted_at is null
-        ${filters(scope, sql`hit.id`, conditions)} ${head}
+      select ${columns} from ticket_labels hit (organization_id, id, label_id), lateral (
+        select * from tickets t
+        where t.organization_id = hit.organization_id and t.id = hit.id and t.deleted_at is null
+          ${filters(scope, sql`hit.id`, others)}
+        offset 0
+      ) as t
+      where hit.organization_id = ${organization_id} and hit.label_id = part.label_id
+        ${filters(scope, sql`hit.id`, { created_after, created_before })} ${head}
     ) as hit`
 }
 
