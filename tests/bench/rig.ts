@@ -71,9 +71,15 @@ export async function startRig(dir: string, data_set: string, sizes: number[]): 
 }
 
 /** Starts the service with what the launcher sets for it, such as the limit after which garbage is collected. */
-export function startAsOperator(data_dir: string): Promise<Service> {
+export async function startAsOperator(data_dir: string): Promise<Service> {
   const launched = Object.entries(process.env).filter(([name]) => name.startsWith('BUN_'))
-  return startService({ ...(Object.fromEntries(launched) as Record<string, string>), DATA_DIR: data_dir })
+  const service = await startService({
+    ...(Object.fromEntries(launched) as Record<string, string>),
+    DATA_DIR: data_dir,
+  })
+  // A service that has given up the rights of root does not end by itself with this process.
+  process.once('exit', () => service.process.kill('SIGTERM'))
+  return service
 }
 
 type Bare = { child: ChildProcess; pid: number; port: number }
