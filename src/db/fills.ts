@@ -34,9 +34,13 @@ export async function isFilled(
   return true
 }
 
-/** Fills a column for all organizations that lack it. For a background job, in any number of processes. */
-export async function fillAll(connection: Connection, kind: FillKind, step: Step): Promise<void> {
-  while (await transact(connection, ({ sql }) => fillNext(sql, kind, step)));
+/** The time after which a run ends. The job goes on at its next run; a service that stops waits for this one. */
+const RUN_MS = 2000
+
+/** Fills a column for organizations that lack it, for some time. For a background job, in any number of processes. */
+export async function fillSome(connection: Connection, kind: FillKind, step: Step): Promise<void> {
+  const end = Date.now() + RUN_MS
+  while (Date.now() < end && (await transact(connection, ({ sql }) => fillNext(sql, kind, step))));
 }
 
 /** Does one step for one organization. @returns false when no organization is left, or other processes are at them */

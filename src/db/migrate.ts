@@ -1,7 +1,6 @@
 /** Migrates the database to the schema that this release needs. */
 import path from 'node:path'
-import { drizzle } from 'drizzle-orm/postgres-js'
-import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import { readMigrationFiles } from 'drizzle-orm/migrator'
 import postgres from 'postgres'
 import { OperatorError } from '../errors'
 import { finishAddressKeys } from './address-keys'
@@ -17,8 +16,7 @@ const OLDEST_MAJOR = 15
 const MIGRATION_LOCK = 5_710_313
 
 /**
- * Applies the migrations that the database does not have yet, in one transaction. Any number of processes may do so
- * at once.
+ * Applies the migrations that the database does not have yet. Any number of processes may do so at once.
  * @param target a connection URL, or options of postgres.js
  * @param folder the migrations, with drizzle-kit's journal
  * @throws MigrationError when the server is too old or the database belongs to a newer release
@@ -34,11 +32,31 @@ export async function migrateDatabase(
     // A session lock, which the server frees when our connection ends.
     await client`select pg_advisory_lock(${MIGRATION_LOCK})`
     await refuseNewerDatabase(client, folder)
-    await migrate(drizzle(client), { migrationsFolder: folder })
+    await applyMissing(client, folder)
     await finishAddressKeys(client)
     await finishTallies(client)
   } finally {
     await client.end()
+  }
+}
+
+/**
+ * Applies migrations each in a transaction, so that the locks of one do not last until the last has ended. Drizzle's
+ * `migrate` applies all of them in one; its table and the files are the same.
+ */
+async function applyMissing(client: postgres.Sql, folder: string): Promise<void> {
+  await client`create schema if not exists drizzle`
+  await client`
+    create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`
+  const [last] = await client<{ created_at: number | null }[]>`
+    select max(created_at)::float8 as created_at from drizzle.__drizzle_migrations`
+  for (const { sql, hash, folderMillis } of readMigrationFiles({ migrationsFolder: folder })) {
+    if (folderMillis <= (last?.created_at ?? 0)) continue
+    await client.begin(async (transaction) => {
+      for (const statement of sql) await transaction.unsafe(statement)
+      await transaction`
+        insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`
+    })
   }
 }
 

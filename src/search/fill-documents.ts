@@ -1,5 +1,5 @@
 /** Puts the words of documents of older releases into blocks, and adds the facets of their tickets. */
-import { fillAll } from '../db/fills'
+import { fillSome } from '../db/fills'
 import type { Connection } from '../db/transact'
 
 /** Documents that one step changes: a tenth of a second, in which their tickets cannot change. */
@@ -7,7 +7,7 @@ const STEP = 200
 
 /** For a background job. Until an organization is done, its searches look for words in both forms (`ticket-search.ts`). */
 export function fillDocuments(connection: Connection): Promise<void> {
-  return fillAll(connection, 'ticket_search.document', async (sql, organization_id, after) => {
+  return fillSome(connection, 'ticket_search.document', async (sql, organization_id, after) => {
     const tickets = await sql<{ id: string }[]>`
       select id from tickets where organization_id = ${organization_id} and id in (
         select ticket_id from ticket_search

@@ -1,5 +1,5 @@
 /** The company of a time entry: that of its ticket. Triggers of the database keep it; entries of older releases are filled. */
-import { fillAll, isFilled } from '../db/fills'
+import { fillSome, isFilled } from '../db/fills'
 import type { Connection, Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 
@@ -16,7 +16,7 @@ export async function companyOfEntry(scope: Scope): Promise<() => Fragment> {
 
 /** Gives their company to entries that were logged before they had one. For a background job. */
 export function fillCompanies(connection: Connection): Promise<void> {
-  return fillAll(connection, 'time_entries.company_id', async (sql, organization_id, after) => {
+  return fillSome(connection, 'time_entries.company_id', async (sql, organization_id, after) => {
     const [step] = await sql<{ last: string | null }[]>`
       with these as materialized (
         select id, ticket_id from time_entries

@@ -1,6 +1,7 @@
 /**
  * Reads the text of compressed RTF, in which Outlook keeps a formatted message ([MS-OXRTFCP]). Formats are left out: a
- * message that has them for its customers comes as HTML. No package for it is younger than five years.
+ * message that has them for its customers comes as HTML. The package @kenjiuno/decompressrtf
+ * only undoes the compression, into an array of numbers without a limit.
  */
 import { decodeBytes } from './charset'
 

@@ -1,8 +1,8 @@
 /**
  * Opens `winmail.dat` (TNEF, [MS-OXTNEF]), in which Outlook and Exchange put the text and the files of a message.
  *
- * Own code, because node-tnef 1.4, the only package, makes an array of numbers of all bytes, decodes no charset and
- * writes to the log of its own: a file of 20 MB takes 1.5 GB there. "a winmail.dat of 20 MB is opened in time" in
+ * Own code, because node-tnef 1.4 turns all bytes into an array of numbers: with a file of 20 MB its process grows to
+ * 1.6 GB. It also decodes no charset and writes to standard output. "a winmail.dat of 20 MB is opened in time" in
  * mail-parse-containers.test.ts. A TNEF stream is a flat list of attributes, each with its length.
  */
 import { decodeBytes } from './charset'
