@@ -48,4 +48,33 @@ API keys / audit / in the transaction of the write <- key-audit: a request of a 
 API keys / audit / api_key.created, updated, revoked <- key-audit: the log says who made, changed and revoked a key, and never the key
 API keys / cli api-key create <- key-cli: the command prints the key once, as one line of JSON
 API keys / OpenAPI <- documentation: the document > says of every operation which permission an API key needs, or that it takes none
+POST /tickets/:ticket_id/timer/start <- timers: starting > answers with every field of the timer, which is the active one from then on
+POST /tickets/:ticket_id/timer/start / body optional <- timers: starting > needs no body
+POST /tickets/:ticket_id/timer/start / request / description, billable, rate <- timers: starting > %j is refused and starts nothing
+POST /tickets/:ticket_id/timer/start / code / TIMER_ALREADY_RUNNING <- timers: starting > is refused while another timer runs, which the answer shows
+Timers / of two at the same moment one wins <- timers: starting > of many at the same moment one wins
+Timers / one for each user and organization <- timers: starting > each member has a timer in each organization
+POST /tickets/:ticket_id/timer/stop <- timers: stopping > logs the time with what the timer was started with, as if it had been logged by hand
+POST /tickets/:ticket_id/timer/stop / request / description, billable, rate, date <- timers: stopping > takes what is given instead
+POST /tickets/:ticket_id/timer/stop / begun minutes, 1..525,600 <- timers: stopping > %s counts in begun minutes, within bounds
+POST /tickets/:ticket_id/timer/stop / UTC day of the start <- timers: stopping > the day is that of the start in UTC
+POST /tickets/:ticket_id/timer/stop / code / TIMER_NOT_FOUND <- timers: stopping > is about the own timer on that ticket
+GET /timer/active <- timers: starting > answers with every field of the timer, which is the active one from then on
+DELETE /timer/active <- timers: a timer that is dropped > logs nothing
+GET /timers <- timers: the list of running timers > shows admins those of all members, the last started first
+Timers / deleting the ticket stops and logs, before ticket.deleted <- timers: the timers that run > on a ticket that is deleted are logged, before the event of the deletion
+Timers / removing or deactivating the user stops and logs <- timers: the timers that run > of a member who %s are logged
+Cursors / every paged list <- cursors: a list with pages > takes a cursor, whichever it is
+Cursors / meta.next_cursor <- cursors: a list with pages > has a next cursor on every page but the last
+Cursors / no total, no page <- cursors: a list with pages > shows by cursor the rows of its pages in their order, and no total
+Cursors / no totals <- cursors: a list with pages > of time entries has no totals with a cursor
+Cursors / per_page may change <- cursors: a cursor > may be used with another per_page, by another member, and as often as wished
+Cursors / with page: 422 at /query/cursor <- cursors: a cursor > is refused with page
+Cursors / signed <- cursors: a cursor > is refused when it was made up or changed
+Cursors / bound to the organization <- cursors: a cursor > is refused in another organization
+Cursors / bound to list, filters and sort <- cursors: a cursor > is refused by every other list
+Cursors / following / next_cursor is never null <- following: following by sort=updated_at > gives a cursor on every page, also on the last one by number
+Cursors / following / a row that changes comes again <- following: following by sort=updated_at > shows a row again when it changes
+Cursors / following / the last 5 seconds are held back <- following: following by sort=updated_at > holds back what changed in the last five seconds, and shows it later
+Cursors / following / nothing that commits late is missed <- following: following by sort=updated_at > loses no change of transactions that commit late and out of order, on two processes
 `
