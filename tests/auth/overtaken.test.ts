@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { setPassword, updateMe } from '../../src/auth/commands'
 import { requestReset, resetPassword } from '../../src/auth/password-reset'
 import type { Connection } from '../../src/db/transact'
-import { SYSTEM } from '../../src/scope'
 import { deleteUser, updateUser } from '../../src/users/commands'
 import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../support/api'
 import { type StartedDesk, startDesk } from '../support/desk'
@@ -121,9 +120,9 @@ describe('a link for a new password', () => {
   })
 })
 
-/** The system in the test's organization, in a transaction. */
+/** The admin of the test's organization, in a transaction. */
 function scopeOf(inner: Connection) {
-  return { ...inner, organization_id: organization.id, actor: SYSTEM }
+  return { ...inner, organization_id: organization.id, actor: organization.scope.actor }
 }
 
 /** Sends letters through a server that no organization controls, until the end of the block. */
