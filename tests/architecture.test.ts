@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { dependencies } from '../package.json'
+import { dependencies, devDependencies } from '../package.json'
 import { readSources } from './support/sources'
 
 const ROOT = path.join(import.meta.dir, '..')
@@ -36,6 +36,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['secrets', ''],
   ['scope', 'db'],
   ['launch.mjs', ''],
+  ['client', 'app'],
 
   ['shapes', 'config db errors scope secrets'],
   ['flow', ''],
@@ -97,7 +98,7 @@ const ROOMS: [room: string, imports: string][] = [
 
 /** Modules that only some files may import at run time: types are free. */
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
-  ['the app', /^app$/, /^main$/],
+  ['the app', /^app$/, /^(main|client\/generate)$/],
   ['routes', /\/routes$/, /^app$/],
   [
     'what HTTP needs',
@@ -204,7 +205,9 @@ describe('direction:', () => {
         .split('/')
         .slice(0, to.startsWith('@') ? 2 : 1)
         .join('/')
-      expect([from, name, name in dependencies]).toEqual([from, name, true])
+      // The client is generated in a checkout with all dependencies.
+      const declared = roomOf(from) === 'client' ? { ...dependencies, ...devDependencies } : dependencies
+      expect([from, name, name in declared]).toEqual([from, name, true])
     }
   })
 })
@@ -213,7 +216,11 @@ describe('only some files know', () => {
   test.each([
     ['what a role may do', /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/, ['auth/permissions']],
     ['kinds of callers', /\b(actor|caller)\.type\s*[!=]==?/, ['auth/permissions', 'http/authenticate']],
-    ['the environment', /process\.env\b|Bun\.env\b|import\.meta\.env\b/, ['config', 'launch.mjs', 'process/child']],
+    [
+      'the environment',
+      /process\.env\b|Bun\.env\b|import\.meta\.env\b/,
+      ['client/generate', 'config', 'launch.mjs', 'process/child'],
+    ],
     [
       'Bun',
       /\bBun\.\w|from 'bun[':]/,
@@ -221,6 +228,7 @@ describe('only some files know', () => {
         ...[
           'attachments/storage',
           'auth/password',
+          'client/generate',
           'db/columns',
           'db/embedded/file-user',
           'db/embedded/service-lock',

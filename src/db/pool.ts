@@ -4,6 +4,7 @@
  */
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
+import { APPLICATION_NAME } from './application-name'
 import { toInstant } from './columns'
 import type { Connection, WireTypes } from './transact'
 
@@ -100,7 +101,7 @@ function open(target: string | ConnectionOptions, max: number, limits: TimeLimit
     backoff: reconnectDelay_s,
     onnotice: () => {},
     connection: {
-      application_name: 'deskwire',
+      application_name: APPLICATION_NAME,
       TimeZone: 'UTC',
       jit: false,
       statement_timeout: limits.statement_ms,

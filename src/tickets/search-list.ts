@@ -1,17 +1,21 @@
 /**
  * The ticket list of a search. Words are found by the blocks of the index (`search/ticket-search.ts`); status, priority,
- * assignee and labels are words there too. The tickets of one contact or company are few: each is asked for the words.
+ * assignee and labels are words there too. The tickets of a contact or company are each asked for the words when they are few.
  */
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 import { blocksOf, documentOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { firstIdAt } from '../shapes/ids'
+import { tally } from '../tallies/tallies'
 import { filters, isLabelled, keyOf, type Order, type Selection, sortOf } from './filter'
 import { inOrder, type Range, sortFound, sorting, type Way } from './find-page'
 import type { TicketConditions, TicketFilter } from './model'
 import { COUNTED_MOST } from './total'
 
-type Searched = Selection & { search: TicketSearch }
+type Searched = Selection & { search: TicketSearch; asks_each: boolean }
+
+/** The tickets of a contact or company, when they are at most so many, are asked for the words one after the other. */
+const ASKED_MOST = 5000
 
 /** What a search selects. @returns undefined without a search, and for one that holds no word */
 export async function searched(scope: Scope, filter: TicketFilter): Promise<Searched | undefined> {
@@ -20,18 +24,26 @@ export async function searched(scope: Scope, filter: TicketFilter): Promise<Sear
   const search = await ticketSearch(scope, filter.search, facetsOf({ ...filter, label_ids: labels }))
   if (!search) return undefined
   const order = sortOf(filter.sort)
-  const { contact_id, company_id } = filter
-  const selected =
-    contact_id || company_id
-      ? askingEach(scope, search, filter, order)
-      : inBlocks(scope, search, filter, order, scope.sql``)
-  return { ...selected, search }
+  const asks_each = await isOfFew(scope, filter)
+  const selected = asks_each
+    ? askingEach(scope, search, filter, order)
+    : inBlocks(scope, search, filter, order, scope.sql``)
+  return { ...selected, search, asks_each }
+}
+
+/** Tells if the list is that of a contact or company with few tickets. */
+async function isOfFew(scope: Scope, { contact_id, company_id }: TicketConditions): Promise<boolean> {
+  const key = contact_id ?? company_id
+  if (!key) return false
+  const kind = contact_id ? 'tickets_of_contact' : 'tickets_of_company'
+  const [row] = await scope.sql<{ n: number }[]>`select ${tally(scope, kind, scope.sql`and key = ${key}`)} as n`
+  return row!.n <= ASKED_MOST
 }
 
 /** The way to a page of a search. */
 export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
   const { search } = selected
-  if (filter.contact_id || filter.company_id) return inOrder(scope, filter, selected)
+  if (selected.asks_each) return inOrder(scope, filter, selected)
   if (selected.by === 'id') return fromBlocks(scope, filter, selected)
   return search.older || (await isCountable(scope, selected))
     ? sortFound(scope, selected)
@@ -62,7 +74,7 @@ function inBlocks(
   const { sql } = scope
   const { by, direction } = order
   const id = sql`s.ticket_id`
-  const { created_after, created_before } = conditions
+  const { created_after, created_before, contact_id, company_id } = conditions
   const bounds = {
     before: sql`
       ${created_before === undefined ? sql`` : sql`and hit.id < ${firstIdAt(created_before)}`}
@@ -73,7 +85,7 @@ function inBlocks(
   }
   const others = search.older
     ? sql`${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
-    : filters(scope, id, { created_after, created_before })
+    : filters(scope, id, { created_after, created_before, contact_id, company_id })
   // The planner leaves the tickets out when nothing of theirs is asked for.
   const from = sql`${blocksOf(scope, search, direction, bounds)} cross join lateral (
     select s.ticket_id as id, ${keyOf(scope, id, by)} as sort_key

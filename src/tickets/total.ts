@@ -48,7 +48,11 @@ function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undef
   if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
   if (others.length > 1) return undefined
   const [key = ALL_TICKETS] = others.flat()
-  return tally(scope, kindOf(conditions), scope.sql`and key = ${key} ${inStatus(scope, status)}`)
+  return tally(
+    scope,
+    kindOf(conditions),
+    scope.sql`and key = ${key} ${ifLabel(scope, label_ids)} ${inStatus(scope, status)}`,
+  )
 }
 
 function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyKind {
@@ -83,6 +87,12 @@ function countRows(scope: Scope, conditions: TicketConditions): Fragment {
     select count(*) from tickets t
     where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, sql`t.id`, conditions)}
   )`
+}
+
+/** Changes of tickets at the moment when a label is deleted may leave its tallies wrong. */
+function ifLabel({ sql, organization_id }: Scope, ids: TicketConditions['label_ids']): Fragment {
+  if (!ids) return sql``
+  return sql`and exists (select from labels l where l.organization_id = ${organization_id} and l.id = ${ids[0]!})`
 }
 
 function inStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {

@@ -41,10 +41,10 @@ export function startTimer(scope: Scope, ticket_id: string, timer: NewTimer): Pr
 export function stopTimer(scope: Scope, ticket_id: string, instead: StoppedTimer): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
     const user_id = requirePerson(scope).id
-    const [entry] = await stopTimers(scope, scope.sql`user_id = ${user_id} and ticket_id = ${ticket_id}`, instead)
-    if (entry) return entry
     await keepTicket(scope, ticket_id)
-    throw new ApiError('TIMER_NOT_FOUND')
+    const [entry] = await stopTimers(scope, scope.sql`user_id = ${user_id} and ticket_id = ${ticket_id}`, instead)
+    if (!entry) throw new ApiError('TIMER_NOT_FOUND')
+    return entry
   })
 }
 
@@ -82,6 +82,11 @@ type Stopped = {
  */
 async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer = {}): Promise<TimeEntry[]> {
   const { sql, organization_id } = scope
+  // Tickets before timers, as where a ticket is deleted: a new time entry locks its ticket.
+  await sql`
+    select from tickets where organization_id = ${organization_id} and id in (
+      select ticket_id from timers where organization_id = ${organization_id} and ${which}
+    ) order by id for share`
   const stopped = await sql<Stopped[]>`
     with stopped as (
       delete from timers where organization_id = ${organization_id} and ${which} returning *

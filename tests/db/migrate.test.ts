@@ -44,6 +44,20 @@ test('a later release adds what is new', async () => {
   expect(await query('select n from steps')).toEqual([{ n: 2 }])
 })
 
+test('a process of an older release that still uses the database is waited for, and then refused', async () => {
+  writeMigrations('create table steps (n int)')
+  await migrateDatabase(url, folder)
+  const older = postgres(url, { max: 1, connection: { application_name: 'deskwire' } })
+  await older`select 1`
+  writeMigrations('create table steps (n int)', 'insert into steps values (2)')
+  await expect(migrateDatabase(url, folder, 0)).rejects.toThrow(/^processes of an older release still use the database/)
+  expect(await query('select n from steps')).toEqual([])
+  const migrating = migrateDatabase(url, folder)
+  await older.end()
+  await migrating
+  expect(await query('select n from steps')).toEqual([{ n: 2 }])
+})
+
 test('a failing migration leaves the database as it was', async () => {
   writeMigrations('create table steps (n int)', 'select * from nowhere')
   await expect(migrateDatabase(url, folder)).rejects.toThrow()

@@ -251,6 +251,15 @@ describe('stopping', () => {
   })
 })
 
+/** Waits until a statement of another connection waits for a lock. */
+async function someoneWaits({ sql }: Scope): Promise<void> {
+  for (;;) {
+    const waiting = await sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    if (waiting.length > 0) return
+  }
+}
+
 /** Ends the database connection that waits for a lock: its process is gone before it could commit. */
 async function breakWhoWaits({ sql }: Scope): Promise<void> {
   for (;;) {
@@ -342,9 +351,29 @@ describe('the timers that run', () => {
     const { agent, admin, scope } = await createOrganization()
     for (let round = 0; round < 20; round += 1) {
       const ticket = await insertTicketOf(scope, {})
-      await Promise.all([start(agent, ticket), admin.delete(`/tickets/${ticket.id}`), stop(agent, ticket)])
+      const answers = await Promise.all([
+        start(agent, ticket),
+        admin.delete(`/tickets/${ticket.id}`),
+        stop(agent, ticket),
+      ])
+      expect(answers.filter(({ status }) => status >= 500)).toEqual([])
       expect((await agent.get('/timer/active')).body).toEqual({ data: null })
     }
+  })
+
+  test('are stopped while their ticket is being deleted without a deadlock', async () => {
+    const { agent, scope } = await createOrganization()
+    const { organization_id } = scope
+    const ticket = await insertTicketOf(scope, {})
+    await start(agent, ticket)
+    let stopping: Promise<Answer> | undefined
+    await inTransaction(scope, async ({ sql }) => {
+      await sql`select from tickets where organization_id = ${organization_id} and id = ${ticket.id} for no key update`
+      stopping = stop(agent, ticket)
+      await someoneWaits(scope)
+      await sql`select from timers where organization_id = ${organization_id} and ticket_id = ${ticket.id} for update`
+    })
+    expect((await stopping!).status).toBe(201)
   })
 
   test('never outlive a membership that ends at the same moment', async () => {

@@ -1,6 +1,6 @@
 /**
  * `bun run client FOLDER`: writes a typed client of this version of the API into a folder. `schema.ts` has the types, made
- * from the OpenAPI document; `deskwire.ts` is a copy of the file beside this one. No service needs to run.
+ * from the OpenAPI document; `deskwire.ts` is a copy of `deskwire.mts`. No service needs to run.
  *
  * openapi-typescript is needed here alone, and so it is a development dependency: run this in a checkout with all
  * dependencies. A program with the client needs the package openapi-fetch at run time, and nothing else.
@@ -11,6 +11,8 @@ import { plugin } from 'bun'
 import ts from 'typescript-5'
 
 const FILES = { types: 'schema.ts', client: 'deskwire.ts' }
+/** Not `.ts`: it imports the types, which only its copies have beside them. */
+const TEMPLATE = path.join(import.meta.dirname, 'deskwire.mts')
 
 const [folder, ...more] = process.argv.slice(2)
 if (!folder || more.length > 0 || folder.startsWith('-')) {
@@ -20,7 +22,7 @@ if (!folder || more.length > 0 || folder.startsWith('-')) {
 
 fs.mkdirSync(folder, { recursive: true })
 fs.writeFileSync(path.join(folder, FILES.types), await typesOf(await readDocument()))
-fs.copyFileSync(path.join(import.meta.dirname, FILES.client), path.join(folder, FILES.client))
+fs.copyFileSync(TEMPLATE, path.join(folder, FILES.client))
 for (const file of Object.values(FILES)) console.log(path.join(folder, file))
 console.log('Install what the client needs at run time: npm install openapi-fetch')
 process.exit(0)
@@ -30,7 +32,7 @@ async function readDocument(): Promise<string> {
   // Imported here, because the settings are read when the app is loaded.
   process.env.SWAGGER = 'on'
   process.env.LOG_LEVEL ??= 'warn'
-  const { createApp } = await import('../src/app')
+  const { createApp } = await import('../app')
   const answer = await createApp(async () => true).handle(new Request('http://localhost/swagger/json'))
   if (!answer.ok) throw new Error(`the document was answered ${answer.status}`)
   return answer.text()
