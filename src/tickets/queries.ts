@@ -100,7 +100,7 @@ export async function getTicketSummary({ sql, organization_id }: Scope, id: stri
 }
 
 /**
- * Locks the ticket until the transaction ends; logging time on it stays possible.
+ * Locks the ticket until the transaction ends. Logging time on it waits, too: a new entry reads the ticket's company.
  * @returns the ticket as it is now. A second statement reads it, because a statement that waited for a lock reads the
  * other tables as they were before
  * @throws TICKET_NOT_FOUND

@@ -4,6 +4,7 @@ import { ApiError, fieldError, unknownIds } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { asIds, isUuid } from '../shapes/ids'
 import { recordActivity } from '../timeline/activity'
+import { keepTicket } from '../timeline/require-ticket'
 import { publish } from '../webhooks/publish'
 import type { NewTimeEntry, TimeEntry, TimeEntryChanges } from './model'
 import { getRateSources, getTimeEntry } from './queries'
@@ -19,7 +20,7 @@ const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'curr
  */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {
   return inTransaction(scope, async (scope) => {
-    await requireTicket(scope, ticket_id)
+    await keepTicket(scope, ticket_id)
     return logTimeOf(scope, await resolveWorker(scope, entry.user_id), ticket_id, entry)
   })
 }
@@ -126,14 +127,6 @@ async function lockTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
 
 function mayChange(scope: Scope, { user }: TimeEntry): void {
   if (!permits(scope, 'time_entries:write', user.id)) throw new ApiError('UNAUTHORIZED')
-}
-
-/** Keeps a visible ticket from being deleted until the transaction ends. @throws TICKET_NOT_FOUND */
-async function requireTicket({ sql, organization_id }: Scope, id: string): Promise<void> {
-  const found = await sql`
-    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
-    for key share`
-  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
 }
 
 /** The day in UTC. */

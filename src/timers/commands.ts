@@ -5,6 +5,7 @@ import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { logTimeOf } from '../time-entries/commands'
 import type { TimeEntry } from '../time-entries/model'
+import { keepTicket } from '../timeline/require-ticket'
 import type { NewTimer, StoppedTimer, Timer } from './model'
 import { findTimer } from './queries'
 
@@ -77,8 +78,8 @@ type Stopped = {
 }
 
 /**
- * Stops timers and logs their time: begun minutes, on the UTC day of the start. Whoever deletes the row first logs it. A
- * clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
+ * Stops timers and logs their time: begun minutes, on the UTC day of the start. The transaction that deletes the row logs
+ * its time. A clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
  */
 async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer = {}): Promise<TimeEntry[]> {
   const { sql, organization_id } = scope
@@ -114,11 +115,4 @@ async function keepMember({ sql, organization_id }: Scope, user_id: string): Pro
     where organization_id = ${organization_id} and user_id = ${user_id} and active and removed_at is null
     for share`
   if (found.length === 0) throw new ApiError('FORBIDDEN')
-}
-
-/** Keeps a visible ticket as it is until the transaction ends. @throws TICKET_NOT_FOUND */
-async function keepTicket({ sql, organization_id }: Scope, id: string): Promise<void> {
-  const found = await sql`
-    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null for share`
-  if (found.length === 0) throw new ApiError('TICKET_NOT_FOUND')
 }

@@ -3,10 +3,11 @@ import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
-import type { Scope } from '../../src/scope'
+import { inTransaction, type Scope } from '../../src/scope'
 import { exportTimeEntries } from '../../src/time-entries/export'
 import { timeEntriesOfTicket } from '../../src/time-entries/queries'
 import { api, createOrganization, startApi, stopApi, stranger } from '../support/api'
+import { untilBlocked } from '../support/drain-processes'
 import { activityOf, createCompany, hearEvents, insertTicketOf, logTime, writtenEvents } from '../support/factories'
 import { withSettings } from '../support/settings'
 
@@ -65,6 +66,22 @@ describe('logging', () => {
   ])('%p minutes at %p an hour are %p: to the cent, half up', async (duration_minutes, rate, amount) => {
     const { agent, scope } = await createOrganization()
     expect((await logTime(agent, (await ticketIn(scope)).id, { duration_minutes, rate })).amount).toBe(amount)
+  })
+
+  test('a ticket that is being deleted gets no time', async () => {
+    const { agent, scope } = await createOrganization()
+    const { id } = await ticketIn(scope)
+    const { asked } = await inTransaction(scope, async ({ sql }) => {
+      await sql`select from tickets where id = ${id} for no key update`
+      const asked = agent.post(`/tickets/${id}/time-entries`, { duration_minutes: 5 })
+      await untilBlocked(scope, 'ticket')
+      await sql`update tickets set deleted_at = now() where id = ${id}`
+      return { asked }
+    })
+    const answer = await asked
+    expect([answer.status, answer.body.error.code]).toEqual([404, 'TICKET_NOT_FOUND'])
+    const { sql } = scope
+    expect(Array.from(await sql`select id from time_entries where ticket_id = ${id}`)).toEqual([])
   })
 
   test('the rate is that of the company, else of the user, else of the organization, and stays', async () => {
