@@ -21,7 +21,8 @@ USER bun
 ENV DATA_DIR=/data NODE_ENV=production
 VOLUME /data
 EXPOSE 3000 2525
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+# The start migrates the database, which may take minutes. The first success ends the period.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15m \
   CMD bun -e "const r = await fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/readyz'); process.exit(r.ok ? 0 : 1)"
 STOPSIGNAL SIGTERM
 CMD ["bun", "start"]

@@ -59,7 +59,8 @@ export const SERVICE_SETTINGS = {
     is_basic: true,
   },
   RATE_LIMIT_PER_MINUTE: {
-    meaning: 'Requests in a minute for each user, and without a token for each address. `0` turns the limit off.',
+    meaning:
+      'Requests in a minute for each user and each API key, and without a valid one for each address. `0` turns the limit off.',
     read: wholeNumber(0, 1_000_000),
     default: '100',
   },

@@ -39,6 +39,7 @@ async function readFigures({ sql }: Connection) {
     select n_dead_tup as outbox_dead_rows from pg_stat_user_tables where relname = 'outbox'`
   const [counts] = await sql<Record<string, number>[]>`
     select (select count(*) from organizations) as organizations,
+      (select count(*) from fills) as fills_left,
       (select count(*) from mailboxes where active) as active_mailboxes,
       (select count(*) from mailboxes m where active and not ${isVerified(sql)}) as unverified_mailboxes,
       (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,

@@ -199,6 +199,14 @@ test('doctor warns when everybody may bring mail, unless no mail is taken', asyn
   expect(await warnings()).not.toContainEqual(warning)
 })
 
+test('doctor counts what a new version has not filled yet', async () => {
+  const { sql, organization_id } = organization.scope
+  await sql`insert into fills (organization_id, kind) values (${organization_id}, 'ticket_search.document')`
+  expect((await cli('doctor')).lines[0].counts.fills_left).toBe(1)
+  await sql`delete from fills`
+  expect((await cli('doctor')).lines[0].counts.fills_left).toBe(0)
+})
+
 test('doctor warns of webhooks that have failed, and of nothing else here', async () => {
   await connection().sql`update webhooks set status = 'active'`
   await connection().sql`update mailboxes set active = false`
