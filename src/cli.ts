@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toDomain } from './address/domains'
 import { createApiKeyForOperator } from './api-keys/commands'
+import { findFault } from './api-keys/model'
 import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
@@ -195,6 +196,13 @@ async function allowDomainFor(options: Options, connection: Connection): Promise
   return { id: allowed.id, domain, status: allowed.status }
 }
 
+/** Options by the fields of a new API key. */
+const KEY_OPTIONS: Record<string, string> = {
+  '/name': 'name',
+  '/permissions': 'permissions',
+  '/allowed_networks': 'networks',
+}
+
 async function makeApiKey(options: Options, connection: Connection): Promise<unknown> {
   const organization_id = await organizationOption(options, connection)
   const name = requiredOption(options, 'name')
@@ -207,14 +215,17 @@ async function makeApiKey(options: Options, connection: Connection): Promise<unk
   const allowed_networks = wordsOf(options.networks)
   const wrong = allowed_networks.find((text) => !toNetwork(text))
   if (wrong !== undefined) throw new UsageError(`--networks holds ${wrong}, which is not a network`)
+  const input = { name, permissions, allowed_networks }
+  const fault = findFault(input)
+  if (fault) throw new UsageError(`--${KEY_OPTIONS[fault.path]} ${fault.message}`)
   const scope = { ...connection, organization_id, actor: SYSTEM }
-  const created = await createApiKeyForOperator(scope, { name, permissions, allowed_networks })
+  const created = await createApiKeyForOperator(scope, input)
   const { id, prefix, key } = created
   return { id, name, prefix, permissions, allowed_networks, key }
 }
 
 function wordsOf(option: string | boolean | undefined): string[] {
-  return typeof option === 'string' ? option.split(',').map((word) => word.trim()) : []
+  return typeof option === 'string' ? option.split(',').flatMap((word) => word.trim() || []) : []
 }
 
 /** @throws UsageError when --organization is not the id of one */

@@ -9,21 +9,25 @@ import { getApiKey, lockApiKey } from './queries'
 
 /** Makes an API key. Only what this returns ever holds the key itself. */
 export function createApiKey(scope: Scope, input: NewApiKey): Promise<CreatedApiKey> {
-  return inTransaction(scope, async (scope) => {
-    const created = await insertApiKey(scope, input)
-    const { key, ...shown } = created
-    await auditChanges(scope, { ...entryOf('api_key.created', shown.id), changes: changesOf(null, shown) })
-    return created
-  })
+  return createAs(scope, input, 'api_key.created', scope.actor)
 }
 
 /** Makes an API key in the operator's name. @param scope with the system as its actor */
 export function createApiKeyForOperator(scope: Scope, input: NewApiKey): Promise<CreatedApiKey> {
+  return createAs(scope, input, 'operator.api_key_create', OPERATOR)
+}
+
+/** @param actor in the audit log */
+function createAs(
+  scope: Scope,
+  input: NewApiKey,
+  action: 'api_key.created' | 'operator.api_key_create',
+  actor: typeof OPERATOR,
+): Promise<CreatedApiKey> {
   return inTransaction(scope, async (scope) => {
     const created = await insertApiKey(scope, input)
     const { key, ...shown } = created
-    const changes = changesOf(null, shown)
-    await audit({ ...scope, actor: OPERATOR }, { ...entryOf('operator.api_key_create', shown.id), changes })
+    await audit({ ...scope, actor }, { ...entryOf(action, shown.id), changes: changesOf(null, shown) })
     return created
   })
 }
@@ -59,7 +63,7 @@ export async function revokeApiKey(scope: Scope, id: string): Promise<void> {
 
 async function insertApiKey(scope: Scope, input: NewApiKey): Promise<CreatedApiKey> {
   const { sql, organization_id, actor } = scope
-  const { name, permissions = [], allowed_networks = [] } = { ...input, ...merged(input) }
+  const { name, permissions, allowed_networks = [] } = { ...input, ...merged(input) }
   const { text: key, prefix } = newKeyText()
   const id = newId()
   await sql`
@@ -69,7 +73,7 @@ async function insertApiKey(scope: Scope, input: NewApiKey): Promise<CreatedApiK
   return { ...(await getApiKey(scope, id)), key }
 }
 
-/** Lists what was named twice once. */
+/** Removes repeated permissions and networks. */
 function merged({ permissions, allowed_networks }: Pick<ApiKeyChanges, 'permissions' | 'allowed_networks'>) {
   return {
     ...(permissions && { permissions: [...new Set(permissions)] }),

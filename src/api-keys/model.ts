@@ -1,5 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { GRANTS } from '../auth/permissions'
+import type { Fault } from '../errors'
 import { toNetwork } from '../net/networks'
 import { Instant, orNull, Uuid } from '../shapes/answers'
 import { body, nameInput, oneOf, optional, text } from '../shapes/fields'
@@ -42,6 +44,12 @@ export type CreatedApiKey = typeof CreatedApiKey.static
 
 export const NewApiKey = body({ name, permissions, allowed_networks: optional(allowed_networks) })
 export type NewApiKey = typeof NewApiKey.static
+
+/** Finds the first fault of a key that is not made by a request; a path such as `/name`, and the fault in words. */
+export function findFault(input: NewApiKey): Fault | undefined {
+  const fault = Value.Errors(NewApiKey, input).First()
+  return fault && { path: fault.path, message: fault.schema.fault ?? fault.message }
+}
 
 export const ApiKeyChanges = body({
   name: optional(name),

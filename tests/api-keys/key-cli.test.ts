@@ -44,6 +44,12 @@ test.each([
   [['--name', 'x'], '--permissions is required'],
   [['--name', 'x', '--permissions', 'labels:paint'], '--permissions holds labels:paint; there are tickets:read,'],
   [['--name', 'x', '--permissions', '*:read', '--networks', 'home'], '--networks holds home, which is not a network'],
+  [['--name', 'x', '--permissions', ','], '--permissions must be a list of at least one permission'],
+  [
+    ['--name', 'x', '--permissions', '*:read', '--networks', '::1,'.repeat(51)],
+    '--networks must be a list of at most 50 networks',
+  ],
+  [['--name', 'x\ny', '--permissions', '*:read'], '--name must be text without control characters'],
   [['--name', 'x'.repeat(256), '--permissions', '*:read'], '--name must be text of 1 to 255 characters'],
 ])('with %p it makes none and says why', async (options, fault) => {
   const { id, admin } = await createOrganization()
