@@ -10,16 +10,21 @@ type Counted = {
   counts: string
   /** The table of changes, with the same columns; its rows are only inserted and deleted. */
   changes: string
-  /** What `n` is counted by. */
+  /** What is counted by. */
   columns: string[]
+  /** The columns that are added up. */
+  sums?: string[]
 }
 
 /**
  * Folds all changes, by statements that stay short. Changes that another process folds at the same time are left to it.
  * @returns how many rows were folded
  */
-export function fold(sql: Sql, { counts, changes, columns }: Counted): Promise<number> {
+export function fold(sql: Sql, { counts, changes, columns, sums = ['n'] }: Counted): Promise<number> {
   const by = sql.unsafe(columns.join(', '))
+  const names = sql.unsafe(sums.join(', '))
+  const added = sql.unsafe(sums.map((name) => `sum(${name})`).join(', '))
+  const updated = sql.unsafe(sums.map((name) => `${name} = c.${name} + excluded.${name}`).join(', '))
   return inBatches(BATCH, async () => {
     // Rows of the counts are written in one order, so that two processes never wait for each other.
     const [folded] = await sql<{ rows: number }[]>`
@@ -29,9 +34,9 @@ export function fold(sql: Sql, { counts, changes, columns }: Counted): Promise<n
         ))
         returning *
       ), counted as (
-        insert into ${sql(counts)} as c (${by}, n)
-        select ${by}, sum(n) from taken group by ${by} order by ${by}
-        on conflict (${by}) do update set n = c.n + excluded.n
+        insert into ${sql(counts)} as c (${by}, ${names})
+        select ${by}, ${added} from taken group by ${by} order by ${by}
+        on conflict (${by}) do update set ${updated}
       )
       select count(*) as rows from taken`
     return folded!.rows

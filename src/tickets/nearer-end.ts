@@ -1,6 +1,7 @@
 /** Reads a page that is far from the first from the end of the list, when that is nearer. */
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
+import { orderBy } from '../shapes/sorting'
 import type { Range, Way } from './find-page'
 
 /**
@@ -14,8 +15,7 @@ export async function fromNearerEnd({ sql }: Scope, { sort }: Way, range: Range,
   const limit = Math.min(range.limit, row!.total - range.offset)
   const offset = row!.total - range.offset - limit
   if (limit <= 0 || offset >= range.offset) return range
-  const way = sql.unsafe(sort.direction === 'asc' ? 'desc' : 'asc')
-  const order = sql`order by ${sort.keys.map((key, index) => (index > 0 ? sql`, ${key.sql} ${way}` : sql`${key.sql} ${way}`))}`
+  const order = orderBy(sql, { ...sort, direction: sort.direction === 'asc' ? 'desc' : 'asc' })
   const slice = sql`${order} ${sql.unsafe(`limit ${limit}`)} offset ${offset}`
   return { ...range, order, limit, offset, slice, head: sql`${order} limit ${offset + limit}` }
 }

@@ -5,12 +5,9 @@
  * the sums. Both are read together, by one statement.
  */
 import type { Connection, Fragment } from '../db/transact'
-import { inBatches } from '../flow/batches'
 import type { Scope } from '../scope'
+import { fold } from '../tallies/fold-changes'
 import type { Period, TimeEntryFilter, Totals } from './model'
-
-/** Rows that one statement folds. */
-const BATCH = 5000
 
 type Sums = { currency: string; total: number; minutes: number; amounts: number; billable_amount: number }
 
@@ -82,24 +79,10 @@ export function daysOf(
  * @returns how many rows were folded
  */
 export function foldTimeTotals({ sql }: Connection): Promise<number> {
-  return inBatches(BATCH, async () => {
-    // Rows of the sums are written in one order, so that two processes never wait for each other.
-    const [folded] = await sql<{ rows: number }[]>`
-      with these as materialized (
-        select organization_id, id from time_total_changes limit ${BATCH} for update skip locked
-      ), taken as (
-        delete from time_total_changes c using these
-        where c.organization_id = these.organization_id and c.id = these.id
-        returning c.*
-      ), summed as (
-        insert into time_totals as t (organization_id, date, currency, billable, entries, minutes, priced, amount)
-        select organization_id, date, currency, billable, sum(entries), sum(minutes), sum(priced), sum(amount) from taken
-        group by 1, 2, 3, 4 order by 1, 2, 3, 4
-        on conflict (organization_id, date, currency, billable) do update
-          set entries = t.entries + excluded.entries, minutes = t.minutes + excluded.minutes,
-            priced = t.priced + excluded.priced, amount = t.amount + excluded.amount
-      )
-      select count(*) as rows from taken`
-    return folded!.rows
+  return fold(sql, {
+    counts: 'time_totals',
+    changes: 'time_total_changes',
+    columns: ['organization_id', 'date', 'currency', 'billable'],
+    sums: ['entries', 'minutes', 'priced', 'amount'],
   })
 }
