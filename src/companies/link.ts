@@ -2,12 +2,12 @@
 import { ownersOf } from '../address/domains'
 import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
+import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
 import { type CompanyRef, shareCompany } from './queries'
 
 /** Contacts in memory at a time. */
 const BATCH = 2000
-const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Links every contact without a company whose address belongs to this one, and gives the company to those of their
@@ -19,7 +19,7 @@ export function linkContacts(scope: Scope, company_id: string): Promise<{ linked
     const company = await shareCompany(scope, company_id)
     const ownerOf = ownersOf(await companiesWithDomains(scope))
     let linked = 0
-    for (let after = BEFORE_ALL_IDS; ; ) {
+    for (let after = ZERO_ID; ; ) {
       const contacts = await unlinkedContacts(scope, after)
       const last = contacts.at(-1)
       if (!last) return { linked }

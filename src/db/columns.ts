@@ -7,6 +7,9 @@ import { customType, numeric, uuid } from 'drizzle-orm/pg-core'
 /** Makes a new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. */
 export const newId = (): string => randomUUIDv7()
 
+/** An id that no row has, and that comes before all others: ids are UUIDv7. */
+export const ZERO_ID = '00000000-0000-0000-0000-000000000000'
+
 /** A point in time: `timestamptz` with microseconds in the table, `YYYY-MM-DDThh:mm:ssZ` when read. */
 export const instant = customType<{ data: string; driverData: string }>({
   dataType: () => 'timestamp with time zone',

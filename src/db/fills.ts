@@ -4,6 +4,7 @@
  * its queries compute the value instead.
  */
 import { LRUCache } from 'lru-cache'
+import { ZERO_ID } from './columns'
 import type { FILL_KINDS } from './schema'
 import { type Connection, type Sql, transact } from './transact'
 
@@ -15,8 +16,6 @@ type FillKind = (typeof FILL_KINDS)[number]
  * @returns the last id that is filled now; undefined when there was none left
  */
 type Step = (sql: Sql, organization_id: string, after: string) => Promise<string | undefined>
-
-const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
 
 /** What is filled stays so. */
 const filled = new LRUCache<string, true>({ max: 50_000 })
@@ -50,7 +49,7 @@ async function fillNext(sql: Sql, kind: FillKind, step: Step): Promise<boolean> 
     order by organization_id limit 1 for update skip locked`
   if (!mark) return false
   const { organization_id, after_id } = mark
-  const last = await step(sql, organization_id, after_id ?? BEFORE_ALL_IDS)
+  const last = await step(sql, organization_id, after_id ?? ZERO_ID)
   if (last) {
     await sql`update fills set after_id = ${last} where organization_id = ${organization_id} and kind = ${kind}`
   } else {

@@ -1,12 +1,11 @@
 /** Counts what was there before the tallies were: the tickets and contacts of older releases. */
 import type postgres from 'postgres'
-
-/** The key of all tickets, and of contacts without a company. */
-const NO_KEY = '00000000-0000-0000-0000-000000000000'
+import { ZERO_ID } from './columns'
 
 /**
- * Finishes the tallies after the migration `tallies`, which leaves the organizations to be counted as a table. No request
- * waits for this: changes of the meantime are counted by the triggers. Breaking off loses nothing.
+ * Counts the tickets and contacts of each organization after the migration `tallies`. The new service does not listen before
+ * this ends; other sessions are not locked out. What changes meanwhile is counted by triggers. If it is interrupted, the next
+ * start goes on.
  */
 export async function finishTallies(sql: postgres.Sql): Promise<void> {
   const [mark] = await sql`select to_regclass('tallies_unfinished') as name`
@@ -23,9 +22,9 @@ export async function finishTallies(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * Counts an organization without tallies, such as one whose rows were copied in without triggers. One statement sees one
- * moment: it drops the changes that are in what it counts. Nobody else may fold changes at the same time. Rows that are
- * read together are written side by side.
+ * Counts an organization without tallies. One statement sees one moment: it drops the changes that are in what it counts.
+ * Nobody else may fold changes at the same time. Rows that are read together are written side by side. `ZERO_ID` is the key
+ * of all tickets, and of contacts without a company.
  */
 async function tallyOrganization(sql: postgres.ISql, organization_id: string): Promise<void> {
   await sql`
@@ -36,7 +35,7 @@ async function tallyOrganization(sql: postgres.ISql, organization_id: string): P
       where organization_id = ${organization_id} and deleted_at is null
     )
     insert into tallies (organization_id, kind, key, status, n)
-    select ${organization_id}::uuid, 'tickets', ${NO_KEY}::uuid, status, count(*) from live group by status
+    select ${organization_id}::uuid, 'tickets', ${ZERO_ID}::uuid, status, count(*) from live group by status
     union all
     select ${organization_id}::uuid, 'tickets_of_contact', contact_id, status, count(*) from live
     where contact_id is not null group by contact_id, status
@@ -50,7 +49,7 @@ async function tallyOrganization(sql: postgres.ISql, organization_id: string): P
     from live join ticket_labels l on l.organization_id = ${organization_id} and l.ticket_id = live.id
     group by l.label_id, live.status
     union all
-    select ${organization_id}::uuid, 'contacts_of_company', coalesce(company_id, ${NO_KEY}),
+    select ${organization_id}::uuid, 'contacts_of_company', coalesce(company_id, ${ZERO_ID}),
       null, count(*)
     from contacts where organization_id = ${organization_id} group by company_id
     order by 2, 3, 4`

@@ -1,4 +1,5 @@
 /** Finds the lanes that have due work, and keeps them in the order of their turns. */
+import { ZERO_ID } from '../db/columns'
 import type { Sql } from '../db/transact'
 import type { LaneRoom } from './claim'
 import type { OutboxJob, OutboxKind } from './job'
@@ -10,7 +11,6 @@ export type DueLane = { lane_id: string; failing: boolean; oldest_s: number }
 const HEAD_ROWS = 1000
 /** Lanes walked by one statement, so that it stays short: about 5 microseconds each. */
 const WALK_LANES = 2000
-const FIRST_LANE = '00000000-0000-0000-0000-000000000000'
 
 /** Looking takes at most a tenth of the time. A look that waited for a connection delays the next by 1 s at most. */
 const LOOK_EVERY_MS = 20
@@ -122,7 +122,7 @@ export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[
 
 async function walkLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
   const due: DueLane[] = []
-  for (let after = FIRST_LANE; ; ) {
+  for (let after = ZERO_ID; ; ) {
     const walked = await sql<{ lane_id: string; failing: boolean | null; oldest_s: number | null }[]>`
       with recursive lane (lane_id, place) as (
         (select lane_id, 1 from outbox where lane_id > ${after} order by lane_id limit 1)

@@ -2,11 +2,12 @@
  * Erases a person from the tickets of others: what the person wrote there, and the address. These rows are not linked to
  * the contact, so that all rows of the organization are looked at, some thousand at a time.
  */
+import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
 import { rebuildSearch } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
 import { scrubbed, TELLING_TYPES } from './erase-tickets'
-import { ERASED_EMAIL, FIRST_ID, type Traces, walk } from './traces'
+import { ERASED_EMAIL, type Traces, walk } from './traces'
 
 /** Rows that are read at once. */
 const STEP = 2000
@@ -83,7 +84,7 @@ type RecipientRow = { message_id: string; position: number; email: string }
 /** Takes the person out of the recipients of answers to others. An email that still waits goes to the others only. */
 async function eraseRecipients(scope: Scope, { isAddress }: Traces): Promise<void> {
   const { sql, organization_id } = scope
-  for (let after = { message_id: FIRST_ID, position: -1 }; ; ) {
+  for (let after = { message_id: ZERO_ID, position: -1 }; ; ) {
     const rows = await sql<RecipientRow[]>`
       select message_id, position, email from message_recipients
       where organization_id = ${organization_id} and (message_id, position) > (${after.message_id}, ${after.position})

@@ -1,6 +1,7 @@
 /** Erases a person from what the service keeps of its own answers: events with their deliveries, and stored answers. */
+import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
-import { FIRST_ID, type Traces, walk } from './traces'
+import { type Traces, walk } from './traces'
 
 /** Rows that are read at once: each may hold a message. */
 const STEP = 200
@@ -34,7 +35,7 @@ async function writeEvents({ sql, organization_id }: Scope, events: { id: string
 /** Leaves of stored answers ids only: a request that is repeated with its key still changes nothing. */
 export async function eraseAnswers(scope: Scope, { isIn }: Traces): Promise<void> {
   const { sql, organization_id } = scope
-  let after: Key = { user_id: FIRST_ID, key_digest: '' }
+  let after: Key = { user_id: ZERO_ID, key_digest: '' }
   for (;;) {
     const rows: (Key & { answer: string })[] = await sql<(Key & { answer: string })[]>`
       select user_id, encode(key_digest, 'hex') as key_digest, answer from idempotency_keys

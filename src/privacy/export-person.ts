@@ -1,10 +1,12 @@
 /** Exports all that is kept of a person, in lists that are read while they are sent. */
+
 import { audit } from '../audit-log/audit'
+import { ZERO_ID } from '../db/columns'
 import type { InSteps, Steps } from '../flow/steps'
 import { type MessageRow, messageFields, presentMessage, versionedMessages } from '../messages/queries'
 import type { Scope } from '../scope'
 import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
-import { FIRST_ID, type Traces, tracesOf } from './traces'
+import { type Traces, tracesOf } from './traces'
 
 /** Rows of one step. */
 const STEP = 500
@@ -56,7 +58,7 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   }
   const own = new Set(traces.tickets)
   const { sql, organization_id } = scope
-  for (let after = FIRST_ID; ; ) {
+  for (let after = ZERO_ID; ; ) {
     const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
       select id, ticket_id, sender_email from messages
       where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}`
@@ -97,7 +99,7 @@ async function* participationsOf({ sql, organization_id }: Scope, traces: Traces
 
 async function* mailOf({ sql, organization_id }: Scope, { isAddress, tickets }: Traces): Steps<PersonMail> {
   const own = new Set(tickets)
-  for (let after = FIRST_ID; ; ) {
+  for (let after = ZERO_ID; ; ) {
     const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
       select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
         helo, email_message_id

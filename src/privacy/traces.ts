@@ -1,5 +1,6 @@
 /** What a person left behind: the ids of rows, and the address in any text. */
 import { addressKey } from '../address/email'
+import { ZERO_ID } from '../db/columns'
 import { ApiError } from '../errors'
 import type { Scope } from '../scope'
 
@@ -12,7 +13,6 @@ const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 
 /** Rows of one statement. */
 const STEP = 2000
-export const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 export type Traces = {
   contact_id: string
@@ -81,7 +81,7 @@ export async function walk<Row extends { id: string }>(
   read: (after: string) => Promise<Row[]>,
   work: (rows: Row[]) => Promise<void>,
 ): Promise<void> {
-  for (let after = FIRST_ID; ; ) {
+  for (let after = ZERO_ID; ; ) {
     const rows = await read(after)
     const last = rows.at(-1)
     if (!last) return

@@ -3,6 +3,7 @@
  * after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
  */
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
+import { ZERO_ID } from '../db/columns'
 import type { ErrorCode } from '../errors'
 import { codePoints } from './characters'
 import { isUuid } from './ids'
@@ -129,12 +130,9 @@ export function body<T extends TProperties>(fields: T, options: { description?: 
     .Encode((value) => value)
 }
 
-/** An id that no row has: ids are UUIDv7. */
-const NO_ID = '00000000-0000-0000-0000-000000000000'
-
 /** An id in a path. A string that is no UUID becomes an id that no row has, so that it gets the answer of an unknown id. */
 const PathId = Type.Transform(Type.String({ description: 'Id (UUID)' }))
-  .Decode((value) => (isUuid(value) ? value.toLowerCase() : NO_ID))
+  .Decode((value) => (isUuid(value) ? value.toLowerCase() : ZERO_ID))
   .Encode((value) => value)
 
 /** Path parameters of the given names. */

@@ -3,6 +3,7 @@
  * `page` alone decides which part of it is shown, and writes `meta`. A list that shows everything unless it is asked for a
  * page is made by `pageIfAsked`.
  */
+import { ZERO_ID } from '../db/columns'
 import type { Fragment } from '../db/transact'
 import { fieldError } from '../errors'
 import type { Scope } from '../scope'
@@ -14,16 +15,14 @@ import { behind, orderBy, positionIn, type Sorting } from './sorting'
 
 const DEFAULT_PER_PAGE = 20
 const MAX_PER_PAGE = 100
-/** Lower than every id: ids are UUIDv7. */
-const BEFORE_ALL_IDS = '00000000-0000-0000-0000-000000000000'
 
 /** The part of a list that is shown. */
 type Range = {
   /** Ends a statement that reads this part, and must stand right after its conditions: `where … ${slice}`. */
   slice: Fragment
   /**
-   * As `slice`, with the rows before this part: ends each of several statements whose rows are merged, within one that
-   * ends with `slice`.
+   * `slice` without its offset: all rows up to the end of this part. A list that merges several statements ends each of
+   * them with `head`, and the outer one with `slice`.
    */
   head: Fragment
   /** The condition of the slice alone, which begins with `and`; empty when the part begins with the first row or by number. */
@@ -178,7 +177,7 @@ function nextCursor<Row>(
   const last = data.at(-1)
   const position = last && positionIn(last, sort)
   if (settled === undefined) return rows.length > data.length ? cursorOf(identity, position!) : null
-  const horizon = [settled, BEFORE_ALL_IDS]
+  const horizon = [settled, ZERO_ID]
   // A page by number shows what is not settled too: it is shown again, because other changes may come before it.
   if (position) return cursorOf(identity, position[0]! < settled ? position : horizon)
   return cursorOf(identity, after && after[0]! >= settled ? after : horizon)

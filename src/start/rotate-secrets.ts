@@ -1,11 +1,10 @@
 /** Encrypts all stored secrets anew, after a change of SECRET_KEY or for the form of this release. */
+import { ZERO_ID } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { decrypt, ENCRYPTED_COLUMNS, encrypt, presentPrefix, type StoredAt } from '../secrets'
 
 /** Rows that are read at a time. */
 const BATCH = 500
-/** Comes before every id. */
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 type EncryptedColumn = StoredAt['column']
 
@@ -38,7 +37,7 @@ type StoredSecret = { organization_id: string; id: string; encrypted: string }
 
 async function rotateColumn(connection: Connection, column: EncryptedColumn): Promise<Rotated> {
   const result: Rotated = { column, rotated: 0, unreadable: 0 }
-  let last = { organization_id: NO_ID, id: NO_ID }
+  let last = { organization_id: ZERO_ID, id: ZERO_ID }
   for (;;) {
     const rows = await readOutdated(connection, column, last)
     for (const row of rows) {

@@ -2,6 +2,7 @@
  * The number of tickets that match a list's conditions. It is exact without conditions, for a single one, and for that one
  * together with a status: these numbers are kept (`tallies/tallies.ts`, `counts.ts`). Other numbers are counted, up to a cap.
  */
+import { ZERO_ID } from '../db/columns'
 import type { Fragment } from '../db/transact'
 import type { Scope } from '../scope'
 import { firstIdAt } from '../shapes/ids'
@@ -11,8 +12,6 @@ import { filters, ofEachLabel, type Selection } from './filter'
 import type { TicketConditions } from './model'
 
 const DAY_MS = 86_400_000
-/** The key of the tally of all tickets. */
-const ALL_TICKETS = '00000000-0000-0000-0000-000000000000'
 
 /** A search, or several conditions, is counted so far. */
 export const COUNTED_MOST = 10_000
@@ -47,7 +46,8 @@ function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undef
   if (priority || assignee_id) return others.length > 0 || is_dated ? undefined : countOf(scope, conditions)
   if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
   if (others.length > 1) return undefined
-  const [key = ALL_TICKETS] = others.flat()
+  // All tickets together are counted under the zero id.
+  const [key = ZERO_ID] = others.flat()
   return tally(
     scope,
     kindOf(conditions),
