@@ -3,7 +3,7 @@
  * leaked secrets find it by its form, and a mistyped key is refused without a query.
  *
  * No library: `randomInt` draws digits without bias, and Node has CRC-32. `base-x` writes the four bytes of a checksum with
- * 4 to 6 digits, and takes each leading zero byte for a digit of its own.
+ * 4 to 6 digits, and writes an extra digit for each leading zero byte.
  */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'

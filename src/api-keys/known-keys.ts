@@ -19,7 +19,7 @@ export type KnownKey = {
 
 /** A change by another process counts after this time: less than the 10 seconds that the API promises. */
 const REMEMBER_MS = 9_000
-/** Keys in use are looked up although their address has sent too many unknown ones. */
+/** A key that was found in the last hour is looked up again even if its address has sent too many unknown keys. */
 const IN_USE_MS = 3_600_000
 
 const known = new LRUCache<string, KnownKey>({ max: 10_000, ttl: REMEMBER_MS })
@@ -30,7 +30,7 @@ let changes = 0
 
 /**
  * Finds a key by its text; undefined for one that is unknown or mistyped.
- * @param mayLookUp asked before the database is, unless the key is in use: strangers can make up keys with a right checksum
+ * @param mayLookUp decides if a key that was not seen lately may cost a query: strangers can make keys with a right checksum
  */
 export async function findKey(
   connection: Connection,

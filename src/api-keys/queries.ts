@@ -25,7 +25,10 @@ export async function getApiKey(scope: Scope, id: string): Promise<ApiKey> {
   return key
 }
 
-/** Locks an API key that may be used until the transaction ends. @throws API_KEY_NOT_FOUND, also for a revoked one */
+/**
+ * Locks an API key that is not revoked. The lock lasts until the transaction ends.
+ * @throws API_KEY_NOT_FOUND, also for a revoked one
+ */
 export async function lockApiKey(scope: Scope, id: string): Promise<ApiKey> {
   const [key] = await selectApiKeys(scope, scope.sql`and k.id = ${id} and k.revoked_at is null for no key update of k`)
   if (!key) throw new ApiError('API_KEY_NOT_FOUND')

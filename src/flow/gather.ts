@@ -6,9 +6,9 @@ type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown):
 const MOST = 100
 
 type GatherOptions = {
-  /** Runs at the same time: with two, a run that waits for a lock does not stop the others. */
+  /** Runs at the same time. With two, a run that waits for a lock does not stop the others. */
   most_runs?: number
-  /** The time that the runs under way have to themselves, so that more items share the next one. */
+  /** Milliseconds that must pass before another run starts beside one that is under way: meanwhile items collect for it. */
   patience_ms?: number
   /** Tells if a run that failed with this error has done nothing. */
   mayRepeat?(error: unknown): boolean

@@ -13,7 +13,7 @@ import type { RequestState } from './request'
 const BEARER = /^Bearer +([^\s,]+)$/i
 const API_KEY = /^ApiKey +([^\s,]+)$/i
 
-/** Tells whether a request shows an API key, of whatever form. */
+/** Tells if a request has an API key, well formed or not. */
 export function showsKey(request: Request): boolean {
   return /^ApiKey\b/i.test(request.headers.get('authorization') ?? '')
 }

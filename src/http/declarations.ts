@@ -38,7 +38,7 @@ export type Declared = {
   idempotency?: Idempotency
   /** The route takes a request without a body for one with an empty object. */
   has_optional_body?: true
-  /** Lets in whoever has a signed link instead of a token. @returns the organization that the link vouches for */
+  /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
 }
 

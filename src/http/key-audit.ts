@@ -37,8 +37,8 @@ export function withKeyAudit(handle: Handle, request: Request, declarations: Dec
 }
 
 /**
- * Gives what the first transaction of a write by a key does beside its work: it lists the request as succeeded. If the request fails
- * after that, its true status is listed too.
+ * Returns what adds the entry of a successful write to the write's first transaction. If the request fails after that, its
+ * true status is listed too.
  * @returns undefined for a read
  */
 export function listingInTransaction(request: Request, route: string, { success }: Declaration) {
@@ -47,7 +47,7 @@ export function listingInTransaction(request: Request, route: string, { success 
     const state = stateOf(request)
     if (state.audited_status !== undefined) return
     await listRequest(scope, request, route, success)
-    // What was rolled back is listed by the transaction that is tried instead.
+    // After a rollback the next transaction writes the entry.
     afterCommit(scope, () => {
       state.audited_status = success
     })

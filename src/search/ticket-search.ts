@@ -24,7 +24,8 @@ export type TicketSearch = {
 
 /**
  * Makes a search of what somebody typed.
- * @param facets of each list the ticket must have one (`newDocument`), so that an empty list finds nothing; `older` documents do not know them
+ * @param facets lists of facets: the ticket must have at least one of each list. An empty list finds nothing. `older`
+ *   documents do not know facets
  * @returns undefined when it holds no word: it matches nothing
  */
 export async function ticketSearch(scope: Scope, text: string, facets: string[][]): Promise<TicketSearch | undefined> {

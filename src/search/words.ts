@@ -131,7 +131,7 @@ export type SearchQuery = {
  * Writes a search: all terms must match. A term in quotes, and one of several words such as an email address, matches as a
  * phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
  * @param prefix of the words, see `blocks.ts`
- * @param facets of each list the ticket must have one (`facetWord`)
+ * @param facets lists of facets (`facetWord`): the ticket must have at least one of each list. An empty list finds nothing
  * @returns undefined when the search holds no word: it matches nothing
  */
 export function toTsquery(prefix: string, search: string, facets: string[][] = []): SearchQuery | undefined {

@@ -1,11 +1,11 @@
 /**
  * Tallies: numbers of tickets and contacts that are read without counting rows, exact however many there are. Triggers
- * add a row for each change, in the transaction of the change (`drizzle/0016_tallies.sql`), and a job folds these rows
- * into the numbers. Both are read together, by one statement. A row that every write updated would make writes wait for
- * each other.
+ * add a row for each change, in the transaction of the change (`drizzle/0017_tallies.sql`, changed by
+ * `0022_all_tickets.sql`), and a job folds these rows into the numbers. Both are read together, by one statement. A row that
+ * every write updated would make writes wait for each other.
  *
- * Deleted tickets are not counted. A ticket is counted as such, for its contact, its company, each of its labels and the day of
- * its creation, by status. A contact is counted for its company.
+ * Deleted tickets are not counted. Each other ticket is counted by status, five times: among all tickets, and for its
+ * contact, its company, each label and its day of creation. A contact is counted for its company.
  */
 import type { TALLY_KINDS } from '../db/schema'
 import type { Connection, Fragment } from '../db/transact'

@@ -34,7 +34,7 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     return { ticket_id: id, actor, draft: first, is_first: true }
   })
   const [tickets] = await together([
-    insertTickets(scope, opened, (ticket, index) => {
+    insertOpened(scope, opened, (ticket, index) => {
       const { prefix, organization_number } = naming.get(ticket.contact_id)!
       const [number, code] = [numbers[index]!, `${prefix}-${numbers[index]!}`]
       return { number, code, ...newDocument(organization_number, code, ticket.subject, ticket.first.text) }
@@ -63,7 +63,7 @@ type Numbered = { number: number; code: string; vector: string; size: number }
  * Writes tickets, search documents and the first entries of their timelines in one statement. It locks the contacts' rows,
  * so that a company that a contact gets at the same time reaches these tickets too.
  */
-async function insertTickets(
+async function insertOpened(
   scope: Scope,
   opened: OpenedTicket[],
   numberOf: (ticket: OpenedTicket, index: number) => Numbered,

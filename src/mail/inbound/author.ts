@@ -12,7 +12,7 @@ import type { SenderSource } from './trust'
 const MAX_REPLY_TO = 10
 
 /** Local parts of addresses at which nobody reads: words of their own, also among others such as `news-noreply`. */
-const NOBODY =
+const UNREAD =
   /(?:^|[-_.+])(?:no[-_.]?repl(?:y|ies)|no[-_.]?response|do[-_.]?not[-_.]?(?:reply|respond|answer)|(?:keine|nicht)[-_.]?antwort(?:en)?|ne[-_.]?pas[-_.]?repondre|no[-_.]?(?:responder|contestar)|nao[-_.]?respond(?:a|er)|non[-_.]?risponder?e?|niet[-_.]?(?:beantwoorden|reageren)|svar[-_.]?(?:ej|ikke|inte))(?=$|[-_.+\d])/
 /** Names of programs and of the accounts that they run under. */
 const PROGRAM =
@@ -124,7 +124,7 @@ function replyToOf({ reply_to }: MailHeaders, sender: Sender | undefined, isOurs
 
 function isNobody(address: string): boolean {
   const local = localPart(address)
-  return NOBODY.test(local) || PROGRAM.test(local)
+  return UNREAD.test(local) || PROGRAM.test(local)
 }
 
 function localPart(address: string): string {

@@ -25,7 +25,7 @@ export type Decision =
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust }
 
 /** Addresses of Reply-To whose tags are read; our own mail has one. */
-const MAX_REPLY_TO = 50
+const MAX_TAGGED_REPLY_TO = 50
 
 /** What was read about a message before it is decided on. */
 type Findings = { is_filed: boolean; is_own: boolean; trust: Trust; thread: Thread | undefined }
@@ -107,7 +107,7 @@ async function getSenderPolicy({ sql, organization_id }: Scope) {
 async function findOwn({ sql, organization_id }: Scope, mails: InboundMail[]): Promise<Set<number>> {
   const rows = mails.flatMap(({ headers: { message_id, reply_to }, content }, place) => {
     const tagged = (content?.bounce ? [] : reply_to)
-      .slice(0, MAX_REPLY_TO)
+      .slice(0, MAX_TAGGED_REPLY_TO)
       .flatMap(({ address }) => readReplyTag(address) ?? [])
     const ours = message_id && readMessageId(message_id)
     return message_id || tagged.length > 0 ? { place, email_message_id: message_id, ours, tagged } : []

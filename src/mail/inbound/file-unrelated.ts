@@ -27,7 +27,7 @@ import { type FiledMail, writeOutcomes } from './write-outcomes'
 export type Filing = { mail: InboundMail; parts: StoredPart[] }
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
-const NOBODY = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
+const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
 /** As many as `cc` of a message may have. */
 const MAX_CONFIRMED = 20
 /** Recipients of one mail that are listed at all. */
@@ -140,7 +140,7 @@ async function draftAll(
 ): Promise<Written[]> {
   const contacts = await findOrCreateContacts(
     scope,
-    round.map(({ mail }) => mail.sender ?? NOBODY),
+    round.map(({ mail }) => mail.sender ?? UNKNOWN_SENDER),
     subscribers,
   )
   return round.map((one, index) => {

@@ -1,4 +1,4 @@
-/** Writes what became of messages into the mail ledger. */
+/** Writes the outcomes of messages into the mail ledger. */
 import { noteFiled } from '../../metrics/filed-mail'
 import { afterCommit, type Scope } from '../../scope'
 import type { Decision } from './decide'
