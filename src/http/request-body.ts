@@ -122,10 +122,13 @@ function pointer(key: string): string {
 
 /** Reads a whole body. Stops and returns undefined as soon as it has more than `limit` bytes. */
 async function readAtMost(request: Request, limit: number): Promise<Uint8Array | undefined> {
-  const length = request.headers.get('content-length')
-  if (Number(length ?? 0) > limit) return undefined
-  // A stream costs more than to read a body of known length at once. What follows that length belongs to no body.
-  if (length !== null && !request.headers.has('transfer-encoding')) return new Uint8Array(await request.arrayBuffer())
+  const length = request.headers.get('content-length') ?? ''
+  if (Number(length) > limit) return undefined
+  // A stream costs more than to read a body of known length at once. A header that came twice, "5, 9999", gives no length.
+  if (/^\d+$/.test(length) && !request.headers.has('transfer-encoding')) {
+    const bytes = new Uint8Array(await request.arrayBuffer())
+    return bytes.length > limit ? undefined : bytes
+  }
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body as ReadableStream<Uint8Array>) {

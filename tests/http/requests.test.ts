@@ -141,6 +141,28 @@ describe('a JSON body', () => {
     expect(await response.json()).toMatchObject({ error: { code: 'PAYLOAD_TOO_LARGE' } })
   })
 
+  test('is not read beyond the limit, whatever its Content-Length says', async () => {
+    const { agent } = await createOrganization()
+    for (const length of ['9999999999, 5', '5, 9999999999', '5, 5', '', '-1', '5']) {
+      const answer = await agent.post('/labels', ' '.repeat(MAX_JSON_BYTES + 1), { 'content-length': length })
+      expect([length, answer.status]).toEqual([length, 413])
+    }
+  })
+
+  test('of unclear length is not kept in memory', async () => {
+    let pulled = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        if (pulled++ === 1000) controller.close()
+        else controller.enqueue(new Uint8Array(64 * 1024).fill(32))
+      },
+    })
+    const headers = { 'content-type': 'application/json', 'content-length': '9999999999, 5' }
+    const url = 'http://localhost/api/v1/auth/login'
+    expect((await api().handle(new Request(url, { method: 'POST', headers, body }))).status).toBe(413)
+    expect(pulled).toBeLessThan(10)
+  })
+
   test.each<[string, string | Uint8Array | undefined, Record<string, string>]>([
     ['nothing', undefined, {}],
     ['nothing, though a type is given', undefined, { 'content-type': 'application/json' }],
