@@ -129,10 +129,13 @@ function faultOf(method: string, path: string, detail: Detail): string | undefin
   return unknown && `names ${unknown[1]} in its path, which http/resources.ts does not know`
 }
 
-/** @param response the models of the answers by their status, or the model of a 200 */
+/**
+ * The higher 2xx where there are two: the 200 of a dry run changes nothing.
+ * @param response the models of the answers by their status, or the model of a 200
+ */
 function successOf(response: unknown): number {
   const statuses = Object.keys(response ?? {}).map(Number)
-  return statuses.find((status) => status >= 200 && status < 300) ?? 200
+  return statuses.findLast((status) => status >= 200 && status < 300) ?? 200
 }
 
 function bodyOf({ requestBody }: Detail): Declaration['body'] {

@@ -4,7 +4,7 @@ import { newKeyText } from '../../src/api-keys/key-format'
 import { connection } from '../../src/db/pool'
 import { clientWithKey, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
-import { createContact, createTicket } from '../support/factories'
+import { createContact, createTicket, insertMailbox } from '../support/factories'
 import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
@@ -155,6 +155,17 @@ describe('a request of a key', () => {
         from audit_log a where a.actor_id = ${program.id}`
       expect(row).toEqual({ entries: 10, with_tickets: 10 })
     }
+  })
+
+  test('is listed once when it imports an email, and when it only tries one', async () => {
+    const { admin, scope } = organization
+    const mailbox = await insertMailbox(scope)
+    const program = await createProgram(admin, ['inbound_messages:write'])
+    const raw = `From: c@customer.example\r\nTo: ${mailbox.address}\r\nSubject: Help\r\n\r\nHi`
+    const send = (query: string) =>
+      program.post(`/inbound-messages?mailbox_id=${mailbox.id}${query}`, raw, { 'content-type': 'message/rfc822' })
+    expect([(await send('')).status, (await send('&dry_run=true')).status]).toEqual([201, 200])
+    expect(await listed(program)).toEqual([201, 200].map((status) => `POST /api/v1/inbound-messages ${status}`))
   })
 
   test('is listed under If-Match with its write', async () => {
