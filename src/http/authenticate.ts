@@ -10,6 +10,7 @@ import { showsKey } from './credentials'
 import { type Declaration, type Declarations, declarationOf, isInOrganization } from './declarations'
 import { listingInTransaction } from './key-audit'
 import { type Caller, originOf, stateOf } from './request'
+import { isApi } from './url'
 
 /**
  * Refuses, on every route, callers who lack what it declares.
@@ -22,7 +23,7 @@ export function admission(declarations: Declarations) {
     if (isInOrganization(permission))
       stateOf(request).scope = await admit(request, route, { ...declaration, permission })
     else if (permission === 'account') await requireSession(connection(), userOf(request))
-    else if (showsKey(request)) userOf(request)
+    else if (showsKey(request) && isApi(request.url)) userOf(request)
   })
 }
 

@@ -7,6 +7,7 @@ import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import {
   type Answer,
+  api,
   clientWithKey,
   createOrganization,
   type Organization,
@@ -80,6 +81,15 @@ describe('the credential', () => {
     }
     for (const address of ['203.0.114.9', '2001:db9::1', '198.51.101.7', '127.0.0.1']) {
       expect([address, (await from(address)).status]).toEqual([address, 403])
+    }
+  })
+
+  test('is not looked at outside of the API', async () => {
+    const { key } = await createProgram(organization.admin, ['labels:read'])
+    for (const path of ['/healthz', '/readyz', '/swagger', '/swagger/json']) {
+      const headers = { authorization: `ApiKey ${key}` }
+      const { status } = await api().handle(new Request(`http://localhost${path}`, { headers }))
+      expect([path, status]).toEqual([path, 200])
     }
   })
 
