@@ -13,6 +13,11 @@ type Resource = {
   key?: string
   /** Another table with such ids, in its column `id`. */
   also?: string
+  /**
+   * The table whose row of the same id is locked instead. Commands lock an account before the memberships of admins: a
+   * request that had locked a membership first would be in a deadlock with them.
+   */
+  locked_by?: string
   /** The column that is set when the row counts as deleted. */
   deleted?: string
   /** The id of the path that the row belongs to, and its column. */
@@ -41,6 +46,7 @@ const RESOURCES = {
     code: 'USER_NOT_FOUND',
     key: 'user_id',
     also: 'invitations',
+    locked_by: 'users',
     deleted: 'removed_at',
     foreign_keys: ['tickets_assignee_fk'],
   },
@@ -74,36 +80,37 @@ export function notFoundCodeOf(foreign_key: string): ErrorCode | undefined {
 
 /** Checks that every id of a path names a row. @throws the 404 of the first that names nothing in the organization */
 export function requirePath(scope: Scope, params: Record<string, string>): Promise<void> {
-  return findRows(scope, params, scope.sql``)
+  return findRows(scope, params)
 }
 
 /**
- * As `requirePath`, and locks the rows until the transaction ends. A path without ids is about the organization: its row
- * is locked then.
+ * As `requirePath`, and locks the rows until the transaction ends, against changes but not against rows that refer to them.
+ * A path without ids is about the organization: its row is locked then.
  */
 export async function lockPath(scope: Scope, params: Record<string, string>): Promise<void> {
   const { sql, organization_id } = scope
-  if (Object.keys(params).length > 0) return findRows(scope, params, sql`for update`)
-  await sql`select from organizations where id = ${organization_id} for update`
+  if (Object.keys(params).length > 0) return findRows(scope, params, sql`for no key update`)
+  await sql`select from organizations where id = ${organization_id} for no key update`
 }
 
 async function findRows(
   { sql, organization_id }: Scope,
   params: Record<string, string>,
-  lock: ReturnType<Scope['sql']>,
+  lock?: ReturnType<Scope['sql']>,
 ): Promise<void> {
   for (const [name, id] of Object.entries(params)) {
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/resources.ts knows`)
-    const { table, key = 'id', also, code, deleted, parent }: Resource = RESOURCES[name]
+    const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
+    if (lock && locked_by) await sql`select from ${sql(locked_by)} where id = ${id} for update`
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
         ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
         ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
-      ${lock}`
+      ${lock && !locked_by ? lock : sql``}`
     if (found.length > 0) continue
     const others = also
-      ? await sql`select from ${sql(also)} where organization_id = ${organization_id} and id = ${id} ${lock}`
+      ? await sql`select from ${sql(also)} where organization_id = ${organization_id} and id = ${id} ${lock ?? sql``}`
       : []
     if (others.length === 0) throw new ApiError(code)
   }

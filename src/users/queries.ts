@@ -82,13 +82,14 @@ export async function lockAccountById({ sql }: Scope, user_id: string): Promise<
 
 /**
  * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so that
- * two admins who remove each other at the same time wait for each other instead of both succeeding.
+ * two admins who remove each other at the same time wait for each other instead of both succeeding. Tickets that are
+ * assigned to them do not wait.
  */
 export async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
   await sql`
     select from memberships
     where organization_id = ${organization_id} and role in ${sql(ADMINS)} and removed_at is null
-    order by user_id for update`
+    order by user_id for no key update`
 }
 
 export async function hasActiveAdmin({ sql, organization_id }: Scope): Promise<boolean> {

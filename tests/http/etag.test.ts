@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { lockPath } from '../../src/http/resources'
+import { inTransaction } from '../../src/scope'
+import { lockAdmins } from '../../src/users/queries'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { createContact, createMessage, uploadFile } from '../support/factories'
 
@@ -145,6 +148,20 @@ describe('If-Match', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 412)])
     const winner = answers.find(({ status }) => status === 200)!
     expect((await agent.get(path)).body.data.subject).toBe(winner.body.data.subject)
+  })
+
+  test('does not hold up tickets that name what is being changed', async () => {
+    const { agent, admin, scope } = await createOrganization()
+    const company = (await agent.post('/companies', { name: 'Acme' })).body.data
+    const contact = await createContact(agent, { company_id: company.id })
+    const label = (await admin.post('/labels', { name: 'VIP', color: '#112233' })).body.data
+    const body = { subject: 'Help', contact_id: contact.id, label_ids: [label.id], assignee_id: admin.user_id }
+    await inTransaction(scope, async (inner) => {
+      await lockPath(inner, {})
+      await lockPath(inner, { company_id: company.id, label_id: label.id, user_id: admin.user_id })
+      await lockAdmins(inner)
+      expect((await agent.post('/tickets', body)).status).toBe(201)
+    })
   })
 
   test('is ignored by actions', async () => {

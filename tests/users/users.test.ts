@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
 import { inTransaction, type Scope } from '../../src/scope'
 import { deleteUser, updateUser } from '../../src/users/commands'
+import { lockAccountById } from '../../src/users/queries'
 import {
   type Answer,
   type Client,
@@ -317,6 +318,37 @@ describe('the last admin', () => {
     })
     expect(await Promise.all(at_the_same_time)).toEqual([expect.objectContaining({ code: 'VALIDATION_ERROR' })])
     expect((await admin.get(`/users/${admin.user_id}`)).body.data.role).toBe('admin')
+  })
+})
+
+describe('changes under If-Match', () => {
+  const any = { 'if-match': '*' }
+
+  test('wait for a change of the same member without it', async () => {
+    const { scope, admin } = await createOrganization()
+    const change = { answer: Promise.resolve<Answer | undefined>(undefined) }
+    await inTransaction(scope, async (inner) => {
+      await lockAccountById(inner, admin.user_id)
+      change.answer = admin.patch(`/users/${admin.user_id}`, { hourly_rate: 7 }, any)
+      await someoneWaits(scope)
+      await updateUser(inner, admin.user_id, { currency: 'CHF' })
+    })
+    expect(await change.answer).toMatchObject({ status: 200, body: { data: { hourly_rate: 7, currency: 'CHF' } } })
+  })
+
+  test('wait for a change of another admin', async () => {
+    const { scope, admin, addMember } = await createOrganization()
+    const second = await addMember('admin')
+    const change = { answer: Promise.resolve<Answer | undefined>(undefined) }
+    await inTransaction(scope, async (inner) => {
+      const { sql, organization_id } = inner
+      await sql`
+        select from memberships where organization_id = ${organization_id} and user_id = ${admin.user_id} for no key update`
+      change.answer = admin.patch(`/users/${second.user_id}`, { hourly_rate: 7 }, any)
+      await someoneWaits(scope)
+      await updateUser(inner, admin.user_id, { currency: 'CHF' })
+    })
+    expect(await change.answer).toMatchObject({ status: 200, body: { data: { hourly_rate: 7 } } })
   })
 })
 
