@@ -18,7 +18,7 @@ export function isPassing(error: unknown): boolean {
 
 /** True when the server could not be reached, or stops or starts. */
 export function isAway(error: unknown): boolean {
-  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|57P0|08)/.test(codeOf(error))
+  return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))
 }
 
 function codeOf(error: unknown): string {

@@ -6,6 +6,7 @@ import { newId } from '../db/columns'
 import { isAway } from '../db/violations'
 import { unknownIds } from '../errors'
 import { gathered } from '../flow/gather'
+import { turns } from '../flow/turns'
 import { isBlank, renderBody } from '../html/body'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
@@ -14,12 +15,15 @@ import { getMessages } from '../messages/queries'
 import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../webhooks/publish'
 import { takeNumber } from './code'
-import { insertTickets, type TicketToInsert } from './insert-tickets'
+import { type Inserted, insertTickets, showInserted, type TicketToInsert } from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
 import { findReferences, type NewTicketReferences } from './references'
 
 /** A ticket with a longer description is written alone, so that the statement of many tickets stays small. */
 const SHARED_MOST_CHARACTERS = 20_000
+
+/** Tickets that may wait for locked rows at the same time. Each holds a connection, and others need the rest of the pool. */
+const WAITING_MOST = 3
 
 /**
  * Creates a ticket with its description as the first message.
@@ -33,9 +37,14 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
   const ticket = { scope, id: newId(), number, subject, priority, mailbox_id: null, references, message }
   const is_long = message !== undefined && message.body.length > SHARED_MOST_CHARACTERS
-  const shared = is_long || scope.after_commit || scope.before_commit ? undefined : await writeShared(ticket)
-  return shared ?? inOneCommit(scope, [ticket], (scope) => writeAlone(scope, ticket))
+  // A statement that may wait for a lock runs in a transaction: the driver sends others behind it if it is not in one.
+  const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, ticket))
+  if (is_long || scope.after_commit || scope.before_commit) return writeNow()
+  const row = await writeShared(ticket)
+  return row ? showInserted(scope.sql, ticket, row) : waitTurn(writeNow, scope.organization_id)
 }
+
+const waitTurn = turns(WAITING_MOST)
 
 /**
  * One statement at a time, as long as none waits for a lock: 16 requests at once cost PostgreSQL 0.55 ms of CPU for a ticket,
@@ -44,8 +53,11 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
  */
 const writeShared = gathered(writeAll, { most_runs: 4, patience_ms: 20, mayRepeat: (error) => !isAway(error) })
 
-/** Writes tickets of several requests. One whose contact is locked by others is left out, so that nobody waits for it. */
-function writeAll(tickets: TicketToInsert[]): Promise<(Ticket | undefined)[]> {
+/**
+ * Writes tickets of several requests. One whose contact or label is locked by others is left out, so that nobody waits for
+ * it. The result is rows: a read that failed after the commit would make the requests write their tickets again.
+ */
+function writeAll(tickets: TicketToInsert[]): Promise<(Inserted | undefined)[]> {
   return inOneCommit({ ...tickets[0]!.scope, alongside: undefined }, tickets, async (scope) => {
     const written = await write(scope, tickets, 'leave out')
     // Each request commits what belongs to it, and only if its ticket was written.
@@ -56,9 +68,9 @@ function writeAll(tickets: TicketToInsert[]): Promise<(Ticket | undefined)[]> {
 
 /** @throws CONTACT_NOT_FOUND */
 async function writeAlone(scope: Scope, ticket: TicketToInsert): Promise<Ticket> {
-  const [written] = await write(scope, [ticket], 'wait')
-  if (!written) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [ticket.references.contact.id])
-  return written
+  const [row] = await write(scope, [ticket], 'wait')
+  if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [ticket.references.contact.id])
+  return showInserted(scope.sql, ticket, row)
 }
 
 /** Runs what writes tickets. Without events and what else commits with them it is one statement, which needs no other transaction. */
@@ -67,20 +79,19 @@ function inOneCommit<T>(scope: Scope, tickets: TicketToInsert[], work: (scope: S
   return has_more ? inTransaction(scope, work) : asStatement(scope, work)
 }
 
-/** Writes tickets and publishes their events. @returns undefined for a ticket whose contact is missing or left out */
+/** Writes tickets and publishes their events. @returns undefined for a ticket that is left out or whose contact is missing */
 async function write(
   scope: Scope,
   tickets: TicketToInsert[],
-  locked_contacts: 'wait' | 'leave out',
-): Promise<(Ticket | undefined)[]> {
-  const written = await insertTickets(scope.sql, tickets, locked_contacts)
-  const published = tickets.flatMap(({ references: { subscribers }, message }, index) => {
-    const ticket = written[index]
-    const { organization_id } = tickets[index]!.scope
-    return ticket && subscribers.length > 0 ? { organization_id, subscribers, ticket, message } : []
+  locked_rows: 'wait' | 'leave out',
+): Promise<(Inserted | undefined)[]> {
+  const rows = await insertTickets(scope.sql, tickets, locked_rows)
+  const published = tickets.flatMap((ticket, index) => {
+    const row = rows[index]
+    return row && ticket.references.subscribers.length > 0 ? newlyWritten(scope, ticket, row) : []
   })
-  if (published.length > 0) await publishNew(scope, published)
-  return written
+  if (published.length > 0) await publishNew(scope, await together(published))
+  return rows
 }
 
 type NewlyWritten = {
@@ -88,6 +99,12 @@ type NewlyWritten = {
   subscribers: Subscriber[]
   ticket: Ticket
   message: DraftWithId | undefined
+}
+
+async function newlyWritten({ sql }: Scope, ticket: TicketToInsert, row: Inserted): Promise<NewlyWritten> {
+  const { scope, references, message } = ticket
+  const { organization_id } = scope
+  return { organization_id, subscribers: references.subscribers, ticket: await showInserted(sql, ticket, row), message }
 }
 
 async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> {

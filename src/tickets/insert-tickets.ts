@@ -22,20 +22,23 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
   message: DraftWithId | undefined
 }
 
-type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
+/** What the database says of a ticket that was written. */
+export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
 
 /**
  * Writes tickets with their labels, first messages, search documents and timelines in one statement. It locks the rows of
  * their contacts, so that a company that a contact gets at the same time reaches these tickets too.
- * @param locked_contacts what to do about contacts that others have locked
- * @returns them in their order; undefined for one whose contact is missing or left out
+ * @param locked_rows what to do about tickets whose contact, or one of whose labels, others have locked
+ * @returns them in their order; undefined for one that is left out or whose contact is missing
  */
 export async function insertTickets(
   sql: Sql,
   tickets: TicketToInsert[],
-  locked_contacts: 'wait' | 'leave out',
-): Promise<(Ticket | undefined)[]> {
+  locked_rows: 'wait' | 'leave out',
+): Promise<(Inserted | undefined)[]> {
   const rows = tickets.map(rowOf)
+  const has_labels = tickets.some(({ references }) => references.labels.length > 0)
+  const leaves_out = locked_rows === 'leave out'
   const inserted = await sql<Inserted[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (place integer, organization_id uuid,
@@ -45,13 +48,15 @@ export async function insertTickets(
     ), contact as materialized (
       select g.id as ticket_id, c.company_id
       from given g join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id
-      for share of c ${locked_contacts === 'wait' ? sql`` : sql`skip locked`}
-    ), t as (
+      for share of c ${leaves_out ? sql`skip locked` : sql``}
+    )
+    ${leaves_out && has_labels ? freeLabels(sql) : sql``}, t as (
       insert into tickets (organization_id, id, number, code, subject, priority,
         contact_id, company_id, assignee_id, mailbox_id, updated_at)
       select g.organization_id, g.id, g.number, g.code, g.subject, g.priority,
         g.contact_id, contact.company_id, g.assignee_id, g.mailbox_id, greatest(clock_timestamp(), uuid_time(g.id))
       from given g join contact on contact.ticket_id = g.id
+      ${leaves_out && has_labels ? sql`where ${hasFreeLabels(sql)}` : sql``}
       returning id, company_id, created_at, updated_at
     ), searchable as (
       insert into ticket_search (organization_id, ticket_id, document, size)
@@ -59,10 +64,22 @@ export async function insertTickets(
     ), timeline as (
       ${insertTimelinesOf(sql, tickets.flatMap(activitiesOf), sql`join t on t.id = e.ticket_id`)}
     )
-    ${withLabels(sql, tickets)} ${withMessages(sql, tickets)}
+    ${has_labels ? withLabels(sql) : sql``} ${withMessages(sql, tickets)}
     select * from t`
   const found = new Map(inserted.map((row) => [row.id, row]))
-  return Promise.all(tickets.map((ticket) => shown(sql, ticket, found.get(ticket.id))))
+  return tickets.map(({ id }) => found.get(id))
+}
+
+/** The ticket as answers show it. Its contact may have got another company since it was looked up. */
+export async function showInserted(
+  sql: Sql,
+  { scope, id, subject, priority, number, references }: TicketToInsert,
+  { company_id, created_at, updated_at }: Inserted,
+): Promise<Ticket> {
+  const { prefix, contact, company, assignee, labels } = references
+  if (company_id !== (company?.id ?? null)) return getTicketSummary({ ...scope, sql }, id)
+  const code = `${prefix}-${number}`
+  return { id, code, subject, status: 'open', priority, contact, company, assignee, labels, created_at, updated_at }
 }
 
 function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place: number) {
@@ -88,8 +105,20 @@ function activitiesOf({ scope: { organization_id, actor }, id: ticket_id, messag
   return message ? [created, { ...by, entry: messageEntry(message) }] : [created]
 }
 
-function withLabels(sql: Sql, tickets: TicketToInsert[]): Fragment {
-  if (tickets.every(({ references }) => references.labels.length === 0)) return sql``
+/** Locks the labels of the tickets, as their foreign keys would, except those that others are deleting. */
+function freeLabels(sql: Sql): Fragment {
+  return sql`, label as materialized (
+    select g.id as ticket_id
+    from given g join labels l on l.organization_id = g.organization_id and l.id = any(g.label_ids)
+    for key share of l skip locked
+  )`
+}
+
+function hasFreeLabels(sql: Sql): Fragment {
+  return sql`cardinality(g.label_ids) = (select count(*) from label where label.ticket_id = g.id)`
+}
+
+function withLabels(sql: Sql): Fragment {
   return sql`, labelled as (
     insert into ticket_labels (organization_id, ticket_id, label_id)
     select g.organization_id, g.id, unnest(g.label_ids) from given g join t using (id)
@@ -102,18 +131,4 @@ function withMessages(sql: Sql, tickets: TicketToInsert[]): Fragment {
   )
   if (messages.length === 0) return sql``
   return sql`, message as (${insertMessages(sql, messages, sql`join t on t.id = x.ticket_id`)})`
-}
-
-/** The ticket as answers show it. Its contact may have got another company since it was looked up. */
-async function shown(
-  sql: Sql,
-  { scope, id, subject, priority, number, references }: TicketToInsert,
-  row: Inserted | undefined,
-): Promise<Ticket | undefined> {
-  if (!row) return undefined
-  const { prefix, contact, company, assignee, labels } = references
-  if (row.company_id !== (company?.id ?? null)) return getTicketSummary({ ...scope, sql }, id)
-  const { created_at, updated_at } = row
-  const code = `${prefix}-${number}`
-  return { id, code, subject, status: 'open', priority, contact, company, assignee, labels, created_at, updated_at }
 }

@@ -1,7 +1,9 @@
 /** Tickets that are created at the same time share statements, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
+import { closeDatabase, connectDatabase, connection, jobConnection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { untilBlocked } from '../support/drain-processes'
 import { createContact } from '../support/factories'
 import { type StatementCounter, startStatementCounter } from '../support/statement-counter'
 import { createWebhook } from '../support/webhooks'
@@ -81,26 +83,66 @@ test('organizations that create at the same time get their own tickets, labels a
 test('a contact that is locked holds up its own tickets only', async () => {
   const { agent } = await createOrganization()
   const [locked, free] = [await createContact(agent), await createContact(agent)]
-  const release = Promise.withResolvers<void>()
-  const is_locked = Promise.withResolvers<void>()
-  const { sql } = connection()
-  const holder = (sql as unknown as { begin(work: (sql: typeof connection) => unknown): Promise<unknown> }).begin(
-    async (tx) => {
-      const inner = tx as unknown as typeof sql
-      await inner`select from contacts where id = ${locked.id} for update`
-      is_locked.resolve()
-      await release.promise
-    },
-  )
-  await is_locked.promise
+  await using lock = await holdRow('contacts', locked.id)
 
   const held = times(2, () => post(agent, locked))
   const others = await Promise.all(times(10, () => post(agent, free)))
-  release.resolve()
-  await holder
+  await lock.release()
 
   expect(others.map(({ status }) => status)).toEqual(times(10, () => 201))
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual([201, 201])
+})
+
+test('a label that is being deleted holds up its own tickets only', async () => {
+  const { agent, contact, label } = await deskWithWebhook('Desk')
+  const other = await createOrganization()
+  const free = await createContact(other.agent)
+  await using lock = await holdRow('labels', label.id)
+
+  const held: ReturnType<typeof post>[] = []
+  for (let count = 0; count < 6; count++) {
+    held.push(post(agent, contact, { label_ids: [label.id] }))
+    await Bun.sleep(30)
+  }
+  const others = await Promise.all(times(10, () => post(other.agent, free)))
+  await lock.release()
+
+  expect(others.map(({ status }) => status)).toEqual(times(10, () => 201))
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual(times(6, () => 201))
+})
+
+test('a label that was deleted while its tickets waited is LABEL_NOT_FOUND for each of them', async () => {
+  const { agent, contact, label } = await deskWithWebhook('Desk')
+  await using lock = await holdRow('labels', label.id)
+
+  const held = times(5, () => post(agent, contact, { label_ids: [label.id] }))
+  await untilBlocked(jobConnection(), 'insert into tickets')
+  await lock.release((sql) => sql`delete from labels where id = ${label.id}`)
+
+  const answers = await Promise.all(held)
+  expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual(times(5, () => [422, 'LABEL_NOT_FOUND']))
+})
+
+test('a ticket whose answer cannot be read takes no other with it', async () => {
+  const { agent } = await createOrganization()
+  const contact = await createContact(agent)
+  const company = (await agent.post('/companies', { name: 'Acme' })).body.data
+  const { sql } = connection()
+  // One ticket gets a company that its request does not know, so its answer is read; that fails without this table.
+  await sql.unsafe(`
+    create function move_ticket() returns trigger language plpgsql as $$
+    begin new.company_id = '${company.id}'; return new; end $$;
+    create trigger move_ticket before insert on tickets for each row when (new.subject = 'Moved') execute function move_ticket();
+    alter table ticket_labels rename to away`)
+  try {
+    const answers = await Promise.all(
+      times(10, (index) => post(agent, contact, { subject: index === 7 ? 'Moved' : 'Help' })),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(times(10, (index) => (index === 7 ? 500 : 201)))
+  } finally {
+    await sql.unsafe('alter table away rename to ticket_labels; drop function move_ticket cascade')
+  }
+  expect((await agent.get('/tickets')).body.meta.total).toBe(10)
 })
 
 test('a ticket that cannot be written takes no other with it', async () => {
@@ -116,12 +158,51 @@ test('a ticket that cannot be written takes no other with it', async () => {
   expect((await agent.get('/tickets')).body.meta.total).toBe(9)
 })
 
+test('no other request is sent behind a ticket that waits for its contact', async () => {
+  const { agent } = await createOrganization()
+  const [locked, free] = [await createContact(agent), await createContact(agent)]
+  await closeDatabase()
+  connectDatabase(counter.url, 3)
+  // A long ticket is written by the statement that waits. The driver sends others behind it once it is prepared.
+  await Promise.all(times(12, () => post(agent, free, { description: 'x'.repeat(20_001) })))
+  await using lock = await holdRow('contacts', locked.id)
+
+  const held = post(agent, locked)
+  await untilBlocked(jobConnection(), 'insert into tickets')
+  const reads = await Promise.all(times(20, () => agent.get('/labels')))
+  await lock.release()
+
+  expect(reads.map(({ status }) => status)).toEqual(times(20, () => 200))
+  expect((await held).status).toBe(201)
+})
+
 async function deskWithWebhook(name: string) {
   const organization: Organization = await createOrganization(name)
   const { admin, agent } = organization
   await createWebhook(admin, { events: ['ticket.created', 'message.created'] })
   const label = (await admin.post('/labels', { name, color: '#EF4444' })).body.data
   return { ...organization, label, contact: await createContact(agent) }
+}
+
+type Inner = ReturnType<typeof connection>['sql']
+
+/** Locks a row like a request that deletes it, until it is released or the test ends. */
+async function holdRow(table: string, id: string) {
+  const [locked, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let work: (sql: Inner) => Promise<unknown> = async () => {}
+  const holder = transact(connection(), async ({ sql }) => {
+    await sql`select from ${sql(table)} where id = ${id} for update`
+    locked.resolve()
+    await end.promise
+    await work(sql)
+  })
+  const release = async (last = work) => {
+    work = last
+    end.resolve()
+    await holder
+  }
+  await locked.promise
+  return { release, [Symbol.asyncDispose]: () => release() }
 }
 
 /** Makes the database refuse every statement that writes a ticket with a subject. */
