@@ -98,13 +98,17 @@ export async function withCheckedSender(mail: InboundMail): Promise<InboundMail>
   return { ...mail, authentication, sender_verified: sender_verified === true && !is_from ? null : sender_verified }
 }
 
+/** Gives the ids that the database can hold and find; those that are too long are left out. */
+export function storableIds(ids: string[]): string[] {
+  return ids.filter((id) => Buffer.byteLength(id) <= MAX_ID_BYTES).map((id) => storable(id))
+}
+
 function withStorableIds({ message_id, in_reply_to, references, ...rest }: MailHeaders): MailHeaders {
-  const usable = (ids: string[]) => ids.filter((id) => Buffer.byteLength(id) <= MAX_ID_BYTES).map((id) => storable(id))
   return {
     ...rest,
-    message_id: usable(message_id === null ? [] : [message_id])[0] ?? null,
-    in_reply_to: usable(in_reply_to),
-    references: usable(references),
+    message_id: storableIds(message_id === null ? [] : [message_id])[0] ?? null,
+    in_reply_to: storableIds(in_reply_to),
+    references: storableIds(references),
   }
 }
 

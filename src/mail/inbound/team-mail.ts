@@ -5,15 +5,18 @@
 import { addressKey } from '../../address/email'
 import { newId } from '../../db/columns'
 import { textToHtml } from '../../html/body'
-import { newMessageId } from '../../messages/anchors'
+import { safeHtmlToText } from '../../html/text'
+import { newMessageId, readReplyTag } from '../../messages/anchors'
 import { addMessage } from '../../messages/commands'
 import { type Conversation, lockConversation } from '../../messages/conversation'
 import type { MessageDraft } from '../../messages/draft'
 import { planEmail } from '../../messages/outgoing'
 import type { Scope } from '../../scope'
+import { ownText, replyText } from '../parse/reply-text'
 import type { Decision } from './decide'
 import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
-import type { InboundMail, Member } from './message'
+import { type InboundMail, type Member, storableIds } from './message'
+import { destinationsOf } from './thread'
 
 /**
  * Gives the mail of a customer that a member passes on, as if the customer had written here; other mail as it is. Its
@@ -25,7 +28,7 @@ export function unwrapForwarded(mail: InboundMail): InboundMail {
   const forwarded = content?.forwarded
   if (!passed_on || !forwarded || sender_verified === false) return { ...mail, passed_on: null }
   const { author, subject, message_id, text, body_html, reply_text, attachments } = forwarded
-  const references = message_id === null ? headers.references : [...headers.references, message_id]
+  const references = [...headers.references, ...storableIds(message_id === null ? [] : [message_id])]
   return {
     ...mail,
     sender: { name: author.name, email: author.address },
@@ -62,10 +65,22 @@ export async function addNoteOf(
   })
 }
 
-/** Mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor of ours. */
+/**
+ * True for mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor of
+ * ours in its header. Nobody signs the address at RCPT: whoever got mail of the member could send it there again.
+ */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
   if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
-  return mail.member !== null && mail.sender_verified === true && mail.content?.auto_reply === false
+  if (mail.member === null || mail.sender_verified !== true || mail.content?.auto_reply !== false) return false
+  if (decision.rule === 'reply_tag' && !isWrittenTo(mail, decision.ticket_id)) return false
+  // Of an answer without new words the whole quotation would go out, which may hold what members wrote to each other.
+  const text = mail.content.reply_text
+  return text === null || ownText(text) !== ''
+}
+
+/** True when To or Cc has the signed address of the ticket. */
+function isWrittenTo({ headers }: InboundMail, ticket_id: string): boolean {
+  return destinationsOf(headers, '').some((address) => readReplyTag(address) === ticket_id)
 }
 
 /**
@@ -96,6 +111,8 @@ async function draftAnswer(
   const { headers } = mail
   const id = newId()
   const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
+  // A member may be a participant, too.
+  reached.add(addressKey(member.email))
   const plan = await planEmail(scope, conversation, undefined)
   const recipients = plan?.recipients.filter(({ email }) => !reached.has(addressKey(email))) ?? []
   const own_id = headers.message_id === null ? [] : [headers.message_id]
@@ -121,17 +138,25 @@ async function draftAnswer(
 }
 
 /**
- * The words of an answer: as HTML when nothing is quoted below them, else their text. A quotation may hold what members
- * wrote to each other, and is not for the customer.
+ * The words of an answer: as HTML when nothing is quoted below them in either form, else their text. A quotation may hold
+ * what members wrote to each other, and is not for the customer.
  */
 function wordsOf({ content }: InboundMail, parts: StoredPart[]): Pick<MessageDraft, 'body' | 'body_html' | 'text'> {
   const whole = content?.text.trim() ?? ''
-  const text = content?.reply_text ?? whole
-  if (!content || squeeze(text) !== squeeze(whole)) return { body: text, body_html: textToHtml(text), text }
+  // Mail without the signs of an answer was read as a first mail, of which less is cut.
+  const text = replyText(content?.reply_text ?? whole)
+  if (!content || squeeze(text) !== squeeze(whole) || hasQuotation(content.body_html)) {
+    return { body: text, body_html: textToHtml(text), text }
+  }
   const body_html = htmlOf(content.body_html, parts)
   return content.body_html === textToHtml(content.text)
     ? { body: whole, body_html: textToHtml(whole), text }
     : { body: body_html, body_html, text }
+}
+
+function hasQuotation(body_html: string): boolean {
+  const page = safeHtmlToText(body_html)
+  return squeeze(ownText(page)) !== squeeze(page)
 }
 
 function squeeze(text: string): string {

@@ -1,6 +1,7 @@
 /** Writes the outcomes of messages into the mail ledger. */
 import { noteFiled } from '../../metrics/filed-mail'
 import { afterCommit, type Scope } from '../../scope'
+import { storable } from '../../search/fold'
 import type { Decision } from './decide'
 import type { InboundMail } from './message'
 
@@ -51,7 +52,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
     email_message_id: headers.message_id,
     from_name: sender?.name || null,
     from_email: sender?.email ?? null,
-    subject: headers.subject?.slice(0, MAX_LEDGER_SUBJECT) ?? null,
+    subject: headers.subject === null ? null : storable(headers.subject, MAX_LEDGER_SUBJECT),
     ticket_id: about?.ticket_id ?? null,
     message_id: about?.message_id ?? null,
     sender_verified,

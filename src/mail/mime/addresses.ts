@@ -86,6 +86,12 @@ function withoutOthers(name: string, address: string): string {
   return kept === name ? name : kept.replace(/\s+/g, ' ').replace(/^[\s,;:/|-]+|[\s,;:/|-]+$/g, '')
 }
 
+/** Gives the name that stands beside an address: whole characters, at most 255, and no other address; '' without one. */
+export function displayName(given: string, address: string): string {
+  const name = cleanName(given)
+  return name.toLowerCase() === address.toLowerCase() ? '' : withoutOthers(name, address)
+}
+
 /** Drops control characters that show text in another order, so that it looks like another text. */
 export function dropDirections(text: string): string {
   return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, '')

@@ -1,6 +1,6 @@
 /** Finds the message that a message passes on: attached, or quoted with its header. Pure. */
 import { textToHtml } from '../../html/body'
-import { type Address, parseAddresses } from '../mime/addresses'
+import { type Address, displayName, parseAddresses } from '../mime/addresses'
 import { openContainers } from '../mime/containers'
 import { readFields } from '../mime/headers'
 import { findParts, type Part, splitParts, UnparsableMail } from '../mime/parts'
@@ -43,12 +43,11 @@ export function readForwarded(outer: Outer): Forwarded | null {
   return attached[0] ? readAttached(outer, attached[0], rest) : readQuoted(outer, rest)
 }
 
-function readAttached({ root, text, attachments }: Outer, part: Part, rest: string): Forwarded | null {
+function readAttached({ text, attachments }: Outer, part: Part, rest: string): Forwarded | null {
   const inner = openInner(part)
   const headers = inner && readFields(inner.fields)
   if (!inner || !headers?.from) return null
   const body = readBody(inner)
-  const place = attachedPlace(root, part)
   return {
     author: headers.from,
     subject: headers.subject || rest,
@@ -56,7 +55,10 @@ function readAttached({ root, text, attachments }: Outer, part: Part, rest: stri
     text: body.text,
     body_html: body.body_html,
     reply_text: replyText(body.unsigned, 'first mail') || null,
-    attachments: [...readAttachments(inner, body.cut), ...attachments.filter((_, index) => index !== place)],
+    attachments: [
+      ...readAttachments(inner, body.cut),
+      ...attachments.filter(({ content }) => content !== part.content),
+    ],
     note: text.trim(),
   }
 }
@@ -68,11 +70,6 @@ function openInner(part: Part): Part | null {
     if (error instanceof UnparsableMail) return null
     throw error
   }
-}
-
-/** The place of the attached message among the attachments; -1 when it is not there. */
-function attachedPlace(root: Part, part: Part): number {
-  return readAttachments(root, new Set()).findIndex(({ content }) => content === part.content)
 }
 
 function readQuoted({ text }: Outer, rest: string): Forwarded | null {
@@ -90,7 +87,7 @@ function readQuoted({ text }: Outer, rest: string): Forwarded | null {
   const subject = header.map((line) => SUBJECT_FIELD.exec(line)?.groups?.subject?.trim()).find(Boolean)
   return {
     author,
-    subject: (subject ?? rest).slice(0, MAX_SUBJECT),
+    subject: (subject ?? rest).slice(0, MAX_SUBJECT).toWellFormed(),
     message_id: null,
     text: body,
     body_html: textToHtml(body),
@@ -118,9 +115,7 @@ function authorIn(header: string[]): Address | null {
   const name = value?.replace(/<[^<>]*>/g, '').replace(/^[\s*"']+|[\s*"',;]+$/g, '') ?? ''
   if (!address) return parseAddresses(value?.trim() ?? '')[0] ?? null
   const [found] = parseAddresses(address)
-  return found
-    ? { name: name.toLowerCase() === address.toLowerCase() ? '' : name.slice(0, 255), address: found.address }
-    : null
+  return found ? { name: displayName(name, found.address), address: found.address } : null
 }
 
 /** The lines above the quoted message, without the rule between them. */

@@ -29,13 +29,18 @@ const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
  * @param mail a `first mail` may list the fields of another mail itself: only what mail programs mark is cut from it
  */
 export function replyText(text: string, mail: 'answer' | 'first mail' = 'answer'): string {
+  return ownText(text, mail) || text.trim()
+}
+
+/** Finds the reply in a plain text as `replyText` does; '' when nothing would be left. */
+export function ownText(text: string, mail: 'answer' | 'first mail' = 'answer'): string {
   const lines = text.replace(/\r\n?/g, '\n').split('\n')
   const plain = lines.map(plainLine)
   const starts = mail === 'answer' ? startsHistory : isMarker
   const history = plain.findIndex((line, index) => line.length <= MAX_LINE && starts(plain, index))
   const kept = history < 0 ? lines : dropBlankAndRule(lines.slice(0, history))
   const reply = withoutSignature(withoutTrailingQuote(kept, plain))
-  return reply.join('\n').trim() || text.trim()
+  return reply.join('\n').trim()
 }
 
 /**

@@ -59,9 +59,12 @@ export const OTHER_FIELD = new RegExp(`^\\s*\\*?(?:${FIELD_LABELS.join('|')})\\s
 export const SUBJECT_FIELD =
   /^\s*\*?(?:subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|předmět|predmet|tárgy|subiect|konu|θέμα|тема|относно|tema|teema|zadeva|subjek|chủ đề|เรื่อง|נושא|الموضوع|موضوع|主题|主旨|件名|제목)\s*[:：]\*?\s*(?<subject>.*)$/i
 
-/** Matches the subject of a message that somebody passes on, and what stands behind its prefixes. */
+/**
+ * Matches the subject of a message that somebody passes on, and what stands behind its prefix. A prefix of answers in front
+ * of it, as in `Re: Fwd: x`, makes it an answer.
+ */
 export const FORWARD_SUBJECT =
-  /^\s*(?:\[[^\]]{1,40}\]\s*)?(?:(?:re|aw|antw|sv|vs)\s*[:：]\s*)*(?:fwd?|fw|wg|tr|rv|i|enc|doorst|vb|vl|vá|tov|továbbítás|pd|ilt|trs|fs|przek|προώθ|πρθ|пересл|fwd|הועבר|إعادة توجيه|转发|轉寄|転送|전달)\s*(?:\[\d+\]|\(\d+\))?\s*[:：]\s*(?<rest>.*)$/i
+  /^\s*(?:\[[^\]]{1,40}\]\s*)?(?:fwd?|fw|wg|tr|rv|i|enc|doorst|vb|vl|vá|tov|továbbítás|pd|ilt|trs|fs|przek|προώθ|πρθ|пересл|fwd|הועבר|إعادة توجيه|转发|轉寄|転送|전달)\s*(?:\[\d+\]|\(\d+\))?\s*[:：]\s*(?<rest>.*)$/i
 
 /** Beginnings of the line that a phone or an app puts below a mail, before its own name. */
 const SENT_BY = [

@@ -168,6 +168,13 @@ test('a message that cannot be written is alone in being put off: the others of 
   expect((await filed(desk)).map(({ outcome }) => outcome)).toEqual(Array(11).fill('ticket'))
 })
 
+test('a message whose subject is cut within a character in the ledger is filed', async () => {
+  const desk = await createDesk()
+  await accept(desk, [{ Subject: `${'x'.repeat(900)}\r\n ${'x'.repeat(98)}😀` }], [{}])
+  await fileAsSet(desk.id)
+  expect((await outcomes(desk)).map(([outcome]) => outcome)).toEqual(['ticket', 'ticket'])
+})
+
 test('mail of two organizations is filed for each by itself, also when one of them cannot be written', async () => {
   const [desk, other] = [await createDesk(), await createDesk()]
   const same = { Message_ID: `<${newId()}@customer.example>`, Date: 'Sun, 22 Nov 2026 09:00:00 +0000' }

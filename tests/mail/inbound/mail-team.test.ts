@@ -185,6 +185,23 @@ test.each<[string, string, [Fields, string]]>([
   expect([contact.email, messages.length]).toEqual([from, 1])
 })
 
+const LONG_ID = `<${'i'.repeat(995)}😀@kunde.example>`
+
+test.each<[string, [Fields, string]]>([
+  ['name', [{ Subject: 'Fwd: Pump leaks' }, GMAIL.replace('Kim Kunde', `${'n'.repeat(254)}😀`)]],
+  ['subject', [{ Subject: 'Fwd: Pump leaks' }, GMAIL.replace('Pump leaks', `${'s'.repeat(999)}😀`)]],
+  ['Message-ID', attached(INNER.map((line) => line.replace('<offer@kunde.example>', LONG_ID)))],
+])('a message that a member passes on is filed when its %s is cut within a character', async (_, [fields, body]) => {
+  expect(await receive(PROVEN, fields, body)).toMatchObject({ outcome: 'ticket' })
+})
+
+test('the name in a quoted header loses the address of somebody else', async () => {
+  const body = GMAIL.replace('Kim Kunde <kim@', 'ceo@bank.test <eve@')
+  const { ticket_id } = await receive(PROVEN, { Subject: 'Fwd: Pump leaks' }, body)
+  const { contact } = await readTicket(desk.agent, ticket_id)
+  expect(contact).toMatchObject({ name: 'eve', email: 'eve@kunde.example' })
+})
+
 test('mail with the null sender that seems to pass something on is no mail of a member', async () => {
   const fields = { Subject: 'Fwd: Pump leaks', Auto_Submitted: 'auto-replied' }
   await deliver(desk.port, { from: '', to: desk.address, raw: rawMail({ From: PROVEN, ...fields }, GMAIL) })
@@ -272,6 +289,72 @@ test('an answer that went to everybody already is kept, and sent to nobody', asy
   const { messages } = await readTicket(desk.agent, ticket_id)
   expect(messages.at(-1)).toMatchObject({ direction: 'outbound', body: 'Done.', email_status: 'none' })
   expect(await receive(contact, { In_Reply_To: '<all@team.example>' })).toMatchObject({ outcome: 'message', ticket_id })
+})
+
+const QUOTATION =
+  'From: Anna <anna@team.example>\nSent: Tuesday, November 17, 2026 9:00 AM\nTo: Alan <alan@team.example>\nSubject: Fwd: x\n\nprivate'
+
+test.each([
+  ['without words', QUOTATION],
+  ['with a signature alone', `Sent from my iPhone\n\n${QUOTATION}`],
+])('an answer %s above a quotation goes to nobody', async (_, body) => {
+  const { ticket_id, ours, tagged } = await converse()
+  expect(await receive(PROVEN, { In_Reply_To: ours }, body, tagged)).toMatchObject({ outcome: 'message', ticket_id })
+  await drain()
+  expect(desk.sink.messages).toEqual([])
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'inbound' })
+})
+
+const PAGE = '<p>Done.</p><p>On Tue, Nov 17, 2026 at 9:00 AM Anna &lt;anna@team.example&gt; wrote:</p>'
+
+test.each<[string, Fields, string]>([
+  ['in mail without the signs of an answer', {}, `Done.\n\n${QUOTATION}`],
+  [
+    'in its HTML alone',
+    { Content_Type: 'multipart/alternative; boundary=b' },
+    `--b\n\nDone.\n--b\nContent-Type: text/html\n\n${PAGE}<blockquote>private</blockquote>\n--b--`,
+  ],
+  ['and forwards of others in its subject', { Subject: 'Re: Fwd: x' }, `Done.\n\n${QUOTATION}`],
+])('an answer with a quotation %s goes out without it', async (_, fields, body) => {
+  const { ticket_id, tagged } = await converse()
+  await receive(PROVEN, fields, body, tagged)
+  await drain()
+  expect(desk.sink.messages.map(({ raw }) => raw.includes('private'))).toEqual([false])
+  const { messages, status } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'outbound', body: 'Done.', body_html: 'Done.' })
+  expect([messages.length, status]).toEqual([3, 'pending'])
+})
+
+test('an answer that is a file alone goes out', async () => {
+  const { ticket_id, tagged } = await converse()
+  const body = '--b\nContent-Disposition: attachment; filename=plan.txt\n\nplan\n--b--'
+  await receive(PROVEN, { Content_Type: 'multipart/mixed; boundary=b' }, body, tagged)
+  await drain()
+  expect(desk.sink.messages).toHaveLength(1)
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'outbound', attachments: [{ filename: 'plan.txt' }] })
+})
+
+test('a member who is a participant does not get the own answer back', async () => {
+  const { contact, ticket_id, ours } = await converse()
+  await desk.agent.post(`/tickets/${ticket_id}/participants`, { email: PROVEN })
+  await receive(PROVEN, { In_Reply_To: ours }, 'Done.')
+  await drain()
+  expect(desk.sink.messages.flatMap(({ to }) => to).toSorted()).toEqual([contact, 'dora@kunde.example'].toSorted())
+})
+
+test.each([
+  ['nobody of ours', async () => 'eve@elsewhere.example'],
+  ['another ticket', async () => (await converse()).tagged],
+])('mail of a member to %s that somebody sends to the address of a ticket goes to nobody', async (_, addressee) => {
+  const To = await addressee()
+  const { ticket_id, tagged } = await converse()
+  expect(await receive(PROVEN, { To }, 'Approved.', tagged)).toMatchObject({ rule: 'reply_tag', ticket_id })
+  await drain()
+  expect(desk.sink.messages).toEqual([])
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'inbound' })
 })
 
 test.each<[string, string, Fields]>([

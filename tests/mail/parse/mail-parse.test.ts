@@ -241,4 +241,16 @@ describe('body and attachments', () => {
     expect(parsed.attachments.map(({ filename }) => filename)).toEqual(['attachment.txt'])
     expect(parsed.attachments[0]!.content).toHaveLength(1_000_001)
   })
+
+  test('a body that is cut stays a file when it passes on an attached message', async () => {
+    const parts = [
+      ['', 'x'.repeat(1_000_001)],
+      ['Content-Type: message/rfc822', '', 'From: kim@kunde.example', '', 'Old.'],
+      ['Content-Disposition: attachment; filename=mine.txt', '', 'x'],
+    ]
+    const lines = parts.flatMap((part) => ['--o', ...part])
+    const type = 'Content-Type: multipart/mixed; boundary=o'
+    const { forwarded } = await parseMail(mail(FROM, 'Subject: Fwd: x', type, '', ...lines, '--o--'))
+    expect(forwarded?.attachments?.map(({ filename }) => filename)).toEqual(['attachment.txt', 'mine.txt'])
+  })
 })
