@@ -110,10 +110,19 @@ async function settleAll(connection: Connection, group: Ended[], onFault: OnFaul
     } catch (error) {
       // A statement that takes too long passes, too, but one outcome may be the reason.
       if (group.length > 1 && !isAway(error)) return settleHalves(connection, group, onFault)
-      if (!isPassing(error)) return settleFault(connection, group[0]!, onFault, error)
+      if (!isPassing(error) || (failures > 0 && holdsUp(group[0]!, error)))
+        return settleFault(connection, group[0]!, onFault, error)
       await sleep(AGAIN_MS[failures] ?? AGAIN_MS[AGAIN_MS.length - 1])
     }
   }
+}
+
+/**
+ * True when others of its line would wait behind an outcome that is tried again, while the database answers. The work of a
+ * line is done anew: nothing of it has left the service.
+ */
+function holdsUp({ outcome }: Ended, error: unknown): boolean {
+  return outcome.batch?.line !== undefined && !isAway(error)
 }
 
 /** Settles a group by halves, in their order, until the outcome that fails is alone and does not stop the others. */

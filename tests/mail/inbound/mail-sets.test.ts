@@ -168,6 +168,25 @@ test('a message that cannot be written is alone in being put off: the others of 
   expect((await filed(desk)).map(({ outcome }) => outcome)).toEqual(Array(11).fill('ticket'))
 })
 
+test('a message that runs into a time limit again and again is put off, and mail behind it is filed', async () => {
+  const desk = await createDesk()
+  const { sql } = connection()
+  await accept(desk, [{ Subject: 'Slow' }], [{}])
+  await sql.unsafe(`
+    create function end_slow() returns trigger language plpgsql as $$
+      begin raise exception using errcode = '57014', message = 'too slow'; end $$;
+    create trigger end_slow before insert on tickets for each row when (new.subject = 'Slow') execute function end_slow()`)
+  try {
+    await fileAsSet(desk.id)
+  } finally {
+    await sql`drop function end_slow cascade`
+  }
+  expect((await outcomes(desk)).map(([outcome]) => outcome)).toEqual(['pending', 'ticket'])
+  const left = await sql`
+    select attempts, lease_token, run_at > now() as is_later from outbox where organization_id = ${desk.id}`
+  expect(left).toMatchObject([{ attempts: 1, lease_token: null, is_later: true }])
+})
+
 test('a message whose subject is cut within a character in the ledger is filed', async () => {
   const desk = await createDesk()
   await accept(desk, [{ Subject: `${'x'.repeat(900)}\r\n ${'x'.repeat(98)}😀` }], [{}])
