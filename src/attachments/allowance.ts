@@ -6,6 +6,7 @@ import { config } from '../config'
 import { requireRoom, usesDataDir } from '../disk/free-space'
 import { ApiError, tryLater } from '../errors'
 import type { Scope } from '../scope'
+import { contentLengthOf } from '../shapes/content-length'
 
 /** Uploads of one user that no message uses yet. */
 const UNUSED_MOST = 100
@@ -38,7 +39,7 @@ const uploads_under_way = new UnderWay()
 export async function allowUpload(scope: Scope, request: Request): Promise<{ end(): void }> {
   const { organization_id, actor } = scope
   const user = `${organization_id} ${actor.id}`
-  const most_bytes = Number(request.headers.get('content-length') ?? config.ATTACHMENT_MAX_BYTES)
+  const most_bytes = contentLengthOf(request) ?? config.ATTACHMENT_MAX_BYTES
   // Counted before anything is read: of two at the same moment the second one sees the first.
   const uploads = uploads_under_way.add(user, 1)
   const bytes = bytes_under_way.add(organization_id, most_bytes)

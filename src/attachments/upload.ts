@@ -5,6 +5,7 @@ import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import { config } from '../config'
 import { ApiError, fieldError } from '../errors'
+import { contentLengthOf } from '../shapes/content-length'
 
 /** A file as the client named it; `bytes` must be read to its end or to its error. */
 type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }
@@ -26,7 +27,7 @@ const PIECE_BYTES = 16_384
 export async function readUpload<T>(request: Request, store: (file: UploadedFile) => Promise<T>): Promise<T> {
   const limit_bytes = config.ATTACHMENT_MAX_BYTES
   const tooLarge = () => new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
-  if (Number(request.headers.get('content-length') ?? 0) > limit_bytes + OVERHEAD_BYTES) throw tooLarge()
+  if ((contentLengthOf(request) ?? 0) > limit_bytes + OVERHEAD_BYTES) throw tooLarge()
   const { body, parser } = openUpload(request, limit_bytes)
   let file: BusboyFileStream | undefined
   let result: Promise<T> | undefined

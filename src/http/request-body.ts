@@ -4,6 +4,7 @@
  */
 import { ApiError, type Fault } from '../errors'
 import { isCleanText } from '../shapes/characters'
+import { contentLengthOf } from '../shapes/content-length'
 import { type Declarations, declarationOf } from './declarations'
 import { scanJson } from './json-scan'
 import { stateOf } from './request'
@@ -122,10 +123,10 @@ function pointer(key: string): string {
 
 /** Reads a whole body. Stops and returns undefined as soon as it has more than `limit` bytes. */
 async function readAtMost(request: Request, limit: number): Promise<Uint8Array | undefined> {
-  const length = request.headers.get('content-length') ?? ''
-  if (Number(length) > limit) return undefined
-  // A stream costs more than to read a body of known length at once. A header that came twice, "5, 9999", gives no length.
-  if (/^\d+$/.test(length) && !request.headers.has('transfer-encoding')) {
+  const length = contentLengthOf(request)
+  if (length !== undefined && length > limit) return undefined
+  // A stream costs more than to read a body of known length at once.
+  if (length !== undefined && !request.headers.has('transfer-encoding')) {
     const bytes = new Uint8Array(await request.arrayBuffer())
     return bytes.length > limit ? undefined : bytes
   }
