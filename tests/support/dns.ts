@@ -1,6 +1,6 @@
 /** A DNS server for tests (RFC 1035): answers from a table over UDP, long answers over TCP, and can be silent. */
 import { createSocket } from 'node:dgram'
-import { createServer, isIPv4 } from 'node:net'
+import { type AddressInfo, createServer, isIPv4 } from 'node:net'
 
 /** Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered. */
 export type Zone = Record<string, { TXT?: string[]; A?: string[]; MX?: string[] } | 'silent' | 'fails'>
@@ -37,7 +37,6 @@ export async function startDns(zone: Zone = {}): Promise<TestDns> {
     const whole = answer(query.subarray(0, end), type, entry)
     socket.send(whole.length > MAX_UDP_BYTES ? cut(whole, end) : whole, port, address)
   })
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   const server = createServer((client) => {
     client.on('error', () => {})
     client.on('data', (bytes: Buffer) => {
@@ -50,7 +49,10 @@ export async function startDns(zone: Zone = {}): Promise<TestDns> {
       client.end(Buffer.concat([length, whole]))
     })
   })
-  await new Promise<void>((resolve) => server.listen(socket.address().port, '127.0.0.1', resolve))
+  // TCP chooses the port: outgoing connections of TCP hold many, those of UDP few.
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise<void>((resolve) => socket.bind(port, '127.0.0.1', resolve))
   return {
     address: `127.0.0.1:${socket.address().port}`,
     add: (more) => {
