@@ -28,7 +28,7 @@ const PERMISSIONS: readonly Permission[] = [
   'audit_log:read',
 ]
 
-/** The words that an API key is given permissions by. Write includes read, `*` stands for everything. */
+/** The words that stand for permissions of an API key. Write includes read, `*` stands for every resource. */
 export const GRANTS = [...PERMISSIONS, '*:read', '*:write'] as const
 
 /** Rights that cannot be given: signed-in people have them, as members of the organization or as its admins. */

@@ -35,7 +35,7 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   const { subject, priority = 'normal', description } = input
   const message = draftOf(description, references.contact)
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
-  const ticket = { scope, id: newId(), number, subject, priority, mailbox_id: null, references, message }
+  const ticket = { scope, id: newId(), number, subject, priority, references, message }
   const is_long = message !== undefined && message.body.length > SHARED_MOST_CHARACTERS
   // A statement that may wait for a lock runs in a transaction: the driver sends others behind it if it is not in one.
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, ticket))

@@ -16,7 +16,6 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
   /** In whose name, and in which organization. */
   scope: Scope
   number: number
-  mailbox_id: string | null
   references: NewTicketReferences
   /** The first message. */
   message: DraftWithId | undefined
@@ -43,7 +42,7 @@ export async function insertTickets(
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (place integer, organization_id uuid,
         id uuid, number integer, code text, subject text, priority text, contact_id uuid, assignee_id uuid,
-        mailbox_id uuid, label_ids uuid[], vector text, size integer)
+        label_ids uuid[], vector text, size integer)
       where ${hasFewRows(sql)}
     ), contact as materialized (
       select g.id as ticket_id, c.company_id
@@ -52,9 +51,9 @@ export async function insertTickets(
     )
     ${leaves_out && has_labels ? freeLabels(sql) : sql``}, t as (
       insert into tickets (organization_id, id, number, code, subject, priority,
-        contact_id, company_id, assignee_id, mailbox_id, updated_at)
+        contact_id, company_id, assignee_id, updated_at)
       select g.organization_id, g.id, g.number, g.code, g.subject, g.priority,
-        g.contact_id, contact.company_id, g.assignee_id, g.mailbox_id, greatest(clock_timestamp(), uuid_time(g.id))
+        g.contact_id, contact.company_id, g.assignee_id, greatest(clock_timestamp(), uuid_time(g.id))
       from given g join contact on contact.ticket_id = g.id
       ${leaves_out && has_labels ? sql`where ${hasFreeLabels(sql)}` : sql``}
       returning id, company_id, created_at, updated_at
@@ -83,7 +82,7 @@ export async function showInserted(
 }
 
 function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place: number) {
-  const { id, number, subject, priority, mailbox_id } = ticket
+  const { id, number, subject, priority } = ticket
   const { prefix, organization_number, contact, assignee, labels } = references
   const code = `${prefix}-${number}`
   const label_ids = labels.map((label) => label.id)
@@ -91,7 +90,7 @@ function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place:
   return {
     place,
     organization_id: scope.organization_id,
-    ...{ id, number, code, subject, priority, mailbox_id },
+    ...{ id, number, code, subject, priority },
     contact_id: contact.id,
     assignee_id: assignee?.id,
     label_ids,

@@ -1,6 +1,6 @@
 /**
- * The number of tickets that match a list's conditions. It is exact without conditions, for a single one, and for that one
- * together with a status: these numbers are kept (`tallies/tallies.ts`, `counts.ts`). Other numbers are counted, up to a cap.
+ * The number of tickets that match a list's conditions. It is exact without conditions, for a single one, for that one
+ * together with a status, and for priority and assignee together: these numbers are kept (`tallies/tallies.ts`, `counts.ts`). Other numbers are counted, up to a cap.
  */
 import { ZERO_ID } from '../db/columns'
 import type { Fragment } from '../db/transact'

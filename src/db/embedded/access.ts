@@ -28,7 +28,7 @@ export function connectionTo(home: Home, username: typeof OWNER | typeof SERVICE
   return { path: socket, database: 'deskwire', username, password: secret ? passwordOf(secret, username) : '' }
 }
 
-/** Makes the secret when there is none. Opens the database to its owner when the passwords are not those of the secret. */
+/** Makes the secret when there is none. Opens the database to its owner when its passwords do not come from the secret. */
 export function prepareAccess(home: Home): void {
   if (!readSecret(home)) writeWhole(home, secretFile(home), randomBytes(32).toString('base64url'))
   if (!asksForPasswords(home)) writeWhole(home, rulesFile(home), `local all ${OWNER} trust\n`)
@@ -61,7 +61,7 @@ function asksForPasswords(home: Home): boolean {
   return read(home, rulesFile(home)) === rules(readSecret(home))
 }
 
-/** The lines of pg_hba.conf. The hash tells if the passwords in the database are those of the secret. */
+/** The lines of pg_hba.conf. The hash tells if the passwords in the database come from the secret. */
 function rules(secret: string): string {
   const anywhere = ['local all all', 'host all all 127.0.0.1/32', 'host all all ::1/128']
   const hash = createHash('sha256').update(secret).digest('hex')

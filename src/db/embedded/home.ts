@@ -42,7 +42,7 @@ function findHome(data_dir: string): string | undefined {
   if (!fs.existsSync(link)) {
     throw new EmbeddedError(`the database of ${data_dir} is missing: ${link} points to ${fs.readlinkSync(link)}`)
   }
-  // Root made the link of its own. Another one could lead to anything, whose files would then change hands.
+  // A link that root made is trusted. Another one could lead to anything, whose files would then change hands.
   if (process.getuid?.() === 0 && fs.lstatSync(link).isSymbolicLink() && fs.lstatSync(link).uid !== 0) {
     throw new EmbeddedError(`${link} is a link that root has not made`)
   }
