@@ -8,6 +8,23 @@ export class OperatorError extends Error {
   readonly exit_code: number = 1
 }
 
+/**
+ * Something that the service needs cannot be used at the moment. A request is answered 503, SMTP 451, and other work is tried
+ * again. The log shows what is away as `code`, such as S3_UNAVAILABLE, and why as `cause`.
+ */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError'
+  readonly code: string
+
+  constructor(
+    readonly lost: 'S3' | 'DISK',
+    cause: unknown,
+  ) {
+    super(`${lost} cannot be used`, { cause })
+    this.code = `${lost}_UNAVAILABLE`
+  }
+}
+
 /** Every error code of the API with its HTTP status and default message. No other file maps them. */
 export const ERRORS = {
   BAD_REQUEST: [400, 'The request cannot be read'],

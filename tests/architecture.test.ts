@@ -73,7 +73,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   ['api-keys', `${SHARED} net`],
   // A file that is uploaded and one that comes by email are named by one rule.
-  ['attachments', `${SHARED} mail/mime`],
+  ['attachments', `${SHARED} mail/mime metrics`],
   ['audit-log', 'scope shapes db flow http'],
   ['auth', `${SHARED} letters mailboxes net`],
   ['companies', `${SHARED} contacts time-entries`],

@@ -9,7 +9,8 @@ import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
 import { keepEach, promiseRemoval, removeNow, removeSoon } from './removals'
-import { type Bytes, storage } from './storage'
+import { storage } from './storage'
+import type { Bytes } from './store'
 import { readUpload } from './upload'
 
 type NewAttachment = {

@@ -3,7 +3,8 @@ import { create as contentDisposition } from 'content-disposition'
 import fresh from 'fresh'
 import type { Scope } from '../scope'
 import { getStoredAttachment } from './queries'
-import { type ByteRange, storage } from './storage'
+import { storage } from './storage'
+import type { ByteRange } from './store'
 
 /**
  * Answers GET and HEAD: 200, 206 for one range (several ranges get all bytes), 304, or 416 without a body.

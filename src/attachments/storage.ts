@@ -7,25 +7,8 @@ import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:f
 import path from 'node:path'
 import { file, S3Client } from 'bun'
 import { config } from '../config'
-
-export type Bytes = Uint8Array | AsyncIterable<Uint8Array>
-
-/** Size in bytes, and SHA-256 in lower case hex. */
-type Stored = { size: number; digest: string }
-
-/** Positions of the first and the last byte. */
-export type ByteRange = { start: number; end: number }
-
-export type Store = {
-  /** Writes bytes: durable when it resolves, with nothing left behind when it rejects. */
-  put(key: string, bytes: Bytes): Promise<Stored>
-  /** Reads bytes, or a range of them. Rejects when there is nothing under the key. */
-  open(key: string, range?: ByteRange): Promise<ReadableStream<Uint8Array>>
-  /** Reads all bytes. Rejects when there is nothing under the key. */
-  read(key: string): Promise<Uint8Array>
-  /** Removes bytes. It is not an error when there are none. */
-  remove(key: string): Promise<void>
-}
+import type { ByteRange, Bytes, Store, Stored } from './store'
+import { answerOf, namingFaults } from './store-faults'
 
 /** The smallest part that S3 takes: each upload holds one in memory. */
 const PART_BYTES = 5 * 1024 * 1024
@@ -34,7 +17,10 @@ let current: Store | undefined
 
 /** The store that ATTACHMENT_STORE names. */
 export function storage(): Store {
-  current ??= config.ATTACHMENT_STORE === 'file' ? fileStore(path.join(config.DATA_DIR, 'attachments')) : bucketStore()
+  current ??=
+    config.ATTACHMENT_STORE === 'file'
+      ? namingFaults(fileStore(path.join(config.DATA_DIR, 'attachments')), 'file')
+      : namingFaults(bucketStore(), 's3')
   return current
 }
 
@@ -89,28 +75,28 @@ export function s3Store(client: S3Client, prefix: string): Store {
         for await (const chunk of chunksOf(bytes)) {
           counter.add(chunk)
           writer.write(chunk)
-          await writer.flush()
+          await answerOf(Promise.resolve(writer.flush()))
         }
-        await writer.end()
+        await answerOf(Promise.resolve(writer.end()))
         return counter.result()
       } catch (error) {
         // The client cannot abandon an upload in parts: it is completed, so that it can be removed.
-        await Promise.resolve(writer.end()).catch(() => {})
-        await client.delete(nameOf(key)).catch(() => {})
+        await answerOf(Promise.resolve(writer.end())).catch(() => {})
+        await answerOf(client.delete(nameOf(key))).catch(() => {})
         throw error
       }
     },
 
     async open(key, range) {
       const object = client.file(nameOf(key))
-      await object.stat()
+      await answerOf(object.stat())
       return rangeOf(object, range).stream()
     },
 
-    read: (key) => client.file(nameOf(key)).bytes(),
+    read: (key) => answerOf(client.file(nameOf(key)).bytes()),
 
     async remove(key) {
-      await client.delete(nameOf(key))
+      await answerOf(client.delete(nameOf(key)))
     },
   }
 }

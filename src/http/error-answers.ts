@@ -1,6 +1,6 @@
 /** Answers every error: its status, its headers and `{ error: { code, message, details } }`. */
 import Elysia, { NotFoundError, ParseError, ValidationError } from 'elysia'
-import { ApiError } from '../errors'
+import { ApiError, UnavailableError } from '../errors'
 import { log, safeError } from '../log'
 import type { Scope } from '../scope'
 import { fromDatabase } from './database-errors'
@@ -24,7 +24,7 @@ export function errorAnswers(handlers: Handlers, declarations: Declarations) {
       const { id, scope } = stateOf(request)
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as FailedCall
       const error = await toApiError(thrown, call, { handlers, declarations }).catch(toInternal)
-      if (error.status >= 500) log.error({ request_id: id, error: safeError(thrown) }, error.code)
+      if (error.status >= 500) log.error({ request_id: id, lost: lostBy(thrown), error: safeError(thrown) }, error.code)
       const details = error.status === 500 ? { request_id: id } : error.details
       set.status = error.status
       set.headers['x-request-id'] = id
@@ -40,6 +40,7 @@ type Routes = { handlers: Handlers; declarations: Declarations }
 
 async function toApiError(error: unknown, call: FailedCall, routes: Routes): Promise<ApiError> {
   if (error instanceof ApiError) return error
+  if (error instanceof UnavailableError) return unavailable(error)
   if (error instanceof NotFoundError) return new ApiError('NOT_FOUND')
   if (error instanceof ParseError) return new ApiError('BAD_REQUEST')
   if (!(error instanceof ValidationError)) return fromDatabase(error) ?? toInternal()
@@ -48,6 +49,17 @@ async function toApiError(error: unknown, call: FailedCall, routes: Routes): Pro
   if (scope) await checkBeforeBody({ ...call, scope }, routes)
   // A route whose query is wrong may read no body, so the fault of the body does not count there.
   return (error.type !== 'query' && stateOf(request).body_error) || toValidationError(error)
+}
+
+/** Names what is away, for the log: a code such as ECONNREFUSED does not. */
+function lostBy(error: unknown): string | undefined {
+  if (error instanceof UnavailableError) return error.lost
+  return fromDatabase(error)?.status === 503 ? 'database' : undefined
+}
+
+function unavailable({ lost }: UnavailableError): ApiError {
+  const reason = lost === 'S3' ? 'Files cannot be stored or read at the moment' : 'There is no storage at the moment'
+  return new ApiError('SERVICE_UNAVAILABLE', { reason })
 }
 
 /** Answers 404, 412 and the 422 of a malformed key before the 422 of a body or a query. */

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { S3Client } from 'bun'
 import S3rver from 's3rver'
-import { type Bytes, fileStore, type Store, s3Store } from '../../src/attachments/storage'
+import { fileStore, s3Store } from '../../src/attachments/storage'
+import type { Bytes, Store } from '../../src/attachments/store'
 
 let folder: string
 let server: S3rver
