@@ -3,12 +3,10 @@
 ARG BUN_IMAGE=oven/bun:1.4.5-debian
 FROM ${BUN_IMAGE} AS dependencies
 WORKDIR /app
-# Without what only development needs.
-ENV NODE_ENV=production
 COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
 COPY src/db/patches src/db/patches
-RUN bun src/launch.mjs --version
+RUN bun src/launch.mjs --prepare src/main.ts
 
 FROM ${BUN_IMAGE}
 WORKDIR /app
@@ -18,7 +16,7 @@ COPY drizzle drizzle
 COPY src src
 RUN mkdir -m 0700 /data && chown bun:bun /data
 USER bun
-ENV DATA_DIR=/data NODE_ENV=production
+ENV DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000 2525
 # The start migrates the database, which may take minutes. The first success ends the period.

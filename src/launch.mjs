@@ -1,22 +1,10 @@
 /**
- * Starts the product on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs the missing
- * dependencies, then runs `bun <arguments>` in the repository. Passes signals on, and exits with the status of Bun.
- * Plain JavaScript without dependencies, because nothing is installed yet. Usage: node src/launch.mjs src/main.ts
+ * Makes the product run on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs the missing
+ * dependencies, and prints the path of Bun. Plain JavaScript without dependencies, because nothing is installed yet.
+ * What the installers print is shown only when they fail.
  *
- *   npm               node src/launch.mjs         sh, then Bun               watcher
- *   npm start ------> finds or fetches Bun
- *                     installs
- *                     starts the child ---------> sh forks the watcher ----> reads the pipe from the launcher
- *                     waits                       becomes Bun, serves         |
- *   SIGTERM --------> passes it on -------------> stops, exits with 0         |
- *                     writes "ended" -------------------------------------> ends
- *                     exits with 0
- *
- *   Ctrl-C            The terminal sends SIGINT to npm and the launcher, not to Bun, which is in a separate process
- *                     group. The launcher passes it on once, although `bun run` sends it a second time.
- *   SIGKILL to npm    The launcher sees within 0.5 s that it has another parent, and sends SIGTERM to Bun.
- *   SIGKILL to the    The pipe closes without "ended". The watcher sends SIGTERM to Bun.
- *   launcher
+ *   node src/launch.mjs --prepare src/main.ts     prepares for this program, for launch.sh, which then becomes Bun
+ *   node src/launch.mjs src/main.ts               runs launch.sh as a child, for a shell in another folder
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -37,44 +25,32 @@ const BUN_SHA512 = {
   'darwin-aarch64': 'MY+nU+61PEW/tJCcoM8xFjfGZFTdYtmDznqaHNITgXmx4LFGJw4Ju92vY6+fIy0UAI5lPVhMZUve2SkBxIQk4A==',
 }
 
-const BUN_SETTINGS = {
-  // Outgoing requests at once. With Bun's default of 256, as many silent receivers would stop all delivery.
-  BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
-  // Collects garbage as on a machine with 512 MB. With more memory, the garbage of large messages piles up for long.
-  BUN_JSC_forceRAMSize: String(512 * 1024 * 1024),
-}
+/** The programs that need no development dependencies. An install with all of them serves as well. */
+const PRODUCTION = ['src/main.ts', 'src/cli.ts']
+/** Peers are left out with them: none is loaded, and TypeScript alone takes 30 MB. */
+const PRODUCTION_ONLY = ['--production', '--omit=peer']
 
-/** Leaves out what only development needs, as in the container image. An install with all of it serves as well. */
-const IS_PRODUCTION = process.env.NODE_ENV === 'production'
+const PREPARE = '--prepare'
 
 const root = path.join(import.meta.dirname, '..')
 const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 /** A lock that nobody touched for this long belongs to a launcher that was killed. */
 const LOCK_STALE_MS = 10_000
-/** The same signal within this time is the same Ctrl-C. */
-const SAME_SIGNAL_MS = 200
-/** Longest wait for the watcher to take the word that ends it. */
-const LAST_WORD_MS = 1000
-/** Read at once, because the parent may be killed before the service has begun. */
-const parent = process.ppid
-
-/**
- * Shell script: forks the watcher, then becomes "$@". The watcher reads descriptor 3, the pipe from the launcher. When
- * that closes without a word, the launcher was killed: the watcher sends SIGTERM, so that the service ends in order.
- */
-const TIED_TO_US = '(read -r _ <&3 || kill -TERM $$) </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$@"'
 
 launch(process.argv.slice(2)).catch((error) => {
   process.stderr.write(`deskwire: ${error.message}\n`)
   process.exit(1)
 })
 
-async function launch(args) {
+async function launch([first, ...rest]) {
+  if (first !== PREPARE) return run([first, ...rest])
+  const is_production = PRODUCTION.includes(rest[0])
   const bun = findBun() ?? (await alone(async () => findBun() ?? (await fetchBun())))
-  if (!isInstalled()) await alone(async () => isInstalled() || (await install(bun)))
-  run(bun, args)
+  if (!isInstalled(is_production)) {
+    await alone(async () => isInstalled(is_production) || (await install(bun, is_production)))
+  }
+  process.stdout.write(`${bun}\n`)
 }
 
 /** The first recent enough Bun: the one that runs this file, that started it, on the PATH, or fetched earlier. */
@@ -147,10 +123,10 @@ function packageManager() {
   return [...npm, '--no-audit', '--no-fund', '--no-package-lock', '--loglevel=error', '--prefix=.']
 }
 
-function isInstalled() {
+function isInstalled(is_production) {
   try {
     const found = fs.readFileSync(installMark(), 'utf8')
-    return found === wantedInstall() || (IS_PRODUCTION && found === wantedInstall(''))
+    return found === wantedInstall(false) || (is_production && found === wantedInstall(true))
   } catch (error) {
     if (error.code === 'ENOENT') return false
     throw error
@@ -158,11 +134,13 @@ function isInstalled() {
 }
 
 /** Installs exactly what the lock says. Checks that there is a lock: `--frozen-lockfile` accepts its absence. */
-async function install(bun) {
+async function install(bun, is_production) {
   if (!fs.existsSync(path.join(root, 'bun.lock')))
     throw new Error('bun.lock is missing: check the repository out again')
-  const wanted = wantedInstall()
-  const status = await finish(bun, ['install', '--frozen-lockfile', ...(IS_PRODUCTION ? ['--production'] : [])], root)
+  process.stderr.write('deskwire: installing packages\n')
+  const wanted = wantedInstall(is_production)
+  const options = ['--frozen-lockfile', ...(is_production ? PRODUCTION_ONLY : [])]
+  const status = await finish(bun, ['install', ...options], root)
   if (status !== 0) throw new Error(`the dependencies cannot be installed (bun install ended with ${status})`)
   fs.writeFileSync(installMark(), wanted)
 }
@@ -171,11 +149,8 @@ function installMark() {
   return path.join(modules, '.deskwire-installed')
 }
 
-/**
- * The hash of all that the install depends on: the manifest, the lock, and the patches that the manifest names.
- * @param kind what tells an install without development dependencies apart
- */
-function wantedInstall(kind = IS_PRODUCTION ? ' production' : '') {
+/** The hash of all that the install depends on: the manifest, the lock, the patches that the manifest names, its kind. */
+function wantedInstall(is_production) {
   const manifest = fs.readFileSync(path.join(root, 'package.json'), 'utf8')
   const patches = Object.values(JSON.parse(manifest).patchedDependencies ?? {})
   const hash = createHash('sha256').update(manifest)
@@ -183,17 +158,18 @@ function wantedInstall(kind = IS_PRODUCTION ? ' production' : '') {
     const full = path.join(root, file)
     hash.update(fs.existsSync(full) ? fs.readFileSync(full) : 'missing')
   }
-  return hash.digest('hex') + kind
+  return hash.digest('hex') + (is_production ? ' production' : '')
 }
 
-/** Runs an installer and waits for its exit status. Its output goes to standard error: the other is the service's. */
+/** Runs an installer and waits for its exit status. Prints what it printed when it fails. */
 function finish(program, args, cwd) {
   return new Promise((resolve, reject) => {
-    const stop = passSignals(() => child)
-    const child = spawn(program, args, { cwd, env: withCaches(), stdio: ['ignore', 2, 2] })
+    const output = []
+    const child = spawn(program, args, { cwd, env: withCaches(), stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => output.push(chunk))
     child.on('error', reject)
-    child.on('exit', (status, signal) => {
-      stop()
+    child.on('close', (status, signal) => {
+      if (status !== 0) process.stderr.write(Buffer.concat(output))
       resolve(status ?? signal)
     })
   })
@@ -221,8 +197,15 @@ function withCaches() {
  * not touched belongs to a killed launcher. A process id would say nothing to a launcher in another container.
  */
 async function alone(work) {
-  fs.mkdirSync(modules, { recursive: true })
   const lock = path.join(modules, '.deskwire-install.lock')
+  try {
+    fs.mkdirSync(modules, { recursive: true })
+    fs.accessSync(modules, fs.constants.W_OK)
+  } catch (error) {
+    throw new Error(
+      `packages are missing and cannot be installed here (${error.code}): use a checkout that you may write`,
+    )
+  }
   while (!createNew(lock)) {
     const { mtimeMs = Date.now() } = fs.statSync(lock, { throwIfNoEntry: false }) ?? {}
     if (Date.now() - mtimeMs > LOCK_STALE_MS) fs.rmSync(lock, { force: true })
@@ -247,54 +230,10 @@ function createNew(file) {
   }
 }
 
-function run(bun, args) {
-  passSignals(() => child)
-  const child = spawn('/bin/sh', ['-c', TIED_TO_US, 'sh', bun, ...args], {
-    cwd: root,
-    env: { ...BUN_SETTINGS, ...process.env },
-    // A separate process group, which Ctrl-C in the terminal does not reach: the child gets it from us, once.
-    detached: true,
-    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
-  })
-  stopWithParent(() => child.kill('SIGTERM'))
-  child.on('error', (error) => {
-    process.stderr.write(`deskwire: ${error.message}\n`)
-    process.exit(1)
-  })
-  child.on('exit', (status, signal) => {
-    const exit = () => process.exit(status ?? 128 + os.constants.signals[signal])
-    const [, , , tie] = child.stdio
-    tie.on('error', exit)
-    tie.end('ended\n', exit)
-    setTimeout(exit, LAST_WORD_MS)
-  })
-}
-
-/**
- * Passes signals on to the child. Ctrl-C comes from the terminal and again from `bun run`: both are passed on as one.
- * Call it before the child is started, because a signal may come as soon as there is a child.
- * @param childOf returns the child
- * @returns a function that ends it
- */
-function passSignals(childOf) {
-  const last = {}
-  const pass = (signal) => {
-    const now = Date.now()
-    if (now - (last[signal] ?? 0) > SAME_SIGNAL_MS) childOf().kill(signal)
-    last[signal] = now
-  }
-  for (const signal of SIGNALS) process.on(signal, pass)
-  return () => {
-    for (const signal of SIGNALS) process.off(signal, pass)
-  }
-}
-
-/** Calls `stop` when npm was killed: it passes no signal on then, but this process gets another parent. */
-function stopWithParent(stop) {
-  if (!process.env.npm_lifecycle_event) return
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return
-    clearInterval(watch)
-    stop()
-  }, 500)
+/** Runs launch.sh as a child. Ctrl-C reaches the child from the terminal, other signals are passed on. */
+function run(args) {
+  const child = spawn('/bin/sh', [path.join(import.meta.dirname, 'launch.sh'), ...args], { stdio: 'inherit' })
+  process.on('SIGINT', () => {})
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (status, signal) => process.exit(status ?? 128 + os.constants.signals[signal]))
 }

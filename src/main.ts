@@ -9,6 +9,7 @@ import { startMetrics } from './metrics/prometheus'
 import { createFirstOrganization } from './organizations/first'
 import { type Drain, startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
+import { onStopRequest } from './process/stop-request'
 import { isDatabaseReady, type OpenDatabase, openDatabase } from './start/database'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
@@ -102,7 +103,7 @@ function stopOnSignal(stopping: AbortController, running: Running): void {
     log.info('stopped')
     process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal).catch(die))
+  onStopRequest((signal) => void stop(signal).catch(die))
 }
 
 async function stopAll({ database, drain, jobs, smtp, app, metrics }: Running): Promise<void> {

@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
 import { runOnServer, TEMPLATE_URL, urlOf, withDatabase } from './support/database'
 import { startDns } from './support/dns'
@@ -14,8 +15,6 @@ import { freePort } from './support/ports'
 
 /** Settings that a shell may hold and that tests must not act on: all but those of the log. */
 const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith('LOG_'))
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
@@ -46,7 +45,8 @@ async function run(args: string[]): Promise<number> {
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
 
   const stopped = new AbortController()
-  for (const signal of SIGNALS) process.on(signal, () => stopped.abort(signal))
+  onStopRequest((signal) => stopped.abort(signal))
+  process.on('SIGHUP', () => stopped.abort('SIGHUP'))
   try {
     const server = await startServer(dir)
     // The senders of mail are looked up there: no name exists, unless a test has a DNS server of its own.

@@ -11,14 +11,17 @@ const repository = path.join(import.meta.dir, '../..')
 
 const SERVICE = `
 import { value } from 'part'
-process.on('SIGTERM', () => { console.log('asked to end'); process.exit(7) })
-process.on('SIGINT', () => console.log('interrupted'))
-const { NODE_ENV = 'unset', BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize } = process.env
-const settings = { NODE_ENV, BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize }
-console.log(JSON.stringify({ value, args: process.argv.slice(2), ...settings }))
+import { onStopRequest } from ${JSON.stringify(path.join(repository, 'src/process/stop-request'))}
+onStopRequest((signal) => {
+  console.log(signal)
+  if (signal === 'SIGTERM') process.exit(7)
+})
+const { BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize } = process.env
+const settings = { BUN_CONFIG_MAX_HTTP_REQUESTS, BUN_JSC_forceRAMSize }
+console.log(JSON.stringify({ value, args: process.argv.slice(2), pid: process.pid, ...settings }))
 if (process.argv[2] === 'serve') setInterval(() => {}, 60_000)
-if (process.argv[2] === 'read') process.stdin.pipe(process.stdout)
-if (process.argv[2] === 'crash') process.kill(process.pid, 'SIGKILL')
+else if (process.argv[2] === 'read') process.stdin.pipe(process.stdout).on('finish', () => process.exit(0))
+else process.exit(0)
 `
 
 let base: string
@@ -41,68 +44,64 @@ test('every patch that the manifest names is there', () => {
   }
 })
 
-// The launcher itself runs in Node or in Bun, whichever the machine has.
-for (const runner of [process.execPath, Bun.which('node')].filter((program) => program !== null)) {
-  const name = path.basename(runner)
-
-  test(`${name}: a first start installs, then runs in the repository with the arguments and settings`, async () => {
+// What prepares runs in Node, or in Bun under the name of Node, whichever the machine has.
+for (const [name, program] of Object.entries({ bun: process.execPath, node: Bun.which('node') })) {
+  test.skipIf(!program)(`${name}: a first start installs, says so in one line, and becomes the program`, async () => {
     const project = await makeProject()
-    const { lines, code } = await run(runner, project, ['a', 'b c'])
+    const programs = path.join(project, 'programs')
+    fs.mkdirSync(programs)
+    fs.symlinkSync(program!, path.join(programs, 'node'))
+    const PATH = `${programs}:${environment.PATH}`
+    const { lines, code, errors, pid } = await run(project, ['src/main.ts', 'a', 'b c'], { ...environment, PATH })
     expect(code).toBe(0)
+    expect(errors).toBe('deskwire: installing packages\n')
     expect(JSON.parse(lines[0] ?? '')).toEqual({
       value: 1,
       args: ['a', 'b c'],
-      NODE_ENV: 'unset',
+      pid,
       BUN_CONFIG_MAX_HTTP_REQUESTS: '2048',
       BUN_JSC_forceRAMSize: '536870912',
     })
   })
-
-  test(`${name}: SIGTERM is passed on once, and so is the exit code`, async () => {
-    const launched = await launch(runner, await makeProject(), ['serve'])
-    launched.child.kill('SIGTERM')
-    expect(await ended(launched.child)).toBe(7)
-    expect(launched.lines.slice(1)).toEqual(['asked to end'])
-  })
-
-  test(`${name}: when the launcher is killed the service is asked to end`, async () => {
-    const launched = await launch(runner, await makeProject(), ['serve'])
-    launched.child.kill('SIGKILL')
-    await until('it is asked to end', () => launched.lines.length > 1)
-    expect(launched.lines.slice(1)).toEqual(['asked to end'])
-    await until('all have ended', () => launched.closed)
-  })
-
-  test(`${name}: when what ran the launcher as a script is killed the service is asked to end`, async () => {
-    const project = await makeProject()
-    const script = `"${runner}" src/launch.mjs service.ts serve; true`
-    const shell = spawn('/bin/sh', ['-c', script], {
-      cwd: project,
-      env: { ...environment, npm_lifecycle_event: 'start' },
-    })
-    const output = follow(shell)
-    await until('the service has started', () => output.lines.length > 0)
-    shell.kill('SIGKILL')
-    await until('all have ended', () => output.closed)
-    expect(output.lines.slice(1)).toEqual(['asked to end'])
-  })
 }
 
+test('as the child of Node the program gets SIGTERM, and its exit code is passed on', async () => {
+  const project = await makeProject()
+  const child = spawn(process.execPath, [path.join(project, 'src/launch.mjs'), 'src/main.ts', 'serve'], {
+    cwd: base,
+    env: environment,
+  })
+  const launched = follow(child)
+  await until('the service has started', () => launched.lines.length > 0)
+  child.kill('SIGTERM')
+  expect(await ended(child)).toBe(7)
+  expect(launched.lines.slice(1)).toEqual(['SIGTERM'])
+})
+
+test('when what ran the launcher as a script is killed the service is asked to end', async () => {
+  const project = await makeProject()
+  const shell = spawn('/bin/sh', ['-c', 'sh src/launch.sh src/main.ts serve; true'], {
+    cwd: project,
+    env: { ...environment, npm_lifecycle_event: 'start' },
+  })
+  const output = follow(shell)
+  await until('the service has started', () => output.lines.length > 0)
+  shell.kill('SIGKILL')
+  await until('all have ended', () => output.closed)
+  expect(output.lines.slice(1)).toEqual(['SIGTERM'])
+})
+
 test('input reaches the service', async () => {
-  const launched = await launch(process.execPath, await makeProject(), ['read'])
+  const launched = await launch(await makeProject(), ['read'])
   launched.child.stdin?.end('hello\n')
   expect(await ended(launched.child)).toBe(0)
   expect(launched.lines.slice(1)).toEqual(['hello'])
 })
 
-test('the end by a signal is an exit code as the shell tells it', async () => {
-  expect((await run(process.execPath, await makeProject(), ['crash'])).code).toBe(137)
-})
-
 test('what Ctrl-C sends twice at once interrupts once', async () => {
   const project = await makeProject()
   for (let was_at_once = false; !was_at_once; ) {
-    const launched = await launch(process.execPath, project, ['serve'])
+    const launched = await launch(project, ['serve'])
     const sent_ms = performance.now()
     launched.child.kill('SIGINT')
     await until('the first arrived', () => launched.lines.length > 1)
@@ -111,24 +110,24 @@ test('what Ctrl-C sends twice at once interrupts once', async () => {
     was_at_once = performance.now() - sent_ms < 100
     launched.child.kill('SIGTERM')
     await ended(launched.child)
-    if (was_at_once) expect(launched.lines.slice(1)).toEqual(['interrupted', 'asked to end'])
+    if (was_at_once) expect(launched.lines.slice(1)).toEqual(['SIGINT', 'SIGTERM'])
   }
 })
 
 test('a later start installs nothing, until the lock or the manifest has changed', async () => {
   const project = await makeProject()
-  await run(process.execPath, project, [])
+  await run(project)
   fs.rmSync(path.join(project, 'node_modules/part'), { recursive: true })
-  expect((await run(process.execPath, project, [])).code).toBe(1)
+  expect((await run(project)).code).toBe(1)
 
   fs.appendFileSync(path.join(project, 'package.json'), '\n')
-  expect((await run(process.execPath, project, [])).code).toBe(0)
+  expect((await run(project)).code).toBe(0)
 })
 
 test('without a lock nothing is installed', async () => {
   const project = await makeProject()
   fs.rmSync(path.join(project, 'bun.lock'))
-  const { code, errors } = await run(process.execPath, project, [])
+  const { code, errors } = await run(project)
   expect(code).toBe(1)
   expect(errors).toContain('deskwire: bun.lock is missing')
   expect(fs.existsSync(path.join(project, 'node_modules/part'))).toBe(false)
@@ -139,16 +138,16 @@ test('a lock that does not fit the manifest stops the start', async () => {
   const manifest = JSON.parse(fs.readFileSync(path.join(project, 'package.json'), 'utf8'))
   manifest.dependencies.other = 'file:./part'
   fs.writeFileSync(path.join(project, 'package.json'), JSON.stringify(manifest))
-  const { code, errors } = await run(process.execPath, project, [])
+  const { code, errors } = await run(project)
   expect(code).toBe(1)
   expect(errors).toContain('deskwire: the dependencies cannot be installed')
 })
 
 test('launchers that start at the same time install once and all run', async () => {
   const project = await makeProject()
-  const runs = await Promise.all([1, 2, 3].map(() => run(process.execPath, project, [])))
+  const runs = await Promise.all([1, 2, 3].map(() => run(project)))
   expect(runs.map(({ code }) => code)).toEqual([0, 0, 0])
-  expect(runs.filter(({ errors }) => errors.includes('installed')).length).toBe(1)
+  expect(runs.filter(({ errors }) => errors.includes('installing')).length).toBe(1)
 })
 
 test('an install that was killed does not block the next', async () => {
@@ -158,19 +157,28 @@ test('an install that was killed does not block the next', async () => {
   fs.writeFileSync(lock, '')
   const long_ago = new Date(Date.now() - 60_000)
   fs.utimesSync(lock, long_ago, long_ago)
-  expect((await run(process.execPath, project, [])).code).toBe(0)
+  expect((await run(project)).code).toBe(0)
 })
 
-test('in production nothing is installed that only development needs, and a whole install will do', async () => {
+test('where nothing can be written the launcher says what to do', async () => {
+  const project = await makeProject()
+  fs.symlinkSync('/proc/nothing', path.join(project, 'node_modules'))
+  const { code, errors } = await run(project)
+  expect(code).toBe(1)
+  expect(errors).toMatch(
+    /^deskwire: packages are missing and cannot be installed here \(E\w+\): use a checkout that you may write\n$/,
+  )
+})
+
+test('the service gets nothing that only development needs, other programs get it, and a whole install will do', async () => {
   const project = await makeProject()
   const tool = path.join(project, 'node_modules/tool')
-  const production = { ...environment, NODE_ENV: 'production' }
-  const first = await run(process.execPath, project, [], production)
+  const first = await run(project)
   expect([first.code, fs.existsSync(tool)]).toEqual([0, false])
-  expect((await run(process.execPath, project, [], production)).errors).not.toContain('installed')
-  expect((await run(process.execPath, project, [])).code).toBe(0)
+  expect((await run(project, ['src/cli.ts'])).errors).toBe('')
+  expect((await run(project, ['tests/run.ts'])).code).toBe(0)
   expect(fs.existsSync(tool)).toBe(true)
-  expect((await run(process.execPath, project, [], production)).errors).not.toContain('installed')
+  expect((await run(project)).errors).toBe('')
   expect(fs.existsSync(tool)).toBe(true)
 })
 
@@ -185,8 +193,10 @@ test.skipIf(!node || process.platform !== 'linux')('a fetched Bun that is not th
     await Bun.write('node_modules/' + name + '/bin/bun', ${JSON.stringify(fake)})
     require('node:fs').chmodSync('node_modules/' + name + '/bin/bun', 0o755)`
   fs.writeFileSync(path.join(programs, 'npm'), npm, { mode: 0o755 })
+  fs.symlinkSync(node!, path.join(programs, 'node'))
+  fs.symlinkSync(Bun.which('dirname')!, path.join(programs, 'dirname'))
   const poor = { ...environment, npm_execpath: '', PATH: programs }
-  const { code, errors } = await run(node!, project, [], poor)
+  const { code, errors } = await run(project, ['src/main.ts'], poor)
   expect(code).toBe(1)
   expect(errors).toMatch(
     /deskwire: the fetched @oven\/bun-.* 1\.4\.5 has another SHA-512 than the known one: it is not run/,
@@ -206,8 +216,13 @@ async function makeProject(): Promise<string> {
   const project = path.join(base, String(projects))
   fs.mkdirSync(path.join(project, 'src'), { recursive: true })
   fs.mkdirSync(path.join(project, 'part'))
-  fs.copyFileSync(path.join(repository, 'src/launch.mjs'), path.join(project, 'src/launch.mjs'))
-  fs.writeFileSync(path.join(project, 'service.ts'), SERVICE)
+  fs.mkdirSync(path.join(project, 'tests'))
+  for (const file of ['src/launch.sh', 'src/launch.mjs']) {
+    fs.copyFileSync(path.join(repository, file), path.join(project, file))
+  }
+  for (const file of ['src/main.ts', 'src/cli.ts', 'tests/run.ts']) {
+    fs.writeFileSync(path.join(project, file), SERVICE)
+  }
   fs.writeFileSync(path.join(project, 'part/package.json'), '{"name":"part","version":"1.0.0","main":"part.js"}')
   fs.writeFileSync(path.join(project, 'part/part.js'), 'export const value = 1')
   fs.mkdirSync(path.join(project, 'tool'))
@@ -224,23 +239,22 @@ async function makeProject(): Promise<string> {
   return project
 }
 
-async function run(runner: string, project: string, args: string[], env = environment) {
-  const output = start(runner, project, args, env)
+async function run(project: string, args = ['src/main.ts'], env = environment) {
+  const output = start(project, args, env)
   const code = await ended(output.child)
   await until('all have ended', () => output.closed)
-  return { code, lines: output.lines, errors: output.errors() }
+  return { code, lines: output.lines, errors: output.errors(), pid: output.child.pid }
 }
 
 /** Starts a service and waits for its first line. */
-async function launch(runner: string, project: string, args: string[]) {
-  const output = start(runner, project, args)
+async function launch(project: string, args: string[]) {
+  const output = start(project, ['src/main.ts', ...args])
   await until('the service has started', () => output.lines.length > 0)
   return output
 }
 
-function start(runner: string, project: string, args: string[], env = environment) {
-  const launcher = path.join(project, 'src/launch.mjs')
-  return follow(spawn(runner, [launcher, 'service.ts', ...args], { cwd: base, env }))
+function start(project: string, args: string[], env = environment) {
+  return follow(spawn('/bin/sh', [path.join(project, 'src/launch.sh'), ...args], { cwd: base, env }))
 }
 
 function follow(child: ChildProcess) {
