@@ -36,8 +36,8 @@ afterAll(async () => {
   fs.rmSync(base, { recursive: true, force: true })
 })
 
-test('a restart keeps the data, which is reachable through a private socket only', async () => {
-  const data_dir = freshDir()
+test('a restart keeps the data, which is reachable through a private socket only, whatever its path is called', async () => {
+  const data_dir = `${freshDir()} , "x"`
   const first = await startEmbedded(data_dir, options)
   await withSql(first.connection, async (sql) => {
     await sql`create table kept (n int)`

@@ -74,7 +74,8 @@ export async function startEmbedded(data_dir: string, options: EmbeddedOptions =
     const home = prepareHome(path.resolve(data_dir), Number(settings.port))
     await takeOver(home)
     checkEntry(home)
-    settings.unix_socket_directories = home.socket_dir
+    // A list, in which a path with a comma needs quotes.
+    settings.unix_socket_directories = `"${home.socket_dir.replaceAll('"', '""')}"`
     const connections = () => ({ connection: connectionTo(home, OWNER), service: connectionTo(home, SERVICE) })
     const owner_lock = await becomeOwner(home, options.other_service)
     if (owner_lock === undefined) return { ...connections(), stop: async () => {} }
