@@ -307,6 +307,22 @@ export const invitations = pgTable(
   ],
 )
 
+/** When invitations were sent, to count them: a day is kept. */
+export const invitation_letters = pgTable(
+  'invitation_letters',
+  {
+    ...tenant(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
+    sent_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('invitation_letters_organization').on(table.organization_id, table.sent_at),
+    index('invitation_letters_address').on(table.email_key, table.sent_at),
+  ],
+)
+
 /** Mail of the service itself that waits to be sent. A row goes when its letter was sent or given up. */
 export const letters = pgTable(
   'letters',

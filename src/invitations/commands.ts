@@ -12,6 +12,7 @@ import { invitationLetter, invitationLink } from '../letters/letter-texts'
 import { requireWay, type Way } from '../letters/ways'
 import { findMailboxByAddress } from '../mailboxes/queries'
 import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { countLetter, forgetOldLetters } from './letter-limits'
 
 const VALID_S = 7 * 24 * 3600
 /** Expired invitations can still be sent again for this time. */
@@ -28,7 +29,7 @@ type NewInvitation = {
 /**
  * Invites an address: the link leaves by email.
  * @returns the invitation's id
- * @throws EMAIL_SEND_FAILED when no email can leave, EMAIL_ALREADY_EXISTS when the address is invited already
+ * @throws EMAIL_SEND_FAILED when no email can leave, EMAIL_ALREADY_EXISTS when the address is invited already, RATE_LIMITED
  */
 export async function createInvitation(scope: Scope, input: NewInvitation): Promise<string> {
   return inTransaction(scope, async (scope) => {
@@ -52,7 +53,7 @@ export async function createInvitationLink(scope: Scope, input: NewInvitation): 
 
 /**
  * Sends an invitation again, for another 7 days. The link of before ends.
- * @throws USER_NOT_FOUND when there is no such invitation; EMAIL_SEND_FAILED
+ * @throws USER_NOT_FOUND when there is no such invitation; EMAIL_SEND_FAILED, RATE_LIMITED
  */
 export async function resendInvitation(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
@@ -101,8 +102,9 @@ export async function renewLinks(connection: Connection, email: string): Promise
 }
 
 /** Deletes invitations that nobody answered or sent again, 30 days after they expired. */
-export async function removeOldInvitations({ sql }: Connection): Promise<void> {
-  await sql`delete from invitations where expires_at < now() - make_interval(days => ${KEPT_DAYS})`
+export async function removeOldInvitations(connection: Connection): Promise<void> {
+  await forgetOldLetters(connection)
+  await connection.sql`delete from invitations where expires_at < now() - make_interval(days => ${KEPT_DAYS})`
 }
 
 /** What the link of an invitation is worth: a proof to all organizations, or to its own alone (`letters/ways.ts`). */
@@ -155,6 +157,7 @@ type Invited = { id: string; email: string; token: string }
 
 async function enqueueInvitation(scope: Scope, way: Way, { id, email, token }: Invited): Promise<void> {
   const { sql, organization_id, actor } = scope
+  await countLetter(scope, email)
   const [organization] = await sql<{ name: string }[]>`select name from organizations where id = ${organization_id}`
   const letter = invitationLetter({ organization: organization!.name, inviter: actor.name, token })
   await enqueueLetter(scope, way, { about_id: id, recipient: email, valid_s: VALID_S, ...letter })

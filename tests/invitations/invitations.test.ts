@@ -149,6 +149,43 @@ describe('an invitation', () => {
     }
   })
 
+  test('goes to one address three times within an hour, whoever sends it and however often it is taken back', async () => {
+    const { id } = await invite(desk)
+    await desk.admin.post(`/users/${id}/invite`)
+    await desk.admin.delete(`/users/${id}`)
+    const senders = [await desk.createDesk(), await desk.createDesk()]
+    const answers = await Promise.all(senders.map(({ admin }) => admin.post('/users', { email, name: 'Carol' })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 429])
+    const at = answers.findIndex(({ status }) => status === 429)
+    const late = senders[at]!.admin
+    expectError(answers[at]!, 429, 'RATE_LIMITED')
+    expect(Number(answers[at]!.headers.get('retry-after'))).toBeWithin(3500, 3601)
+    expect((await late.get('/users?status=invited')).body.data).toEqual([])
+    const made = answers[1 - at]!.body.data
+    expectError(await senders[1 - at]!.admin.post(`/users/${made.id}/invite`), 429, 'RATE_LIMITED')
+    await connection()
+      .sql`update invitation_letters set sent_at = sent_at - interval '1 hour' where email_key = ${email}`
+    expect((await late.post('/users', { email, name: 'Carol' })).status).toBe(201)
+  })
+
+  test('is one of a hundred that an organization sends within a day', async () => {
+    const { id, admin } = await desk.createDesk()
+    await connection().sql`
+      insert into invitation_letters (organization_id, id, email_key)
+      select ${id}, gen_random_uuid(), n || '@b.example' from generate_series(1, 99) n`
+    expect((await admin.post('/users', { email, name: 'Carol' })).status).toBe(201)
+    const refused = await admin.post('/users', { email: `dora.${newId()}@b.example`, name: 'Dora' })
+    expectError(refused, 429, 'RATE_LIMITED')
+    expect(Number(refused.headers.get('retry-after'))).toBeWithin(86_300, 86_401)
+    await invite(desk, { email: `eve.${newId()}@b.example` })
+    await connection()
+      .sql`update invitation_letters set sent_at = sent_at - interval '1 day' where organization_id = ${id}`
+    await removeOldInvitations(connection())
+    const left = await connection().sql`select from invitation_letters where organization_id = ${id}`
+    expect(left).toHaveLength(0)
+    await invite({ admin }, { email: `fay.${newId()}@b.example` })
+  })
+
   test('that is taken back ends its link, and the email that waits does not go out', async () => {
     const { id } = await invite(desk)
     const token = await tokenFor(email)
