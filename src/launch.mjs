@@ -25,10 +25,12 @@ const BUN_SHA512 = {
   'darwin-aarch64': 'MY+nU+61PEW/tJCcoM8xFjfGZFTdYtmDznqaHNITgXmx4LFGJw4Ju92vY6+fIy0UAI5lPVhMZUve2SkBxIQk4A==',
 }
 
-/** The programs that need no development dependencies. An install with all of them serves as well. */
+/** The programs that need no development dependencies. */
 const PRODUCTION = ['src/main.ts', 'src/cli.ts']
 /** Peers are left out with them: none is loaded, and TypeScript alone takes 30 MB. */
 const PRODUCTION_ONLY = ['--production', '--omit=peer']
+
+const PRODUCTION_MARK = ' production'
 
 const PREPARE = '--prepare'
 
@@ -45,7 +47,7 @@ launch(process.argv.slice(2)).catch((error) => {
 
 async function launch([first, ...rest]) {
   if (first !== PREPARE) return run([first, ...rest])
-  const is_production = PRODUCTION.includes(rest[0])
+  const is_production = PRODUCTION.includes(rest[0]) && !hasEverything()
   const bun = findBun() ?? (await alone(async () => findBun() ?? (await fetchBun())))
   if (!isInstalled(is_production)) {
     await alone(async () => isInstalled(is_production) || (await install(bun, is_production)))
@@ -125,8 +127,7 @@ function packageManager() {
 
 function isInstalled(is_production) {
   try {
-    const found = fs.readFileSync(installMark(), 'utf8')
-    return found === wantedInstall(false) || (is_production && found === wantedInstall(true))
+    return fs.readFileSync(installMark(), 'utf8') === wantedInstall(is_production)
   } catch (error) {
     if (error.code === 'ENOENT') return false
     throw error
@@ -145,6 +146,12 @@ async function install(bun, is_production) {
   fs.writeFileSync(installMark(), wanted)
 }
 
+/** True where development dependencies were installed once: a later start keeps them. */
+function hasEverything() {
+  const found = fs.existsSync(installMark()) ? fs.readFileSync(installMark(), 'utf8') : PRODUCTION_MARK
+  return !found.endsWith(PRODUCTION_MARK)
+}
+
 function installMark() {
   return path.join(modules, '.deskwire-installed')
 }
@@ -158,7 +165,7 @@ function wantedInstall(is_production) {
     const full = path.join(root, file)
     hash.update(fs.existsSync(full) ? fs.readFileSync(full) : 'missing')
   }
-  return hash.digest('hex') + (is_production ? ' production' : '')
+  return hash.digest('hex') + (is_production ? PRODUCTION_MARK : '')
 }
 
 /** Runs an installer and waits for its exit status. Prints what it printed when it fails. */

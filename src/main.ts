@@ -13,6 +13,7 @@ import { onStopRequest } from './process/stop-request'
 import { isDatabaseReady, type OpenDatabase, openDatabase } from './start/database'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
+import { keepPassword } from './start/first-password'
 import { startJobs } from './start/jobs'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
 import { type Certificate, checkSettings, readCertificate } from './start/preflight'
@@ -54,6 +55,7 @@ async function start(): Promise<void> {
     pool_size: config.DATABASE_POOL,
   })
   const admin = await createFirstOrganization(connection())
+  if (admin?.password) keepPassword(admin.password)
   // No other service uses the embedded database, so whoever held a lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
   const drain = startDrain(connection(), HANDLERS)
@@ -63,7 +65,7 @@ async function start(): Promise<void> {
   await onPort('PORT', async () => listen(app, certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
-  welcome(smtp?.port, admin)
+  welcome(smtp?.port, admin?.email)
   stopOnSignal(stopping, { database, drain, jobs, smtp, app, metrics })
 }
 

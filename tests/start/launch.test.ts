@@ -179,6 +179,8 @@ test('the service gets nothing that only development needs, other programs get i
   expect((await run(project, ['tests/run.ts'])).code).toBe(0)
   expect(fs.existsSync(tool)).toBe(true)
   expect((await run(project)).errors).toBe('')
+  fs.appendFileSync(path.join(project, 'package.json'), '\n')
+  expect((await run(project)).errors).toBe('deskwire: installing packages\n')
   expect(fs.existsSync(tool)).toBe(true)
 })
 
