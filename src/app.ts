@@ -50,9 +50,10 @@ import { webhookRoutes } from './webhooks/routes'
 /**
  * Makes the app.
  * @param isReady tells `/readyz` that the service can do its work; may reject
+ * @param stopping aborted when the service begins to stop: `/readyz` answers 503, and each connection closes after its answer
  * @throws Error with one line for the first route that declares too little (`http/declarations.ts`)
  */
-export function createApp(isReady: () => Promise<boolean>) {
+export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes)
     .use(ticketRoutes)
@@ -76,8 +77,8 @@ export function createApp(isReady: () => Promise<boolean>) {
     .use(auditLogRoutes)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })
-    .use(pipeline(handlersOf(api), declarations))
-    .use(healthRoutes(isReady))
+    .use(pipeline(handlersOf(api), declarations, stopping))
+    .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
     .use(config.SWAGGER === 'on' ? documentationRoutes : (app: Elysia) => app)
     .use(pageRoutes)
     .use(api)

@@ -32,8 +32,11 @@ import { ensureUrl, isApi, isBadEncoding } from './url'
 /** One year, for a service that itself serves HTTPS (RFC 6797). A proxy in front adds its own. */
 const TLS_ONLY = 'max-age=31536000'
 
-/** Returns the plugin with all steps. The app uses it before its first route. */
-export function pipeline(handlers: Handlers, declarations: Declarations) {
+/**
+ * Returns the plugin with all steps. The app uses it before its first route.
+ * @param stopping aborted when the service begins to stop: from then on each connection closes after its answer
+ */
+export function pipeline(handlers: Handlers, declarations: Declarations, stopping?: AbortSignal) {
   return (
     new Elysia({ name: 'pipeline' })
       .use(errorAnswers(handlers, declarations))
@@ -42,7 +45,8 @@ export function pipeline(handlers: Handlers, declarations: Declarations) {
       .wrap((handle, request) => {
         ensureUrl(request)
         const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
-        return request.method === 'HEAD' ? withTrueLength(audited) : audited
+        const complete = request.method === 'HEAD' ? withTrueLength(audited) : audited
+        return stopping ? closedAfter(complete, stopping) : complete
       })
 
       // id, caller, limit
@@ -90,6 +94,15 @@ function withTrueLength(handle: Handle): Handle {
   return async (...given) => {
     const response = await handle(...given)
     return response instanceof Response ? withoutFalseLength(response) : response
+  }
+}
+
+/** The server closes a connection itself after an answer with this header. */
+function closedAfter(handle: Handle, stopping: AbortSignal): Handle {
+  return async (...given) => {
+    const response = await handle(...given)
+    if (stopping.aborted && response instanceof Response) response.headers.set('connection', 'close')
+    return response
   }
 }
 

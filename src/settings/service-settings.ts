@@ -58,6 +58,12 @@ export const SERVICE_SETTINGS = {
     default: '',
     is_basic: true,
   },
+  DRAIN_SECONDS: {
+    meaning:
+      'Seconds between SIGTERM and the end of the listeners, in which `/readyz` answers 503 and everything is served. Behind a load balancer set more than it takes to see the 503.',
+    read: wholeNumber(0, 3600),
+    default: '0',
+  },
   RATE_LIMIT_PER_MINUTE: {
     meaning:
       'Requests in a minute for each user and each API key, and without a valid one for each address. `0` turns the limit off.',

@@ -17,6 +17,7 @@ describe('settings', () => {
       TLS_CERT_FILE: undefined,
       TLS_KEY_FILE: undefined,
       TRUSTED_PROXIES: [],
+      DRAIN_SECONDS: 0,
       DATABASE_URL: undefined,
       DATABASE_POOL: 10,
       DATA_DIR: path.resolve('data'),

@@ -19,8 +19,9 @@ const RECIPIENTS_MAX = 100
 /** Nobody authenticates here, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
-/** The library's own cut at the end of a stop would leave half-open sockets behind: it comes so much later than ours. */
-const LIBRARY_CUT_MS = 60_000
+/** During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere. */
+const DRAIN_SILENCE_MS = 1000
+const DRAIN_LOOK_MS = 250
 
 /** State of a session, beside what the library keeps. */
 type State = {
@@ -63,6 +64,7 @@ export class SmtpListener {
   readonly #messages = new Set<Promise<void>>()
   /** Complete messages whose `store` has not resolved. */
   #storing = 0
+  #drain: Timer | undefined
   #is_closing = false
 
   constructor(options: SmtpOptions & SmtpLimits) {
@@ -84,17 +86,21 @@ export class SmtpListener {
     if (typeof bound === 'object' && bound) this.port = bound.port
   }
 
+  /** Prepares for `close()`: takes new clients and mail, but sends those away that keep their connection for later. */
+  drain(): void {
+    this.#drain ??= setInterval(() => this.#server.sendAwayIdle(SHUTTING_DOWN, DRAIN_SILENCE_MS), DRAIN_LOOK_MS)
+  }
+
   /**
-   * Stops accepting, sends idle clients away with 421, and waits for messages under way and their `store`.
+   * Stops accepting and sends clients away with 421, those that have begun a message (MAIL) only after its reply. Waits
+   * for messages under way and their `store`.
    * @param options.timeout_ms after which what is left is cut off, 30,000 by default
    */
   async close({ timeout_ms = 30_000 }: { timeout_ms?: number } = {}): Promise<void> {
+    clearInterval(this.#drain)
     this.#is_closing = true
     const { promise: closed, resolve } = Promise.withResolvers<void>()
-    // From here on the library answers every command with 421.
-    this.#server.options.closeTimeout = timeout_ms + LIBRARY_CUT_MS
-    this.#server.close(resolve)
-    this.#server.sendAway(SHUTTING_DOWN, ({ id }) => !this.#sessions.get(id)?.stream)
+    this.#server.stopAccepting(SHUTTING_DOWN, resolve)
     const { promise: late, resolve: giveUp } = Promise.withResolvers<void>()
     const timer = setTimeout(giveUp, timeout_ms)
     await Promise.race([Promise.all([closed, ...this.#messages]), late])

@@ -15,6 +15,9 @@
  *   changes that. A relay that opens a connection for each message got 9 of them through in a second.
  * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
  * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
+ * - `SMTPServer._closeTimeout`, cleared: while it is set, the library answers every command with 421, also RCPT and DATA of
+ *   a message that has begun.
+ * - `SMTPConnection._handlerPending`: true while a command such as MAIL waits for its reply.
  * - `SMTPConnection._socket`: the library's `close()` waits 5 s for the client's end; here the socket goes once the
  *   reply is written.
  *
@@ -35,6 +38,8 @@ type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays' | 'log'> &
 export class ProtocolServer extends SMTPServer {
   /** Sessions in which a proxy named no client. */
   readonly #nameless = new WeakSet<object>()
+  /** The 421 of a server that stops. */
+  #last_reply: string | undefined
 
   constructor(
     options: SMTPServerOptions,
@@ -51,10 +56,40 @@ export class ProtocolServer extends SMTPServer {
   /** Ends sessions with 421 and this text. A message that is under way fails. */
   sendAway(text: string, which: (session: SMTPServerSession) => boolean): void {
     for (const connection of this.connections) {
-      if (!which(connection.session)) continue
-      connection.send(421, text, false)
-      connection._socket.destroySoon()
+      if (which(connection.session)) this.#end(connection, text)
     }
+  }
+
+  /** Does the same with clients that have brought mail, and then were silent for this long. */
+  sendAwayIdle(text: string, silence_ms: number): void {
+    for (const connection of this.connections as Set<LimitedConnection>) {
+      if (connection.hasRested(silence_ms)) this.#end(connection, text)
+    }
+  }
+
+  /**
+   * Takes no new clients, and from those there are no new messages: they get 421 with this text. A client that has begun a
+   * message may bring it to its end.
+   * @param closed called when the last client is gone
+   */
+  stopAccepting(text: string, closed: () => void): void {
+    this.#last_reply = text
+    this.close(closed)
+    clearTimeout(this._closeTimeout || undefined)
+    this._closeTimeout = false
+    for (const connection of this.connections as Set<LimitedConnection>) this.endWhenStopping(connection)
+  }
+
+  /** Ends a session without a message if the server stops. Returns true when it did. */
+  endWhenStopping(connection: LimitedConnection): boolean {
+    if (this.#last_reply === undefined || !connection.isIdle()) return false
+    this.#end(connection, this.#last_reply)
+    return true
+  }
+
+  #end(connection: SMTPConnection, text: string): void {
+    connection.send(421, text, false)
+    connection._socket.destroySoon()
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
@@ -98,9 +133,10 @@ const GREETING_DELAY_MS = 1
 
 class LimitedConnection extends SMTPConnection {
   #commands = 0
+  #last_command_ms = performance.now()
 
   constructor(
-    server: SMTPServer,
+    readonly server: ProtocolServer,
     socket: Socket,
     options: ConstructorParameters<typeof SMTPConnection>[2],
     readonly protocol: ProtocolOptions,
@@ -120,8 +156,19 @@ class LimitedConnection extends SMTPConnection {
     })
   }
 
+  /** True when no message has begun and no reply is due. */
+  isIdle(): boolean {
+    return !this._handlerPending && !this.session.envelope?.mailFrom
+  }
+
+  hasRested(silence_ms: number): boolean {
+    return this.isIdle() && this._transactionCounter > 0 && performance.now() - this.#last_command_ms > silence_ms
+  }
+
   override _onCommand(command: Buffer, callback?: () => void): void {
     this.#commands += 1
+    this.#last_command_ms = performance.now()
+    if (this.server.endWhenStopping(this)) return
     if (this.#commands > this.protocol.max_commands * (this._transactionCounter + 1)) {
       this.send(421, '4.7.0 Too many commands')
     } else {
