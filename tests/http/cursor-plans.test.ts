@@ -9,7 +9,7 @@ import { listTickets } from '../../src/tickets/list'
 import { listTimeEntries } from '../../src/time-entries/queries'
 import { listActivity } from '../../src/timeline/queries'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
-import { openExplaining, pagesOf, scansOf } from '../support/explaining'
+import { type Explaining, openExplaining, pagesOf, scansOf } from '../support/explaining'
 import { insertContacts, insertTickets } from '../support/many-tickets'
 
 const ROWS = 20_000
@@ -17,7 +17,7 @@ const PER_PAGE = 100
 
 let scope: Scope
 let ticket_id: string
-let explaining: ReturnType<typeof openExplaining>
+let explaining: Explaining
 
 beforeAll(async () => {
   const { url } = await startApi()
@@ -26,9 +26,9 @@ beforeAll(async () => {
   const [first] = await insertTickets(organization.scope, contacts[0]!, ROWS)
   ticket_id = first!
   await insertHistory(organization)
-  explaining = openExplaining(url)
+  explaining = await openExplaining(url)
   scope = { ...organization.scope, sql: explaining.sql }
-  await scope.sql`vacuum analyze tickets, contacts, time_entries, activities, audit_log`
+  await explaining.settle()
   await explaining.start()
 })
 afterAll(async () => {

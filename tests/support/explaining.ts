@@ -11,8 +11,17 @@ type Node = {
   Plans?: Node[]
 }
 
-/** A connection that notes the plan of each statement, just as it was run. */
-export function openExplaining(url: string) {
+/** Time in which statements of others end, which keep vacuum from the rows that they may see. */
+const QUIET_MS = 60_000
+const TABLES = "relkind = 'r' and relnamespace = 'public'::regnamespace"
+
+export type Explaining = Awaited<ReturnType<typeof openExplaining>>
+
+/**
+ * A connection that notes the plan of each statement, just as it was run. Autovacuum leaves the tables of the database
+ * alone from now on: the plans follow from what tests write and from `settle`.
+ */
+export async function openExplaining(url: string) {
   let plans: Node[] = []
   const client = postgres(url, {
     max: 1,
@@ -24,8 +33,37 @@ export function openExplaining(url: string) {
   const parsers = client.options.parsers as Record<number, (text: string) => unknown>
   parsers[20] = Number
   const sql = client as unknown as Sql
+  await client.unsafe(`
+    do $$ declare name name; begin
+      for name in select relname from pg_class where ${TABLES}
+      loop execute format('alter table %I set (autovacuum_enabled = false)', name); end loop;
+    end $$`)
   return {
     sql,
+    /** Vacuums and analyzes all tables, until every row is marked as seen by all: an index alone is read then. */
+    async settle(): Promise<void> {
+      const before = Date.now() + QUIET_MS
+      let unmarked: unknown[] = []
+      do {
+        await client`vacuum analyze`
+        unmarked = await client.unsafe(`select relname from pg_class where ${TABLES} and relallvisible < relpages`)
+      } while (unmarked.length > 0 && Date.now() < before)
+      if (unmarked.length > 0) throw new Error(`Not seen by all: ${JSON.stringify(unmarked)}`)
+    },
+    /** Vacuums and analyzes what `write` has written, none of which is marked as seen by all: as if a backup ran meanwhile. */
+    async settleBesideBackup<T>(write: () => Promise<T>): Promise<T> {
+      const backup = postgres(url, { max: 1 })
+      try {
+        return (await backup.begin('isolation level repeatable read', async (transaction) => {
+          await transaction`select`
+          const written = await write()
+          await client`vacuum analyze`
+          return written
+        })) as T
+      } finally {
+        await backup.end()
+      }
+    },
     async start(): Promise<void> {
       await client`load 'auto_explain'`
       for (const [name, value] of Object.entries(SETTINGS)) await client`select set_config(${name}, ${value}, false)`

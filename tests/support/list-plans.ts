@@ -11,7 +11,7 @@ import { foldTallies } from '../../src/tallies/tallies'
 import { foldTicketCounts } from '../../src/tickets/counts'
 import { listTickets } from '../../src/tickets/list'
 import { createDatabase } from './database'
-import { openExplaining, pagesOf, scansOf } from './explaining'
+import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
 /** The parts of an organization by which lists are filtered: each has the same share of its tickets, however many these are. */
 type Desk = { scope: Scope; tickets: number; contact_id: string; company_id: string; user_id: string; labels: string[] }
@@ -34,10 +34,12 @@ export async function checkListsOf(count: number) {
   // Pages carry signed cursors.
   useSecrets('a secret key that only tests use')
   const database = await createDatabase()
-  const explaining = openExplaining(database.url)
+  const explaining = await openExplaining(database.url)
   try {
     const [small, large] = [await fillDesk(explaining.sql, SMALL), await fillDesk(explaining.sql, count)]
-    await foldAll(explaining.sql)
+    await foldTallies(small.scope)
+    await foldTicketCounts(small.scope)
+    await explaining.settle()
     const anew = await plannedAnew(explaining.sql, large)
     expect(anew.filter((name) => !SELDOM.test(name))).toEqual([])
     await explaining.start()
@@ -74,7 +76,7 @@ async function plannedAnew(sql: Sql, desk: Desk): Promise<string[]> {
   return anew
 }
 
-async function measure({ plansOf }: ReturnType<typeof openExplaining>, desk: Desk, name: string) {
+async function measure({ plansOf }: Explaining, desk: Desk, name: string) {
   const plans = await plansOf(async () => void (await listsOf(desk)[name]!()))
   return {
     pages: plans.reduce((sum, plan) => sum + pagesOf(plan), 0),
@@ -168,12 +170,4 @@ async function fillDesk(sql: Sql, tickets: number): Promise<Desk> {
   const scope: Scope = { sql, db: undefined as never, organization_id, actor: SYSTEM }
   const [common, rare] = [labels![0]!, labels![19]!]
   return { scope, tickets, contact_id: contacts![7]!, company_id: companies![7]!, user_id, labels: [common, rare] }
-}
-
-/** Brings numbers and statistics up to date, as jobs do. */
-async function foldAll(sql: Sql): Promise<void> {
-  const connection = { sql, db: undefined as never }
-  await foldTallies(connection)
-  await foldTicketCounts(connection)
-  await sql`vacuum analyze`
 }
