@@ -45,8 +45,10 @@ export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email
  */
 export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
   if (scope.after_commit) return work(scope)
-  const after_commit: (() => void)[] = []
+  let after_commit: (() => void)[] = []
   const result = await transact(scope, async (inner: Connection) => {
+    // A second run starts anew.
+    after_commit = []
     const joined = { ...scope, ...inner, after_commit, before_commit: undefined, alongside: undefined }
     const { alongside } = scope
     const result = alongside ? (await together([alongside(joined), work(joined)]))[1] : await work(joined)

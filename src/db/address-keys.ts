@@ -61,7 +61,7 @@ export async function finishAddressKeys(sql: postgres.Sql): Promise<void> {
   // A message may have one address twice.
   const recipients = { name: 'message_recipients', key: 'email_key' }
   for (const given of await unfinishedOf(sql, recipients)) await setKeys(sql, recipients, given)
-  await sql`drop table address_keys_unfinished`
+  await sql`drop table if exists address_keys_unfinished`
 }
 
 /** The keys with an international domain that is not yet Punycode, in batches. */

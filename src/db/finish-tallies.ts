@@ -10,15 +10,21 @@ import { ZERO_ID } from './columns'
 export async function finishTallies(sql: postgres.Sql): Promise<void> {
   const [mark] = await sql`select to_regclass('tallies_unfinished') as name`
   if (!mark?.name) return
-  const organizations = await sql<{ id: string }[]>`select organization_id as id from tallies_unfinished`
-  for (const { id } of organizations) {
-    await sql.begin(async (inner) => {
-      await inner`delete from tallies where organization_id = ${id}`
-      await tallyOrganization(inner, id)
-      await inner`delete from tallies_unfinished where organization_id = ${id}`
-    })
-  }
-  await sql`drop table tallies_unfinished`
+  while (await sql.begin(tallyNext));
+  await sql`drop table if exists tallies_unfinished`
+}
+
+/** Counts one organization. @returns false when none is left. Processes that start together do one after the other. */
+async function tallyNext(sql: postgres.ISql): Promise<boolean> {
+  const [mark] = await sql`select to_regclass('tallies_unfinished') as name`
+  const [next] = mark?.name
+    ? await sql<{ id: string }[]>`select organization_id as id from tallies_unfinished limit 1 for update`
+    : []
+  if (!next) return false
+  await sql`delete from tallies where organization_id = ${next.id}`
+  await tallyOrganization(sql, next.id)
+  await sql`delete from tallies_unfinished where organization_id = ${next.id}`
+  return true
 }
 
 /**

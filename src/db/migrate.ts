@@ -1,113 +1,202 @@
 /** Migrates the database to the schema that this release needs. */
-import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readMigrationFiles } from 'drizzle-orm/migrator'
-import postgres from 'postgres'
-import { OperatorError } from '../errors'
+import type postgres from 'postgres'
+import { log } from '../log'
 import { finishAddressKeys } from './address-keys'
-import { APPLICATION_NAME } from './application-name'
+import type { ConnectionOptions } from './connection-url'
+import { type Client, NO_LIMITS, openClient } from './driver-client'
 import { finishTallies } from './finish-tallies'
-import type { ConnectionOptions } from './pool'
+import { MigrationError, refuseReadOnly, toMigrationError, type Where } from './migration-faults'
+import { findMissing, MIGRATIONS_FOLDER, type Migration, readMigrations } from './migration-files'
+import { locksOf, type TableLocks } from './migration-locks'
 
-/** A reason why this release cannot use the database. Its message is one line for the operator. */
-export class MigrationError extends OperatorError {}
+/** A migration that this process has applied. */
+export type AppliedMigration = { migration: string; duration_ms: number }
 
 const OLDEST_MAJOR = 15
-
-/** The time that processes of an older release get to stop: more than the 30 s in which a service ends its requests. */
-const PATIENCE_MS = 40_000
-const LOOK_MS = 200
 
 /** Number of the lock; the same in every release, so that processes that start together migrate one after the other. */
 const MIGRATION_LOCK = 5_710_313
 
+/** A migration that waits so long says for which process, again and again. */
+const SILENT_MS = 5000
+/** Between looks at the lock of another process that migrates. */
+const LOOK_MS = 200
+
 /**
- * Applies the migrations that the database does not have yet. Any number of processes may do so at once.
+ * The longest that a migration waits for its locks before it gives way. Requests to a table wait behind a migration that
+ * waits for it. The last lock gets `LAST_MS` in any case.
+ */
+const GIVE_WAY_MS = 900
+const LAST_MS = 100
+/** Longer than the wait, so that the requests which have come meanwhile are done. */
+const PAUSE_MS = [1000, 3000] as const
+
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
+ * Applies the migrations that the database does not have yet. Any number of processes may do so at once, also through a
+ * pooler: the lock belongs to the transaction of a migration.
  * @param target a connection URL, or options of postgres.js
  * @param folder the migrations, with drizzle-kit's journal
- * @param patience_ms the time that processes of an older release get to stop
- * @throws MigrationError when the server is too old, the database belongs to a newer release, or an older one still uses it
+ * @returns those that this process has applied
+ * @throws MigrationError when the server is too old or takes no changes, the database belongs to a newer release, or a
+ *   migration fails
  */
 export async function migrateDatabase(
   target: string | ConnectionOptions,
-  folder = path.join(import.meta.dir, '../../drizzle'),
-  patience_ms = PATIENCE_MS,
-): Promise<void> {
-  const options: ConnectionOptions = { max: 1, onnotice: () => {}, connect_timeout: 10 }
-  const client = typeof target === 'string' ? postgres(target, options) : postgres({ ...target, ...options })
+  folder = MIGRATIONS_FOLDER,
+): Promise<AppliedMigration[]> {
+  const client = openClient(target, 1, NO_LIMITS)
+  let where: Where = ['a look at the database']
   try {
     await refuseOldServer(client)
-    // A session lock, which the server frees when our connection ends.
-    await client`select pg_advisory_lock(${MIGRATION_LOCK})`
-    await refuseNewerDatabase(client, folder)
-    await applyMissing(client, folder, patience_ms)
+    await refuseReadOnly(client)
+    const migrations = await readMigrations(folder)
+    const applied: AppliedMigration[] = []
+    for (const migration of await findMissing(client, migrations)) {
+      const isMissing = async (sql: postgres.ISql) => (await findMissing(sql, migrations)).includes(migration)
+      const duration_ms = await applyOne(client, { migration, isMissing }, (statement) => {
+        where = [`migration ${migration.name}`, statement]
+      })
+      if (duration_ms !== undefined) applied.push({ migration: migration.name, duration_ms })
+    }
+    where = ['the end of a migration']
     await finishAddressKeys(client)
     await finishTallies(client)
+    return applied
+  } catch (error) {
+    throw await toMigrationError(client, error, where)
   } finally {
-    await client.end()
+    await client.end({ timeout: 5 })
   }
 }
 
 /**
- * Applies migrations each in a transaction, so that the locks of one do not last until the last has ended. Drizzle's
- * `migrate` applies all of them in one; its table and the files are the same.
+ * Applies a migration in one transaction, as soon as no other process migrates and its tables can be locked.
+ * @returns its duration; undefined when another process has applied it
  */
-async function applyMissing(client: postgres.Sql, folder: string, patience_ms: number): Promise<void> {
-  await client`create schema if not exists drizzle`
-  await client`
-    create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`
-  const [last] = await client<{ created_at: number | null }[]>`
-    select max(created_at)::float8 as created_at from drizzle.__drizzle_migrations`
-  const applied = last?.created_at ?? 0
-  const missing = readMigrationFiles({ migrationsFolder: folder }).filter(({ folderMillis }) => folderMillis > applied)
-  if (applied > 0 && missing.length > 0) await waitForOlderProcesses(client, patience_ms)
-  for (const { sql, hash, folderMillis } of missing) {
-    await client.begin(async (transaction) => {
-      for (const statement of sql) await transaction.unsafe(statement)
-      await transaction`
-        insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${folderMillis})`
-    })
-  }
-}
-
-/**
- * Waits until processes of an older release have stopped. They would go on writing what this one counts and searches in
- * another way: tallies would stay wrong, and tickets could not be found.
- */
-async function waitForOlderProcesses(client: postgres.Sql, patience_ms: number): Promise<void> {
-  for (const end = Date.now() + patience_ms; ; await sleep(LOOK_MS)) {
-    const [others] = await client<{ n: number }[]>`
-      select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and application_name = ${APPLICATION_NAME} and pid <> pg_backend_pid()`
-    if (others!.n === 0) return
-    if (Date.now() >= end) {
-      throw new MigrationError(
-        `processes of an older release still use the database (${others!.n} connections): stop them before this one starts`,
-      )
+async function applyOne(
+  client: Client,
+  { migration, isMissing }: { migration: Migration; isMissing(sql: postgres.ISql): Promise<boolean> },
+  onStatement: (statement: string) => void,
+): Promise<number | undefined> {
+  const waiting = new Wait(client, migration)
+  for (;;) {
+    const began_ms = performance.now()
+    try {
+      const outcome = await client.begin(async (transaction) => {
+        await transaction.unsafe(
+          'set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local jit = off',
+        )
+        const [lock] = await transaction<{ is_ours: boolean }[]>`
+          select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as is_ours`
+        if (!lock!.is_ours) return 'locked'
+        if (!(await isMissing(transaction))) return 'applied before'
+        await applyLocked(transaction, migration, onStatement)
+        return 'applied'
+      })
+      if (outcome === 'applied') return Math.round(performance.now() - began_ms)
+      if (outcome === 'applied before') return undefined
+      await waiting.forProcess()
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
+      await waiting.forTables()
     }
   }
 }
 
-async function refuseOldServer(client: postgres.Sql) {
+async function applyLocked(
+  sql: postgres.TransactionSql,
+  migration: Migration,
+  onStatement: (statement: string) => void,
+) {
+  const { statements, hash, when } = migration
+  const deadline = performance.now() + GIVE_WAY_MS
+  const limitWait = () => {
+    const left_ms = Math.max(LAST_MS, Math.round(deadline - performance.now()))
+    return sql.unsafe(`set local lock_timeout = ${left_ms}`)
+  }
+  for (const [table, mode] of await locksOf(sql, statements)) {
+    const statement = `lock table ${table} in ${mode} mode`
+    onStatement(statement)
+    await limitWait()
+    await sql.unsafe(statement)
+  }
+  // Few locks are left to take now, such as those of indexes.
+  await limitWait()
+  for (const statement of statements) {
+    onStatement(statement)
+    await sql.unsafe(statement)
+  }
+  onStatement('insert into drizzle.__drizzle_migrations')
+  await sql`create schema if not exists drizzle`
+  await sql`
+    create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`
+  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
+}
+
+/** What a migration waits for, said after some seconds. */
+class Wait {
+  #next_ms = performance.now() + SILENT_MS
+
+  constructor(
+    private readonly client: Client,
+    private readonly migration: Migration,
+  ) {}
+
+  async forProcess(): Promise<void> {
+    if (this.#isLong()) {
+      const [holder] = await this.client<{ pid: number; state: string | null }[]>`
+        select l.pid, a.state from pg_locks l left join pg_stat_activity a using (pid)
+        where l.locktype = 'advisory' and l.objid = ${MIGRATION_LOCK} and l.granted
+          and l.database = (select oid from pg_database where datname = current_database())`
+      if (holder) {
+        const left = `if no process migrates, an older release has left it on a connection of a pooler: select pg_terminate_backend(${holder.pid})`
+        const is_left = holder.state === 'idle'
+        log.warn(
+          { pid: holder.pid, state: holder.state },
+          `waits for another process that migrates (pid ${holder.pid})${is_left ? `; ${left}` : ''}`,
+        )
+      }
+    }
+    await sleep(LOOK_MS)
+  }
+
+  async forTables(): Promise<void> {
+    if (this.#isLong()) {
+      const tables = await locksOf(this.client, this.migration.statements)
+      const [holder] = await this.#oldestHolder(tables)
+      const held = holder ? ` that pid ${holder.pid} holds on ${holder.name}` : ''
+      log.warn(
+        { migration: this.migration.name, pid: holder?.pid },
+        `migration ${this.migration.name} waits for a lock${held}`,
+      )
+    }
+    const [least_ms, most_ms] = PAUSE_MS
+    await sleep(least_ms + Math.random() * (most_ms - least_ms))
+  }
+
+  #oldestHolder(tables: TableLocks) {
+    return this.client<{ pid: number; name: string }[]>`
+      select l.pid, l.relation::regclass::text as name from pg_locks l join pg_stat_activity a using (pid)
+      where l.locktype = 'relation' and l.granted and l.pid <> pg_backend_pid() and l.relation in (
+        select oid from pg_class where relnamespace = 'public'::regnamespace and relname = any(${[...tables.keys()]}::text[])
+      )
+      order by a.xact_start limit 1`
+  }
+
+  #isLong(): boolean {
+    if (performance.now() < this.#next_ms) return false
+    this.#next_ms = performance.now() + SILENT_MS
+    return true
+  }
+}
+
+async function refuseOldServer(client: Client) {
   const [server] = await client<{ number: number; name: string }[]>`
     select current_setting('server_version_num')::int as number, current_setting('server_version') as name`
   if (server && server.number < OLDEST_MAJOR * 10_000) {
     throw new MigrationError(`the database server is PostgreSQL ${server.name}: ${OLDEST_MAJOR} or later is needed`)
-  }
-}
-
-/** An older release would write what the newer schema does not expect. */
-async function refuseNewerDatabase(client: postgres.Sql, folder: string) {
-  const [table] = await client`select to_regclass('drizzle.__drizzle_migrations') as name`
-  if (!table?.name) return
-  const applied = await client<{ created_at: number }[]>`
-    select created_at::float8 as created_at from drizzle.__drizzle_migrations order by id`
-  const journal: { entries: { when: number }[] } = await Bun.file(path.join(folder, 'meta/_journal.json')).json()
-  const known = new Set(journal.entries.map((entry) => entry.when))
-  const unknown = applied.filter((migration) => !known.has(migration.created_at)).length
-  if (unknown > 0) {
-    throw new MigrationError(
-      `the database was migrated by a newer release (${unknown} of its migrations are not in this one): use that release`,
-    )
   }
 }

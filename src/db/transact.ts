@@ -4,6 +4,8 @@ import { PgTransaction } from 'drizzle-orm/pg-core'
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import { observeTransaction } from '../metrics/database-transactions'
+import { limitsOfTransaction, stopPreparing } from './pooler'
+import { hasLostStatement } from './violations'
 
 /** Drizzle, for rows that are written as they are. */
 export type Db = Pick<PostgresJsDatabase, 'insert' | 'update' | 'delete'>
@@ -20,17 +22,40 @@ export type WireTypes = { bigint: number }
 /** Both of them over the same connection: the pool, or one transaction of it. */
 export type Connection = { db: Db; sql: Sql }
 
-/** Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. */
+/** Runs of a transaction at most, when each loses a prepared statement. */
+const RUNS_MOST = 3
+
+/**
+ * Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. When the server does
+ * not know a prepared statement any more, because of a pooler or a migration, `work` runs again: nothing of it was kept.
+ */
 export async function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
   const db = outer.db as PostgresJsDatabase
-  const observed = is(db, PgTransaction) ? undefined : observeTransaction()
+  if (is(db, PgTransaction)) return db.transaction((tx) => work({ db: tx, sql: driverOf(tx) }))
+  for (let run = 1; ; run++) {
+    try {
+      return await runOnce(outer, work)
+    } catch (error) {
+      const lost = run < RUNS_MOST && hasLostStatement(error)
+      if (!lost) throw error
+      if (lost === 'pooler') stopPreparing(outer.sql)
+    }
+  }
+}
+
+async function runOnce<T>({ db, sql }: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
+  const observed = observeTransaction()
   try {
-    return await db.transaction((tx) => {
-      observed?.began()
-      return work({ db: tx, sql: driverOf(tx) })
+    return await (db as PostgresJsDatabase).transaction((tx) => {
+      observed.began()
+      const inner = driverOf(tx)
+      const limits = limitsOfTransaction(sql)
+      // Sent together with the first statement. Its failure is that of the transaction.
+      if (limits) inner.unsafe(limits).catch(() => {})
+      return work({ db: tx, sql: inner })
     })
   } finally {
-    observed?.ended()
+    observed.ended()
   }
 }
 

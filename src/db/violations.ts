@@ -6,10 +6,11 @@ export function violates(error: unknown, constraint: string): boolean {
 }
 
 /**
- * Codes of failures that pass: no connection, a server that stops, starts or is full, deadlocks, a statement or a
- * transaction that waited too long.
+ * Codes of failures that pass: no connection, a server that stops, starts, is full or a standby, deadlocks, a statement or a
+ * transaction that waited too long, a prepared statement that a pooler has lost.
  */
-const PASSING = /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|25P03|40001|40P01)/
+const PASSING =
+  /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|25P03|25006|26000|40001|40P01|42P05)/
 
 /** True when the same statement may succeed later. */
 export function isPassing(error: unknown): boolean {
@@ -19,6 +20,17 @@ export function isPassing(error: unknown): boolean {
 /** True when the server could not be reached, or stops or starts. */
 export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))
+}
+
+/**
+ * Tells if a prepared statement was lost: `pooler` when the session does not have it, `migration` when its result would have
+ * other columns by now.
+ */
+export function hasLostStatement(error: unknown): 'pooler' | 'migration' | undefined {
+  const code = codeOf(error)
+  if (code === '26000' || code === '42P05') return 'pooler'
+  const { routine } = (causeOf(error) ?? {}) as { routine?: unknown }
+  return code === '0A000' && routine === 'RevalidateCachedQuery' ? 'migration' : undefined
 }
 
 function codeOf(error: unknown): string {

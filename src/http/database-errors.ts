@@ -4,9 +4,10 @@ import { notFoundCodeOf } from './resources'
 
 /**
  * Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock, a statement or a
- * transaction that took too long.
+ * transaction that took too long, a server that is a standby by now, a prepared statement that a pooler has lost.
  */
-const UNAVAILABLE = /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|57014|57P0|53|58030|08|25P03|40001|40P01)/
+const UNAVAILABLE =
+  /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|55P03|57014|57P0|53|58030|08|25P03|25006|26000|40001|40P01|42P05)/
 
 const FOREIGN_KEY_VIOLATION = '23503'
 

@@ -142,8 +142,10 @@ async function settleFault(connection: Connection, { job, outcome }: Ended, onFa
 }
 
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
-  const after_commit: (() => void)[] = []
+  let after_commit: (() => void)[] = []
   const ended = await transact(connection, async (inner) => {
+    // A second run starts anew.
+    after_commit = []
     const leases = await endLeases(inner.sql, group)
     const ours = group.filter(({ job }) => leases.has(job.id))
     if (ours.length > 0) await writeRows({ ...inner, after_commit }, ours)

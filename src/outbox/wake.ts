@@ -1,6 +1,6 @@
 /** Wakes the workers of all processes when there is work. Only a hint: the drain looks each second in any case. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { driverPool, shortConnection } from '../db/pool'
+import { noticesClient, shortConnection } from '../db/pool'
 import { OUTBOX_KINDS } from '../db/schema'
 import { log, safeError } from '../log'
 import type { OutboxKind } from './job'
@@ -25,13 +25,16 @@ export function onWake(listener: (kind: OutboxKind) => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Calls `listener` when another process has committed work, and for every kind when a lost connection is back. */
+/**
+ * Calls `listener` when another process has committed work, and for every kind when a lost connection is back. Behind a
+ * pooler nothing is heard.
+ */
 export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): Promise<void> } {
   const wakeAll = (kinds: readonly string[]) => {
     for (const kind of OUTBOX_KINDS) if (kinds.includes(kind)) listener(kind)
   }
-  const listening = driverPool()
-    .listen(
+  const listening = noticesClient()
+    ?.listen(
       WAKE_CHANNEL,
       (kinds) => wakeAll(kinds.split(',')),
       () => wakeAll(OUTBOX_KINDS),
@@ -42,7 +45,7 @@ export function listenForWakes(listener: (kind: OutboxKind) => void): { stop(): 
   return {
     async stop() {
       // Without a connection there is nothing to end, and a dead one that nobody closed never answers.
-      const ended = listening.then((listened) => listened?.unlisten()).catch(() => {})
+      const ended = listening?.then((listened) => listened?.unlisten()).catch(() => {})
       await Promise.race([ended, sleep(UNLISTEN_MOST_MS, undefined, { ref: false })])
     },
   }

@@ -73,8 +73,7 @@ function presentValue(name: SettingName, setting: Setting): { value: string | nu
 
 /** Masks what a URL may hold of secrets: user, password and parameters. Any other text stays as it is. */
 function withoutPassword(text: string): string {
-  if (!URL.canParse(text)) return text
-  const { protocol, username, password, host, pathname, search } = new URL(text)
-  if (!username && !password && !search) return text
-  return `${protocol}//${username || password ? `${MASK}@` : ''}${host}${pathname}${search && `?${MASK}`}`
+  // Not by `new URL`, which refuses several hosts.
+  const [, protocol, user, rest, search] = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*@)?([^?]*)(\?.*)?$/is.exec(text) ?? []
+  return protocol === undefined ? text : `${protocol}${user ? `${MASK}@` : ''}${rest}${search ? `?${MASK}` : ''}`
 }

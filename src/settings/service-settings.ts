@@ -3,6 +3,7 @@ import path from 'node:path'
 import {
   anyText,
   baseUrl,
+  databaseUrl,
   networks,
   oneWordOf,
   type Setting,
@@ -77,8 +78,14 @@ export const SERVICE_SETTINGS = {
   DATABASE_URL: {
     meaning:
       'PostgreSQL 15 or later with the extensions `btree_gin` and `pg_trgm`. Without it an embedded PostgreSQL runs under `DATA_DIR`.',
-    read: url('postgres:', 'postgresql:'),
+    read: databaseUrl,
     is_basic: true,
+  },
+  DATABASE_DIRECT_URL: {
+    meaning:
+      'The database itself when `DATABASE_URL` is a pooler such as PgBouncer in transaction mode: for migrations, and for notices between processes.',
+    read: databaseUrl,
+    default_words: '`DATABASE_URL`',
   },
   DATABASE_POOL: {
     meaning:

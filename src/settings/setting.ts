@@ -141,6 +141,13 @@ export function url(...protocols: string[]): Reader<string> {
   }
 }
 
+/** A connection URL of PostgreSQL, which may name several hosts. */
+export const databaseUrl: Reader<string> = (text) => {
+  const [, begin, rest] = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)[^/?#]*(.*)$/s.exec(text) ?? []
+  if (begin !== undefined && URL.canParse(`${begin}host${rest}`)) return text
+  throw new WrongValue('must be a URL with postgres: or postgresql:')
+}
+
 /** An address of HTTP that paths can be added to: nothing but origin and path, without a slash at the end. */
 export const baseUrl: Reader<string> = (text) => {
   const { href, search, hash, username, password } = new URL(url('http:', 'https:')(text))

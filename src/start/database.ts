@@ -3,10 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, config } from '../config'
+import { ConnectionUrlError, placeOf } from '../db/connection-url'
 import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
-import { migrateDatabase } from '../db/migrate'
-import { closeDatabase, connectDatabase, connection, type TimeLimits, tryConnection } from '../db/pool'
+import { type AppliedMigration, migrateDatabase } from '../db/migrate'
+import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
+import type { TimeLimits } from '../db/pooler'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
@@ -14,6 +16,8 @@ import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
   kind: 'embedded' | 'external'
+  /** What was done to bring the database to the schema of this release. */
+  migrated: AppliedMigration[]
   close(): Promise<void>
 }
 
@@ -38,10 +42,12 @@ export async function openDatabase(use: DatabaseUse): Promise<OpenDatabase> {
 
 async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
   useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
-  await checkReachable(url)
-  await migrateDatabase(url)
-  connectDatabase(url, pool_size, limits)
-  return { kind: 'external', close: closeDatabase }
+  const direct = config.DATABASE_DIRECT_URL ?? url
+  await checkReachable('DATABASE_URL', url)
+  if (direct !== url) await checkReachable('DATABASE_DIRECT_URL', direct)
+  const migrated = await migrateDatabase(direct)
+  connectDatabase(url, pool_size, { limits, direct })
+  return { kind: 'external', migrated, close: closeDatabase }
 }
 
 async function openEmbedded({ other_service, no_database, pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
@@ -50,10 +56,11 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
     checkFolder(config.DATA_DIR)
   }
   const embedded = await startEmbedded(config.DATA_DIR, { other_service })
+  let migrated: AppliedMigration[]
   try {
     useSecrets(config.SECRET_KEY ?? generatedSecret(), config.SECRET_KEY_PREVIOUS)
-    await migrateDatabase(embedded.connection)
-    connectDatabase(embedded.service, pool_size, limits)
+    migrated = await migrateDatabase(embedded.connection)
+    connectDatabase(embedded.service, pool_size, { limits })
     await grantToService(connection().sql, embedded.connection)
   } catch (error) {
     await embedded.stop()
@@ -61,6 +68,7 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   }
   return {
     kind: 'embedded',
+    migrated,
     async close() {
       await closeDatabase()
       await embedded.stop()
@@ -68,14 +76,14 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   }
 }
 
-/** @throws ConfigError with host and database of the URL and the reason, never with its user and password */
-async function checkReachable(url: string): Promise<void> {
+/** @throws ConfigError with hosts and database of the URL and the reason, never with its user and password */
+async function checkReachable(variable: 'DATABASE_URL' | 'DATABASE_DIRECT_URL', url: string): Promise<void> {
   try {
     await tryConnection(url)
   } catch (error) {
-    const { host, pathname } = new URL(url)
+    if (error instanceof ConnectionUrlError) throw new ConfigError(`${variable} ${error.message}`)
     const why = error instanceof Error ? error.message : String(error)
-    throw new ConfigError(`DATABASE_URL names ${host}${pathname}, which cannot be connected to: ${why}`)
+    throw new ConfigError(`${variable} names ${placeOf(url)}, which cannot be connected to: ${why}`)
   }
 }
 

@@ -19,7 +19,7 @@ beforeEach(async () => {
   organization = await createOrganization()
   holder = postgres(target, { max: 1, onnotice: () => {} })
   await closeDatabase()
-  connectDatabase(target, POOL, { statement_ms: 300, idle_in_transaction_ms: 300 })
+  connectDatabase(target, POOL, { limits: { statement_ms: 300, idle_in_transaction_ms: 300 } })
 })
 afterEach(async () => {
   await holder.end()

@@ -19,6 +19,7 @@ describe('settings', () => {
       TRUSTED_PROXIES: [],
       DRAIN_SECONDS: 0,
       DATABASE_URL: undefined,
+      DATABASE_DIRECT_URL: undefined,
       DATABASE_POOL: 10,
       DATA_DIR: path.resolve('data'),
       SECRET_KEY: undefined,

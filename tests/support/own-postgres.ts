@@ -57,7 +57,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+/** True when a server takes connections. */
+export async function answers(url: string): Promise<boolean> {
   const sql = postgres(url, { max: 1, connect_timeout: 5, fetch_types: false })
   try {
     await sql`select 1`

@@ -2,10 +2,11 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
+import { NO_LIMITS } from '../../../src/db/driver-client'
 import { grantToService } from '../../../src/db/embedded/service-role'
 import { startEmbedded } from '../../../src/db/embedded/supervise'
 import { migrateDatabase } from '../../../src/db/migrate'
-import { closeDatabase, connectDatabase, connection, NO_LIMITS } from '../../../src/db/pool'
+import { closeDatabase, connectDatabase, connection } from '../../../src/db/pool'
 import { urlOf } from '../../support/database'
 import { freePort } from '../../support/ports'
 import { fillDatabase, readSizes } from './fill'
@@ -49,7 +50,7 @@ async function fillFolder(data_dir: string, sizes: number[]): Promise<void> {
   try {
     const url = urlOf(server.connection, port)
     await migrateDatabase(url)
-    connectDatabase(url, 4, NO_LIMITS)
+    connectDatabase(url, 4, { limits: NO_LIMITS })
     await grantToService(connection().sql, server.connection)
     await fillDatabase(url, connection(), sizes)
     await closeDatabase()

@@ -1,0 +1,67 @@
+/** Opens clients of the driver, with the settings that every session of the service has. */
+import postgres from 'postgres'
+import { APPLICATION_NAME } from './application-name'
+import { toInstant } from './columns'
+import { type ConnectionOptions, readConnectionUrl } from './connection-url'
+import { onPooler, type TimeLimits } from './pooler'
+import type { WireTypes } from './transact'
+
+export type Client = postgres.Sql<WireTypes>
+
+/** Between attempts to connect while the database is away. */
+const RECONNECT_MOST_S = 0.5
+
+/** For background jobs, migrations and the operator's commands, which may take long. */
+export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
+
+/**
+ * Opens a client. It connects with its first statement.
+ * @param target a connection URL, or options of postgres.js (embedded database: `{ path }`)
+ * @param max connections at most
+ * @throws ConnectionUrlError
+ */
+export function openClient(target: string | ConnectionOptions, max: number, limits: TimeLimits): Client {
+  const given = typeof target === 'string' ? readConnectionUrl(target) : target
+  const client = postgres({
+    connect_timeout: 10,
+    ...given,
+    max,
+    idle_timeout: 0,
+    backoff: reconnectDelay_s,
+    onnotice: () => {},
+    connection: {
+      application_name: APPLICATION_NAME,
+      TimeZone: 'UTC',
+      // The driver leaves out what is false or 0, so these are texts.
+      jit: 'off' as unknown as boolean,
+      statement_timeout: String(limits.statement_ms) as unknown as number,
+      idle_in_transaction_session_timeout: String(limits.idle_in_transaction_ms) as unknown as number,
+      ...given.connection,
+    },
+  })
+  // `readAsWire` makes the driver return what `WireTypes` promises; the driver's types cannot know that.
+  const wired = client as unknown as Client
+  readAsWire(wired)
+  onPooler(wired, { is_prepare_given: given.prepare !== undefined, limits })
+  return wired
+}
+
+/**
+ * Makes values read as the API shows them: times as `YYYY-MM-DDThh:mm:ssZ`, numerics and counts as numbers. Drizzle
+ * resets the parsers of the client that it is given (to strings), so this is done again after it.
+ */
+export function readAsWire(client: Client): void {
+  const parsers = client.options.parsers as Record<number, (text: string) => unknown>
+  parsers[1184] = toInstant
+  parsers[1082] = (text) => text
+  parsers[1700] = Number
+  parsers[20] = Number
+}
+
+/**
+ * Seconds until a lost connection is tried again. The driver's own way counts the failures of all connections together
+ * and ends at 20 s, so that after a restart of the database requests would wait long for one that is back.
+ */
+function reconnectDelay_s(failures: number): number {
+  return Math.min(0.01 * 2 ** failures, RECONNECT_MOST_S) * (0.5 + Math.random() / 2)
+}

@@ -1,0 +1,71 @@
+/**
+ * Adapts to a pooler such as PgBouncer in transaction mode, which gives each transaction any session of the server.
+ *
+ * The driver looks at each new connection (`patches/`): a session whose process has another number than the one that the
+ * server announced at the start is behind a pooler. If the server knows our statement by the name that we gave it, the
+ * pooler does not keep track of prepared statements: in another session the name means nothing, so none is prepared.
+ * PgBouncer from 1.21 on with `max_prepared_statements` gives them names of its own.
+ */
+import { log } from '../log'
+
+/** Times after which the server ends a statement, or a transaction that does nothing. 0 sets no limit. */
+export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number }
+
+/** A client of the driver, or one of its transactions. */
+type Client = object
+type Options = { prepare: boolean; onpooler?(names_pass: boolean): void }
+
+/** Clients behind a pooler, with what each of their transactions begins with. */
+const limits_of = new WeakMap<object, string>()
+
+let is_reported = false
+
+/** Prepares a client for a pooler that may be found at any of its connections. */
+export function onPooler(
+  client: Client,
+  { is_prepare_given, limits }: { is_prepare_given: boolean; limits: TimeLimits },
+): void {
+  const options = optionsOf(client)
+  // Asking for prepared statements promises that each connection keeps its session.
+  if (is_prepare_given && options.prepare) return
+  options.onpooler = (names_pass) => {
+    if (names_pass) options.prepare = false
+    limits_of.set(client, limitsAsStatement(limits))
+    if (is_reported) return
+    is_reported = true
+    log.warn({ prepared_statements: options.prepare }, explain(options.prepare))
+  }
+}
+
+/** True when a connection of the client has led to a pooler. */
+export function isPooled(client: Client): boolean {
+  return limits_of.has(client)
+}
+
+/** Statements with which each transaction of a client behind a pooler begins, because it has no session of its own. */
+export function limitsOfTransaction(client: Client): string | undefined {
+  return limits_of.get(client)
+}
+
+/** Prepares no statements any more. For a pooler that has lost one. */
+export function stopPreparing(client: Client): void {
+  optionsOf(client).prepare = false
+}
+
+/** The driver reads them again for each statement and each connection. */
+function optionsOf(client: Client): Options {
+  return (client as { options: Options }).options
+}
+
+function limitsAsStatement({ statement_ms, idle_in_transaction_ms }: TimeLimits): string {
+  return `set local jit = off; set local statement_timeout = ${statement_ms};
+    set local idle_in_transaction_session_timeout = ${idle_in_transaction_ms}`
+}
+
+function explain(prepares: boolean): string {
+  return (
+    `the database is behind a pooler: ${prepares ? 'it keeps track of prepared statements' : 'statements are not prepared'}. ` +
+    'Set DATABASE_DIRECT_URL to the database itself, for migrations and for notices between processes, and give the role ' +
+    "of the pooler its limits: ALTER ROLE … SET jit = off, SET statement_timeout = '30s'"
+  )
+}
