@@ -60,21 +60,34 @@ export async function isMailboxUsable({ sql, organization_id }: Scope, id: strin
 }
 
 type MailboxAtAddress = { organization_id: string; id: string; address: string }
+type AddressedMailbox = MailboxAtAddress & { is_active: boolean; has_address: boolean; may_use_address: boolean }
 
 /** Finds the active mailbox that has an address, in any organization, however it is written, with or without a `+tag`. */
 export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
   const [mailbox] = await findMailboxesByAddress(sql, [address])
-  return mailbox!
+  if (!mailbox?.is_active || !mailbox.may_use_address) return null
+  return { organization_id: mailbox.organization_id, id: mailbox.id, address: mailbox.address }
 }
 
-/** As `findMailboxByAddress`, for several addresses, in their order. */
-export async function findMailboxesByAddress(sql: Sql, addresses: string[]): Promise<(MailboxAtAddress | null)[]> {
+/**
+ * Finds the mailboxes with these addresses, however they are written, in their order. Of several with one address it is
+ * the one that has it. It takes no mail unless it `is_active` and `may_use_address`.
+ */
+export async function findMailboxesByAddress(sql: Sql, addresses: string[]): Promise<(AddressedMailbox | null)[]> {
   const keys = addresses.map(mailboxKey)
-  const rows = await sql<(MailboxAtAddress & { address_key: string })[]>`
-    select organization_id, id, address, address_key from mailboxes m
-    where m.address_key = any(${[...new Set(keys)]}::text[]) and m.active and ${mayUseAddress(sql)}`
+  const rows = await sql<(AddressedMailbox & { address_key: string })[]>`
+    select organization_id, id, address, active as is_active, has_address, ${mayUseAddress(sql)} as may_use_address,
+      address_key
+    from mailboxes m where m.address_key = any(${[...new Set(keys)]}::text[]) order by has_address`
   const found = new Map(rows.map(({ address_key, ...mailbox }) => [address_key, mailbox]))
   return keys.map((key) => found.get(key) ?? null)
+}
+
+/** Lists the domains at which organizations have mailboxes, or that they listed: in lower case, in Punycode. */
+export async function listMailDomains({ sql }: Connection): Promise<string[]> {
+  const rows = await sql<{ domain: string }[]>`
+    select substring(address_key from '[^@]*$') as domain from mailboxes union select domain from domains`
+  return rows.map(({ domain }) => domain)
 }
 
 type StoredDkim = { domain: string; selector: string; private_key: string }

@@ -7,6 +7,7 @@ import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
+import type { RcptMailbox } from '../../src/mail/smtp/envelope'
 import { diagnose } from '../../src/start/doctor'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
@@ -75,7 +76,7 @@ test('draining works off everything that is due, of every kind, and tells how mu
   const webhook = await createWebhook(admin, { url: receiver.url })
   for (let n = 0; n < 30; n++) await emit(scope, { n })
   const raw = rawMail({ From: 'dora@customer.example', Subject: 'Help', Message_ID: `<${newId()}@customer.example>` })
-  const recipient = (await findRecipient(connection(), mailbox.address))!
+  const recipient = (await findRecipient(connection(), mailbox.address)) as RcptMailbox
   const client = { remote_address: '127.0.0.1', relay_address: null, helo: 'relay', tls: false }
   const envelope = { ...client, sender: 'dora@customer.example', recipients: [recipient] }
   await acceptMessage(connection(), envelope, Readable.from([raw]))

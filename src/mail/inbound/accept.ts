@@ -8,12 +8,25 @@ import { findMailboxesByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
 import { storable } from '../../search/fold'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
+import type { RefusedRecipient } from '../smtp/refusals'
 import type { LedgerEntry } from './message'
+import { domainOf, ownDomainOf } from './own-domains'
 
-/** Finds the active mailbox of a RCPT address; null is answered 550. */
-export async function findRecipient({ sql }: Connection, address: string): Promise<RcptMailbox | null> {
-  const mailbox = await findWithOthers({ sql, address })
-  return mailbox && { organization_id: mailbox.organization_id, mailbox_id: mailbox.id, address }
+/** Finds the active mailbox of a RCPT address, or the reason why there is none, which is answered 550. */
+export async function findRecipient(connection: Connection, address: string): Promise<RcptMailbox | RefusedRecipient> {
+  const mailbox = await findWithOthers({ sql: connection.sql, address })
+  if (!mailbox) {
+    const domain = await ownDomainOf(connection, address)
+    return { reason: domain === null ? 'unknown_domain' : 'unknown_mailbox', domain }
+  }
+  const { organization_id, id: mailbox_id } = mailbox
+  if (mailbox.is_active && mailbox.may_use_address) return { organization_id, mailbox_id, address }
+  const reason = !mailbox.is_active
+    ? 'mailbox_inactive'
+    : mailbox.has_address
+      ? 'domain_not_verified'
+      : 'address_of_another'
+  return { reason, domain: domainOf(address), organization_id, mailbox_id }
 }
 
 /** Recipients that are named at the same time share a statement. */

@@ -6,6 +6,7 @@ import { observeSmtp } from '../../metrics/smtp-transactions'
 import { type SmtpListener, startSmtpListener } from '../smtp/listener'
 import { acceptMessage, findRecipient } from './accept'
 import { checkCapacity } from './capacity'
+import { endRefusals, noteRefusal } from './refused-mail'
 
 /**
  * Listens on SMTP_PORT.
@@ -26,6 +27,8 @@ export function startInbound(connection: Connection, tls?: { cert: string; key: 
     tls,
     refusal: checkCapacity(connection.sql),
     observe: observeSmtp,
+    refused: noteRefusal,
+    closed: endRefusals,
     recipients: (address) => findRecipient(connection, address),
     store: (envelope, raw) => acceptMessage(connection, envelope, raw),
     log,

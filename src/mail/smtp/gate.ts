@@ -3,6 +3,7 @@ import { within } from '../../flow/within'
 import { safeError } from '../../log'
 import type { RcptMailbox } from './envelope'
 import type { SmtpLimits, SmtpOptions } from './options'
+import type { RefusedRecipient } from './refusals'
 import { BUSY, FAULT, refuse, reply, type SmtpRefusal, type SmtpReply } from './reply'
 
 type GateOptions = Pick<SmtpOptions, 'refusal' | 'recipients' | 'log'> &
@@ -56,13 +57,15 @@ export class Gate {
       this.#looking_up -= 1
     })
     try {
-      return (
-        (await within(lookup_timeout_ms, lookup, 'the lookup of the mailbox takes too long')) ??
-        reply(550, 'No such mailbox here')
-      )
+      const found = await within(lookup_timeout_ms, lookup, 'the lookup of the mailbox takes too long')
+      return isRefused(found) ? reply(550, 'No such mailbox here', found ?? undefined) : found
     } catch (error) {
       log.error({ error: safeError(error) }, 'recipient lookup failed')
       return refuse(FAULT)
     }
   }
+}
+
+function isRefused(found: RcptMailbox | RefusedRecipient | null): found is RefusedRecipient | null {
+  return found === null || 'reason' in found
 }

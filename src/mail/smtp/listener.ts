@@ -12,6 +12,7 @@ import { type Envelope, envelopeOf, type RcptMailbox } from './envelope'
 import { Gate } from './gate'
 import { type SmtpLimits, type SmtpOptions, withLimits } from './options'
 import { ProtocolServer } from './protocol'
+import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
 import { FAULT, refuse, reply, type SmtpReply } from './reply'
 
 /** Recipients of one message, the least that RFC 5321 allows (section 4.5.3.1.8). */
@@ -29,6 +30,8 @@ type State = {
   client: string
   /** The mailboxes of the message, by the addresses that were accepted, in lower case. */
   recipients: Map<string, RcptMailbox>
+  /** The recipient that the last RCPT named, when it was refused. */
+  refused?: RefusedRecipient
   /** The time of MAIL, by `performance.now()`. */
   began_ms: number
   /** The message being received or stored. */
@@ -71,7 +74,8 @@ export class SmtpListener {
     this.port = options.port
     this.#options = options
     this.#gate = new Gate(options)
-    this.#server = new ProtocolServer(this.#librarySettings(), options)
+    const refused = (note: SmtpRefusalNote, id?: string) => options.refused?.(this.#complete(note, id))
+    this.#server = new ProtocolServer(this.#librarySettings(), { ...options, refused })
     // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
     this.#server.on('error', (error) => options.log.debug({ error: safeError(error) }, 'smtp client failed'))
   }
@@ -107,6 +111,7 @@ export class SmtpListener {
     clearTimeout(timer)
     this.#server.sendAway(SHUTTING_DOWN, () => true)
     await closed
+    this.#options.closed?.()
   }
 
   #librarySettings(): SMTPServerOptions {
@@ -135,15 +140,13 @@ export class SmtpListener {
 
   /** A client connects. */
   #open(session: SMTPServerSession, callback: Callback): void {
-    const { max_clients_per_address, session_deadline_ms, log, allowed = [] } = this.#options
+    const { max_clients_per_address, session_deadline_ms, allowed = [] } = this.#options
     const { id, remoteAddress: address } = session
     if (allowed.length > 0 && !isInNetworks(address, allowed)) {
-      log.warn({ remote_address: address }, 'smtp connection from an address that may not send')
       return void callback(reply(554, '5.7.1 Connections from your address are not taken'))
     }
     const is_exempt = isLoopback(address) || this.#server.isOfProxy(session)
     if (!is_exempt && this.#clients.count(address) >= max_clients_per_address) {
-      log.warn({ remote_address: address }, 'too many smtp connections from one address')
       return void callback(reply(421, '4.7.0 Too many connections from your address'))
     }
     this.#clients.add(address)
@@ -166,9 +169,27 @@ export class SmtpListener {
   /** RCPT: names a recipient. */
   async #rcpt({ address }: SMTPServerAddress, { id }: SMTPServerSession, callback: Callback): Promise<void> {
     const mailbox = await this.#gate.findMailbox(address)
-    if (mailbox instanceof Error) return callback(mailbox)
-    this.#sessions.get(id)?.recipients.set(address, mailbox)
+    const state = this.#sessions.get(id)
+    if (mailbox instanceof Error) {
+      if (state) state.refused = mailbox.recipient
+      return callback(mailbox)
+    }
+    state?.recipients.set(address, mailbox)
     callback()
+  }
+
+  /** Adds what the session knows about the recipient: the one that was refused, else the first of the message. */
+  #complete(note: SmtpRefusalNote, id = ''): SmtpRefusalNote {
+    const state = this.#sessions.get(id)
+    if (!state) return note
+    if (note.reason === 'unknown_mailbox' && state.refused) {
+      const { domain, ...refused } = state.refused
+      return { ...note, ...refused, ...(domain !== null && { recipient_domain: domain }) }
+    }
+    const [first] = note.command === 'DATA' ? state.recipients.values() : []
+    if (!first) return note
+    const { organization_id, mailbox_id, address } = first
+    return { ...note, organization_id, mailbox_id, recipient_domain: address.slice(address.lastIndexOf('@') + 1) }
   }
 
   /** DATA: the message itself. */

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Network } from '../../config'
 import type { Envelope, RcptMailbox } from './envelope'
+import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
 import type { SmtpRefusal } from './reply'
 
 export type SmtpOptions = SmtpCaller &
@@ -28,8 +29,8 @@ export type SmtpOptions = SmtpCaller &
 type SmtpCaller = {
   /** Called at MAIL: the reason why no message can be taken now. A rejection is answered 451. */
   refusal?: () => Promise<SmtpRefusal | undefined>
-  /** Called at RCPT: the mailbox of an address. Null is answered 550, a rejection 451. */
-  recipients: (address: string) => Promise<RcptMailbox | null>
+  /** Called at RCPT: the mailbox of an address. The reason why there is none is answered 550, a rejection 451. */
+  recipients: (address: string) => Promise<RcptMailbox | RefusedRecipient | null>
   /**
    * Makes the message durable, and only then resolves. `raw` fails when the client leaves or the message grows too
    * large; what was written of it is then to be dropped. A rejection is answered 451.
@@ -37,6 +38,10 @@ type SmtpCaller = {
   store: (envelope: Envelope, raw: Readable) => Promise<{ queue_id: string }>
   /** Called at the end of each transaction with the reply to MAIL when it was refused there, else to the message. */
   observe?: (reply_code: number, duration_ms: number) => void
+  /** Called for each reply of 400 and more, also where the reply could not be sent any more. */
+  refused?: (note: SmtpRefusalNote) => void
+  /** Called once when the listener has closed. */
+  closed?: () => void
 }
 
 /** Limits of what clients may take. */

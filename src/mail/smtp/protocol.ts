@@ -14,6 +14,7 @@
  * - `SMTPConnection.init`, overridden, and `_setListeners`: the library waits 100 ms before it greets, and no option
  *   changes that. A relay that opens a connection for each message got 9 of them through in a second.
  * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
+ * - `SMTPConnection._getEnhancedStatusCode`: the code that a reply gets, for the log.
  * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
  * - `SMTPServer._closeTimeout`, cleared: while it is set, the library answers every command with 421, also RCPT and DATA of
  *   a message that has begun.
@@ -30,9 +31,13 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { isInNetworks } from '../../net/networks'
 import type { SmtpLimits, SmtpOptions } from './options'
 import { type ProxyHeader, ProxyHeaderError, readProxyHeader } from './proxy-header'
+import { commandOf, noteOf, reasonOf, type SmtpCommand, type SmtpRefusalNote } from './refusals'
 
-type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays' | 'log'> &
-  Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'>
+type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays'> &
+  Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'> & {
+    /** Called for each reply that refuses. @param id the session's */
+    refused: (note: SmtpRefusalNote, id?: string) => void
+  }
 
 /** The library's server with these options. */
 export class ProtocolServer extends SMTPServer {
@@ -119,7 +124,10 @@ export class ProtocolServer extends SMTPServer {
   #refuse(socket: Socket, error: Error) {
     socket.on('error', () => {})
     if (!(error instanceof ProxyHeaderError)) return void socket.destroy()
-    this.protocol.log.warn({ remote_address: socket.remoteAddress }, `smtp connection of a proxy: ${error.message}`)
+    this.protocol.refused({
+      ...{ code: 421, enhanced_code: '4.7.0', command: 'connect', reason: 'proxy_header', detail: error.message },
+      ...{ remote_address: socket.remoteAddress ?? '', helo: null, tls: false, has_message: false },
+    })
     socket.write('421 4.7.0 A PROXY header must come first\r\n')
     socket.destroySoon()
   }
@@ -134,6 +142,8 @@ const GREETING_DELAY_MS = 1
 class LimitedConnection extends SMTPConnection {
   #commands = 0
   #last_command_ms = performance.now()
+  /** The command that is being answered. */
+  #command: SmtpCommand = 'connect'
 
   constructor(
     readonly server: ProtocolServer,
@@ -167,6 +177,7 @@ class LimitedConnection extends SMTPConnection {
 
   override _onCommand(command: Buffer, callback?: () => void): void {
     this.#commands += 1
+    this.#command = commandOf(command.toString('latin1'))
     this.#last_command_ms = performance.now()
     if (this.server.endWhenStopping(this)) return
     if (this.#commands > this.protocol.max_commands * (this._transactionCounter + 1)) {
@@ -193,7 +204,17 @@ class LimitedConnection extends SMTPConnection {
 
   /** The library derives the enhanced code (RFC 3463) from the reply code, unless the text begins with one. */
   override send(code: number, text?: string | string[] | null, context?: string | false): void {
-    const has_code = typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3} /.test(text)
-    super.send(code, text, has_code ? false : context)
+    const own_code = typeof text === 'string' && /^[245]\.\d{1,3}\.\d{1,3}(?= )/.exec(text)?.[0]
+    if (code >= 400) this.#note(code, String(text), own_code || this._getEnhancedStatusCode(code, context))
+    super.send(code, text, own_code ? false : context)
+  }
+
+  /** Reports a refusal. The library sends a second one to a connection that is on its way out. */
+  #note(code: number, text: string, enhanced_code: string): void {
+    if (this._closing || this._closed) return
+    const { remoteAddress: remote_address, session } = this
+    const reply = { code, enhanced_code: enhanced_code || null, command: this.#command }
+    const note = { ...reply, reason: reasonOf(`${code} ${text}`), remote_address, ...noteOf(session) }
+    this.protocol.refused(note, session.id)
   }
 }

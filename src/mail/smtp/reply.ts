@@ -1,4 +1,5 @@
 /** Replies of the listener to its clients (RFC 5321, section 4.2). */
+import type { RefusedRecipient } from './refusals'
 
 /** The reason why no message can be taken now: the sender's server keeps the message and tries again. */
 export type SmtpRefusal = {
@@ -8,7 +9,7 @@ export type SmtpRefusal = {
 }
 
 /** A reply in the form that smtp-server wants: an error with a code, even for success. */
-export type SmtpReply = Error & { responseCode: number }
+export type SmtpReply = Error & { responseCode: number; recipient?: RefusedRecipient }
 
 export const BUSY: SmtpRefusal = { code: 451, text: '4.3.2 Too busy, try again later' }
 
@@ -17,9 +18,12 @@ const TRY_AGAIN = 'Local error in processing, try again later'
 /** The refusal after a fault of our own. */
 export const FAULT: SmtpRefusal = { code: 451, text: `4.3.0 ${TRY_AGAIN}` }
 
-/** @param text may begin with an enhanced code; without one the library adds the usual one of `code` */
-export function reply(code: number, text: string): SmtpReply {
-  return Object.assign(new Error(text), { responseCode: code })
+/**
+ * @param text may begin with an enhanced code; without one the library adds the usual one of `code`
+ * @param recipient the one that is refused, for the log
+ */
+export function reply(code: number, text: string, recipient?: RefusedRecipient): SmtpReply {
+  return Object.assign(new Error(text), { responseCode: code, recipient })
 }
 
 /** The reply that says so. */

@@ -1,0 +1,34 @@
+/** Tells whether a domain is one of ours, for the log: the domain of a stranger may name a person. */
+import { toDomain } from '../../address/domains'
+import type { Connection } from '../../db/transact'
+import { log, safeError } from '../../log'
+import { listMailDomains } from '../../mailboxes/queries'
+
+/** Senders that guess addresses must not cost a statement each. */
+const KEPT_MS = 30_000
+
+let known: Promise<Set<string>> | undefined
+let read_at = Number.NEGATIVE_INFINITY
+
+/** The domain of an address as Punycode in lower case, when an organization has a mailbox there or listed it; else null. */
+export async function ownDomainOf(connection: Connection, address: string): Promise<string | null> {
+  const domain = domainOf(address)
+  if (domain === null) return null
+  if (performance.now() - read_at > KEPT_MS) {
+    read_at = performance.now()
+    known = listMailDomains(connection).then(
+      (domains) => new Set(domains),
+      (error) => {
+        log.debug({ error: safeError(error) }, 'the domains of mailboxes cannot be read')
+        read_at = Number.NEGATIVE_INFINITY
+        return new Set()
+      },
+    )
+  }
+  return (await known)?.has(domain) ? domain : null
+}
+
+/** The domain of an address as Punycode in lower case; null when it is no domain. */
+export function domainOf(address: string): string | null {
+  return toDomain(address.slice(address.lastIndexOf('@') + 1)) ?? null
+}
