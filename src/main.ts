@@ -1,7 +1,9 @@
 /** Starts the service in order: database, outbox, inbound mail, HTTP. `start/stop.ts` stops it on a signal. */
 import { createApp } from './app'
 import { ConfigError, config, ignoreProxies } from './config'
+import { watchClock } from './db/clock'
 import { connection, jobConnection } from './db/pool'
+import { connectRedis } from './http/redis-client'
 import { log, safeError } from './log'
 import { startInbound } from './mail/inbound/listen'
 import { startMetrics } from './metrics/prometheus'
@@ -45,6 +47,7 @@ async function start(): Promise<void> {
     no_database: 'create',
     pool_size: config.DATABASE_POOL,
   })
+  await Promise.all([watchClock(connection()), connectRedis()])
   const admin = await createFirstOrganization(connection())
   if (admin?.password) keepPassword(admin.password)
   // No other service uses the embedded database, so whoever held a lease is dead.

@@ -20,7 +20,7 @@ const SHARED =
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
-  ['main', 'app config log db mail/inbound metrics organizations outbox start'],
+  ['main', 'app config http log db mail/inbound metrics organizations outbox start'],
   [
     'cli',
     'config log settings scope db db/embedded net api-keys address audit-log auth domains errors invitations organizations outbox shapes start',

@@ -1,4 +1,5 @@
 /** Collects when API keys were last used, and writes it with one statement a minute instead of one for each request. */
+import { sharedTime } from '../db/shared-time'
 import type { Connection } from '../db/transact'
 
 type Use = { organization_id: string; at_ms: number }
@@ -8,8 +9,8 @@ const uses = new Map<string, Use>()
 /** Notes that a key was used now. */
 export function noteKeyUse({ id, organization_id }: { id: string; organization_id: string }): void {
   const use = uses.get(id)
-  if (use) use.at_ms = Date.now()
-  else uses.set(id, { organization_id, at_ms: Date.now() })
+  if (use) use.at_ms = sharedTime()
+  else uses.set(id, { organization_id, at_ms: sharedTime() })
 }
 
 /** Writes what was collected, of all organizations. For a background job, and for the end of the service. */

@@ -1,5 +1,6 @@
 /** Signs and checks addresses of attachments, which give the bytes for an hour without a token. */
 import { config } from '../config'
+import { sharedTime } from '../db/shared-time'
 import { sign, verify } from '../secrets'
 import { isUuid } from '../shapes/ids'
 
@@ -10,7 +11,7 @@ const ROUND_S = 300
 const SIGNATURE_BYTES = 16
 
 /** Makes the absolute address of an attachment's bytes, with a signature. */
-export function attachmentUrl(organization_id: string, id: string, now_ms = Date.now()): string {
+export function attachmentUrl(organization_id: string, id: string, now_ms = sharedTime()): string {
   const expires = Math.floor((now_ms / 1000 + LIFETIME_S) / ROUND_S) * ROUND_S
   const signature = sign('attachment-url', signedText(organization_id, id, expires)).subarray(0, SIGNATURE_BYTES)
   const query = `organization=${organization_id}&expires=${expires}&signature=${signature.toString('base64url')}`
@@ -23,7 +24,7 @@ export function unsignedUrl(id: string): string {
 }
 
 /** Reads the organization from a signed address; undefined when its signature is missing, wrong or too old. */
-export function organizationOfUrl(address: string, now_ms = Date.now()): string | undefined {
+export function organizationOfUrl(address: string, now_ms = sharedTime()): string | undefined {
   const { pathname, searchParams } = new URL(address)
   const id = pathname.split('/').at(-2) ?? ''
   const organization_id = searchParams.get('organization') ?? ''

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { config } from '../config'
+import { sharedTime } from '../db/shared-time'
 import { ApiError } from '../errors'
 import { keysOf } from '../secrets'
 import { isUuid } from '../shapes/ids'
@@ -28,10 +29,11 @@ const verified = new LRUCache<string, SessionClaims>({ max: 10_000 })
 
 /** Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session. */
 export function signAccessToken(claims: Claims, session_id: string): Promise<string> {
+  const issued_s = Math.floor(sharedTime() / 1000)
   return new SignJWT({ ...claims, jti: `${session_id}.${randomBytes(9).toString('base64url')}` })
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
-    .setIssuedAt()
-    .setExpirationTime(`${config.ACCESS_TOKEN_SECONDS}s`)
+    .setIssuedAt(issued_s)
+    .setExpirationTime(issued_s + config.ACCESS_TOKEN_SECONDS)
     .sign(accessKey())
 }
 
@@ -84,7 +86,10 @@ function accessKey(): Uint8Array {
 
 async function verifySignature(token: string): Promise<VerifiedClaims> {
   try {
-    const { payload } = await jwtVerify<Claims>(token, accessKey(), { algorithms: [ALGORITHM] })
+    const { payload } = await jwtVerify<Claims>(token, accessKey(), {
+      algorithms: [ALGORITHM],
+      currentDate: new Date(sharedTime()),
+    })
     if (isComplete(payload)) return payload
   } catch (error) {
     if (error instanceof errors.JWTExpired) throw new ApiError('TOKEN_EXPIRED')
@@ -94,7 +99,7 @@ async function verifySignature(token: string): Promise<VerifiedClaims> {
 
 /** Tells if a token is younger than ACCESS_TOKEN_SECONDS: the end that it names itself counts only when it is earlier. */
 function isInTime({ iat, exp }: VerifiedClaims): boolean {
-  return Math.min(exp, iat + config.ACCESS_TOKEN_SECONDS) * 1000 > Date.now()
+  return Math.min(exp, iat + config.ACCESS_TOKEN_SECONDS) * 1000 > sharedTime()
 }
 
 function isComplete(payload: Claims & JWTPayload): payload is VerifiedClaims {
@@ -103,6 +108,6 @@ function isComplete(payload: Claims & JWTPayload): payload is VerifiedClaims {
     isUuid(String(payload.org_id)) &&
     typeof payload.exp === 'number' &&
     typeof payload.iat === 'number' &&
-    payload.iat * 1000 < Date.now() + CLOCK_SKEW_MS
+    payload.iat * 1000 < sharedTime() + CLOCK_SKEW_MS
   )
 }

@@ -1,9 +1,8 @@
 /** Limits requests: per minute for each user and each API key, or for each address when there is no valid credential. */
-import Redis from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { config } from '../config'
 import { ApiError } from '../errors'
-import { log } from '../log'
+import { redis } from './redis-client'
 
 const WINDOW_S = 60
 
@@ -59,16 +58,4 @@ export async function isUsedUp(key: string): Promise<boolean> {
 export function rateLimited(wait_ms: number, headers: Headers): ApiError {
   headers['retry-after'] = String(Math.max(1, Math.ceil(wait_ms / 1000)))
   return new ApiError('RATE_LIMITED')
-}
-
-let shared: Redis | undefined
-
-function redis(): Redis | undefined {
-  if (!config.REDIS_URL) return undefined
-  if (shared) return shared
-  shared = new Redis(config.REDIS_URL, { enableOfflineQueue: false, maxRetriesPerRequest: 1 })
-  shared.on('error', (error: Error) =>
-    log.warn({ name: error.name }, 'Redis is not reachable, limits count per process'),
-  )
-  return shared
 }

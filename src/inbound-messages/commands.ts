@@ -4,6 +4,7 @@ import { storage } from '../attachments/storage'
 import { audit } from '../audit-log/audit'
 import { config } from '../config'
 import { newId } from '../db/columns'
+import { sharedTime } from '../db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
 import { discardAfter, fileAll, prepareFiling, readMail } from '../mail/inbound/filing'
@@ -75,7 +76,7 @@ async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promis
     tls: null,
     sender_verified,
     authentication,
-    received_at: `${new Date().toISOString().slice(0, 19)}Z`,
+    received_at: `${new Date(sharedTime()).toISOString().slice(0, 19)}Z`,
     outcome: decision.outcome,
     rule: 'rule' in decision ? decision.rule : null,
     ticket_id: 'ticket_id' in decision ? decision.ticket_id : null,

@@ -2,6 +2,7 @@
 import type { SendMailOptions } from 'nodemailer'
 import { config } from '../config'
 import { newId } from '../db/columns'
+import { sharedTime } from '../db/shared-time'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import { log } from '../log'
@@ -107,7 +108,7 @@ function compose(scope: Scope, { id, recipient, sealed_text }: Letter, { from, d
     from: headerAddress(from),
     to: headerAddress({ address: recipient }),
     messageId: `<${newId()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`,
-    date: new Date(),
+    date: new Date(sharedTime()),
     text: text.replaceAll('\n', '\r\n'),
     headers: {
       Subject: { prepared: true, foldLines: true, value: encodedText(subject) },

@@ -8,6 +8,7 @@ import { deleteExpiredTokens } from '../auth/commands'
 import { forgetAccounts } from '../auth/forget-accounts'
 import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
+import { watchClock } from '../db/clock'
 import { analyzeGrownTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
 import { forgetReleasedAddresses } from '../domains/claims'
@@ -36,6 +37,7 @@ const JOBS: CronJob[] = [
   { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
   { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
+  { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },

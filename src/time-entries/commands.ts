@@ -1,5 +1,6 @@
 import { isPerson, permits } from '../auth/permissions'
 import { newId } from '../db/columns'
+import { sharedTime } from '../db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { asIds, isUuid } from '../shapes/ids'
@@ -131,5 +132,5 @@ function mayChange(scope: Scope, { user }: TimeEntry): void {
 
 /** The day in UTC. */
 function today(): string {
-  return new Date().toISOString().slice(0, 10)
+  return new Date(sharedTime()).toISOString().slice(0, 10)
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { config } from '../config'
 import { hasFewRows } from '../db/few-rows'
 import type { EVENTS } from '../db/schema'
+import { sharedTime } from '../db/shared-time'
 import type { Connection } from '../db/transact'
 import { askedAtOnce } from '../flow/at-once'
 import { log } from '../log'
@@ -57,7 +58,7 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   const secrets = secretsOf(delivery, { organization_id: job.organization_id, id: webhook_id })
   const answer = await postWebhook({
     url,
-    headers: signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date() }),
+    headers: signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date(sharedTime()) }),
     body,
     allowed: config.WEBHOOK_ALLOWED_NETWORKS,
     ca: await trustedAuthority(),

@@ -2,8 +2,10 @@
  * Publishes events to subscribers, which makes deliveries. Event, deliveries and outbox rows are written in the
  * transaction of the change: no change without its events, no event without its change.
  */
+
 import { newId } from '../db/columns'
 import type { EVENTS } from '../db/schema'
+import { sharedTime } from '../db/shared-time'
 import type { Fragment, Sql } from '../db/transact'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
@@ -30,7 +32,7 @@ type PublishOptions = {
  */
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
-  const { subscribers = await findSubscribers(scope), happened_at = new Date() } = options
+  const { subscribers = await findSubscribers(scope), happened_at = new Date(sharedTime()) } = options
   await publishEach(scope, [{ organization_id: scope.organization_id, events, subscribers }], happened_at)
 }
 
@@ -38,7 +40,11 @@ export async function publish(scope: Scope, events: NewEvent[], options: Publish
 type ToPublish = { organization_id: string; events: NewEvent[]; subscribers: Subscriber[] }
 
 /** As `publish`, for changes of several organizations that were made in one transaction. */
-export async function publishEach(scope: Scope, changes: ToPublish[], happened_at = new Date()): Promise<void> {
+export async function publishEach(
+  scope: Scope,
+  changes: ToPublish[],
+  happened_at = new Date(sharedTime()),
+): Promise<void> {
   const published = changes.flatMap(({ organization_id, events, subscribers }) =>
     events
       .filter(({ type }) => hasSubscriber(subscribers, type))
@@ -54,7 +60,12 @@ export async function publishEach(scope: Scope, changes: ToPublish[], happened_a
  * @returns the id of the delivery, which is also that of its outbox row
  */
 export async function publishTo(scope: Scope, webhook_id: string, event: NewEvent): Promise<string> {
-  const publication = newPublication(scope.organization_id, event, [{ id: webhook_id, status: 'active' }], new Date())
+  const publication = newPublication(
+    scope.organization_id,
+    event,
+    [{ id: webhook_id, status: 'active' }],
+    new Date(sharedTime()),
+  )
   await insertPublications(scope, [publication])
   return publication.deliveries[0]!.id
 }

@@ -2,6 +2,7 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
+import { sharedTime } from '../../db/shared-time'
 import {
   encodedText,
   fileName,
@@ -102,7 +103,7 @@ export function composeReply(reply: CustomerReply): ComposedMail {
     messageId: `<${reply.message_id}>`,
     inReplyTo: isMessageId(reply.in_reply_to) ? `<${reply.in_reply_to}>` : undefined,
     references: references.length > 0 ? references.map((id) => `<${id}>`).join(' ') : undefined,
-    date: reply.date ?? new Date(),
+    date: reply.date ?? new Date(sharedTime()),
     text: withLineEnds(reply.text),
     html: withLineEnds(reply.html),
     attachments: (reply.attachments ?? []).map(attachmentOf),

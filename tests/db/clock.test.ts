@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test'
+import { signAccessToken, verifyAccessToken } from '../../src/auth/tokens'
+import { watchClock } from '../../src/db/clock'
+import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
+import { sharedTime } from '../../src/db/shared-time'
+import { log } from '../../src/log'
+import { startApi, stopApi } from '../support/api'
+import { stepClock } from '../support/clock'
+
+const HOUR_MS = 3_600_000
+const CLAIMS = { sub: newId(), org_id: newId(), email: 'ann@example.com', role: 'agent' }
+
+const warn = spyOn(log, 'warn').mockImplementation(() => {})
+const info = spyOn(log, 'info').mockImplementation(() => {})
+
+beforeAll(() => startApi())
+beforeEach(() => {
+  warn.mockClear()
+  info.mockClear()
+})
+afterAll(async () => {
+  stepClock(0)
+  await watchClock(connection())
+  warn.mockRestore()
+  info.mockRestore()
+  await stopApi()
+})
+
+test.each([HOUR_MS, -HOUR_MS])(
+  'a clock that is %d ms off is told once, and others see the database’s time',
+  async (by_ms) => {
+    const earlier = newId()
+    const token = await signAccessToken(CLAIMS, newId())
+    const true_ms = Date.now()
+    stepClock(by_ms)
+    await watchClock(connection())
+    await watchClock(connection())
+
+    expect(warn.mock.calls.map(([fields]) => fields as unknown)).toEqual([{ offset_s: by_ms / 1000 }])
+    expect(Math.abs(sharedTime() - true_ms)).toBeLessThan(60_000)
+    const later = newId()
+    expect(later > earlier).toBe(true)
+    const theirs = await signAccessToken(CLAIMS, newId())
+    expect(await verifyAccessToken(token)).toMatchObject(CLAIMS)
+    stepClock(0)
+    await watchClock(connection())
+    expect(info).toHaveBeenCalledTimes(1)
+      expect(await verifyAccessToken(theirs)).toMatchObject(CLAIMS)
+  },
+)
+
+test('a clock that is a second off counts as right', async () => {
+  stepClock(1000)
+  await watchClock(connection())
+  expect(sharedTime()).toBeGreaterThanOrEqual(Date.now() - 100)
+  expect(warn).not.toHaveBeenCalled()
+  stepClock(0)
+})
