@@ -46,7 +46,7 @@ test.each([HOUR_MS, -HOUR_MS])(
     stepClock(0)
     await watchClock(connection())
     expect(info).toHaveBeenCalledTimes(1)
-      expect(await verifyAccessToken(theirs)).toMatchObject(CLAIMS)
+    expect(await verifyAccessToken(theirs)).toMatchObject(CLAIMS)
   },
 )
 
