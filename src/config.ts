@@ -3,6 +3,9 @@ import { OperatorError } from './errors'
 import { type Setting, type Values, WrongValue } from './settings/setting'
 import { SETTINGS, type SettingName } from './settings/table'
 
+/** True for a command of the operator, false for the service. */
+export const IS_COMMAND = process.argv[1]?.endsWith('/cli.ts') ?? false
+
 /** A wrong value in the environment. Its message is one line that names the variable. */
 export class ConfigError extends OperatorError {
   /** EX_CONFIG of sysexits.h. */
@@ -77,7 +80,18 @@ function loadConfig(): Config {
     return readConfig(process.env)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`deskwire: ${error.message}\n`)
+    process.stderr.write(lastLine(error.message, process.env.LOG_FORMAT))
     process.exit(error.exit_code)
   }
+}
+
+/**
+ * The line with which a process ends because of an error: like those of the log where these are JSON, so that whoever
+ * collects them can read it, else for people.
+ * @param format LOG_FORMAT
+ */
+export function lastLine(message: string, format: string | undefined): string {
+  const is_json = format === 'json' || (format !== 'text' && !process.stdout.isTTY)
+  if (IS_COMMAND || !is_json) return `deskwire: ${message}\n`
+  return `${JSON.stringify({ level: 'fatal', time: new Date().toISOString(), msg: message })}\n`
 }

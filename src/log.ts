@@ -1,7 +1,7 @@
 /** The log: one line for each event, as JSON or as text for people. Never give it secrets, bodies or addresses. */
 import pino, { type LoggerOptions } from 'pino'
 import pretty from 'pino-pretty'
-import { config } from './config'
+import { config, IS_COMMAND } from './config'
 
 const options: LoggerOptions = {
   level: config.LOG_LEVEL,
@@ -11,11 +11,13 @@ const options: LoggerOptions = {
 }
 
 /** Commands of the operator log to standard error, because their standard output is the result. */
-const [output, fd] = process.argv[1]?.endsWith('/cli.ts') ? [process.stderr, 2] : [process.stdout, 1]
+const [output, fd] = IS_COMMAND ? [process.stderr, 2] : [process.stdout, 1]
+
+const TEXT = { translateTime: 'HH:MM:ss', singleLine: true, sync: true }
 
 export const log =
   config.LOG_FORMAT === 'text'
-    ? pino(options, pretty({ colorize: output.isTTY, translateTime: 'HH:MM:ss', sync: true, destination: fd }))
+    ? pino(options, pretty({ ...TEXT, colorize: output.isTTY, destination: fd }))
     : pino(options, pino.destination(fd))
 
 /**

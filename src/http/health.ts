@@ -1,12 +1,21 @@
 /** Probes for orchestrators: `/healthz` says that the process runs, `/readyz` that it can work. */
 import Elysia from 'elysia'
+import { log } from '../log'
 
 /** @param isReady true when the database is reachable and migrated; false or a rejection makes `/readyz` answer 503 */
 export function healthRoutes(isReady: () => Promise<boolean>) {
+  let was_ready = true
+  const note = (is_ready: boolean) => {
+    // Requests of probes are in the log at level `debug` only.
+    if (is_ready !== was_ready)
+      log[is_ready ? 'info' : 'warn'](is_ready ? 'ready again' : 'not ready: /readyz answers 503')
+    was_ready = is_ready
+    return is_ready
+  }
   return new Elysia({ name: 'health', detail: { hide: true, permission: 'anyone' } })
     .get('/healthz', () => ({ status: 'ok' }))
     .get('/readyz', async ({ status }) => {
-      const ready = await isReady().catch(() => false)
+      const ready = note(await isReady().catch(() => false))
       return ready ? { status: 'ready' } : status(503, { status: 'unavailable' })
     })
 }

@@ -11,7 +11,7 @@ import { config } from '../config'
 import { ApiError } from '../errors'
 import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
-import { clientAddress } from '../net/client-address'
+import { clientAddress, loggedAddress } from '../net/client-address'
 import { noteForwarder } from '../net/untrusted-proxy'
 import { withoutFalseLength } from './answer'
 import { admission } from './authenticate'
@@ -125,6 +125,9 @@ function requestId(given: string | null): string {
   return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** Orchestrators and load balancers ask for these each second. `health.ts` logs when an answer changes. */
+const PROBES = new Set(['/healthz', '/readyz'])
+
 function noteRequest(request: Request, route: string, status: number): void {
   const state = stateOf(request)
   const duration_ms = performance.now() - state.started_ms
@@ -137,6 +140,7 @@ function noteRequest(request: Request, route: string, status: number): void {
     duration_ms: Math.round(duration_ms * 10) / 10,
     ...(state.api_key ? { api_key_id: state.api_key.id } : { user_id: state.caller?.id }),
     organization_id: state.organization_id,
+    remote_address: loggedAddress(state.address),
   }
-  log[status >= 500 ? 'error' : 'info'](line, 'request')
+  log[PROBES.has(route) ? 'debug' : status >= 500 ? 'error' : 'info'](line, 'request')
 }

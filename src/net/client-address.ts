@@ -1,10 +1,12 @@
 /** Addresses of clients: the one of a request behind trusted proxies, and what stands for it where clients are counted. */
 import ipaddr from 'ipaddr.js'
-import type { Network } from '../config'
+import { config, type Network } from '../config'
 import { isInNetworks } from './networks'
 
 /** A subscriber of IPv6 has at least a network of this length, and may use any address in it. */
 const IPV6_BITS = 64
+/** Names no single subscriber. */
+const LOGGED_BITS = { ipv4: 24, ipv6: 48 }
 
 /**
  * Finds the client's address.
@@ -23,9 +25,21 @@ export function clientAddress(peer: string, forwarded: string | null, trusted: N
 
 /** What limits count instead of an address: an IPv4 address, or the network of an IPv6 address. */
 export function subscriberOf(address: string): string {
+  return networkOf(address, { ipv4: 32, ipv6: IPV6_BITS })
+}
+
+/** What a line of the log shows of a client's address, as LOG_CLIENT_ADDRESS says; undefined for nothing. */
+export function loggedAddress(address: string): string | undefined {
+  if (config.LOG_CLIENT_ADDRESS === 'full') return address
+  return config.LOG_CLIENT_ADDRESS === 'none' ? undefined : networkOf(address, LOGGED_BITS)
+}
+
+/** The first address of the network that has an address; any other text stays as it is. */
+function networkOf(address: string, bits: { ipv4: number; ipv6: number }): string {
   if (!ipaddr.isValid(address)) return address
   const parsed = ipaddr.process(address)
-  if (parsed.kind() === 'ipv4') return parsed.toString()
   const [without_zone] = parsed.toString().split('%')
-  return ipaddr.IPv6.networkAddressFromCIDR(`${without_zone}/${IPV6_BITS}`).toString()
+  return parsed.kind() === 'ipv4'
+    ? ipaddr.IPv4.networkAddressFromCIDR(`${without_zone}/${bits.ipv4}`).toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(`${without_zone}/${bits.ipv6}`).toString()
 }

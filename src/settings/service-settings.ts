@@ -222,4 +222,10 @@ export const SERVICE_SETTINGS = {
     default: () => (process.stdout.isTTY ? 'text' : 'json'),
     default_words: '`text` on a terminal, else `json`',
   },
+  LOG_CLIENT_ADDRESS: {
+    meaning:
+      'How lines of the log name clients of HTTP and SMTP: by their `full` address, by its `network` (24 bits of IPv4, 48 of IPv6), or not at all (`none`).',
+    read: oneWordOf(['full', 'network', 'none']),
+    default: 'full',
+  },
 } satisfies Record<string, Setting>

@@ -1,4 +1,5 @@
 /** Ends a process because of an error, with words for the operator and the right exit status. */
+import { config, lastLine } from '../config'
 import { OperatorError } from '../errors'
 
 /**
@@ -8,6 +9,6 @@ import { OperatorError } from '../errors'
  */
 export function exitWith(error: unknown, explain: (error: unknown) => string): never {
   const is_for_operator = error instanceof OperatorError
-  process.stderr.write(`deskwire: ${is_for_operator ? error.message : explain(error)}\n`)
+  process.stderr.write(lastLine(is_for_operator ? error.message : explain(error), config.LOG_FORMAT))
   process.exit(is_for_operator ? error.exit_code : 1)
 }

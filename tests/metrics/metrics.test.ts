@@ -36,6 +36,7 @@ beforeAll(async () => {
     WEBHOOK_CA_FILE: receiver.ca_file,
     RETRY_SCHEDULE_SECONDS: '0,0.1,60',
     LOG_LEVEL: 'trace',
+    TRUSTED_PROXIES: '127.0.0.0/8',
   })
 })
 afterAll(async () => {
@@ -205,6 +206,16 @@ test('each attempt is a log line with ids and the host, and nothing that is secr
   for (const secret of [SECRET, NEXT_SECRET, QUERY, BODY, ANSWER, 'sha256=', '/hook', 'carla']) {
     expect([secret, service.output().includes(secret)]).toEqual([secret, false])
   }
+})
+
+test('a request is a line with its client, those of probes at level debug', async () => {
+  const forwarded = { 'x-forwarded-for': '203.0.113.7' }
+  await fetch(`${service.url}/api/v1/labels`, { headers: forwarded })
+  await fetch(`${service.url}/readyz`, { headers: forwarded })
+  const line = (route: string) => logLines('request').findLast((one) => one.route === route)
+  await until('the probe is in the log', () => line('/readyz')?.remote_address === '203.0.113.7')
+  expect(line('/api/v1/labels')).toMatchObject({ level: 'info', status: 401, remote_address: '203.0.113.7' })
+  expect(line('/readyz')).toMatchObject({ level: 'debug', status: 200 })
 })
 
 test('mail that is refused is counted, and logged with why, but no address', async () => {

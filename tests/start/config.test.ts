@@ -73,6 +73,7 @@ describe('settings', () => {
       PASSWORD_RESET_URL: 'http://localhost:3000/password-reset',
       LOG_LEVEL: 'info',
       LOG_FORMAT: process.stdout.isTTY ? 'text' : 'json',
+      LOG_CLIENT_ADDRESS: 'full',
       CHECK_RESPONSES: false,
     })
   })
@@ -215,10 +216,13 @@ describe('a wrong setting is refused by its name:', () => {
 
   test('the service says so in one line and does not start', () => {
     const main = path.join(import.meta.dir, '../../src/main.ts')
-    const { status, stdout, stderr } = spawnSync(process.execPath, [main], {
-      encoding: 'utf8',
-      env: { ...process.env, PORT: 'http' },
-    })
-    expect([status, stdout, stderr]).toEqual([78, '', 'deskwire: PORT must be a whole number from 0 to 65535\n'])
+    const start = (env: Record<string, string>) =>
+      spawnSync(process.execPath, [main], { encoding: 'utf8', env: { ...process.env, PORT: 'http', ...env } })
+    const message = 'PORT must be a whole number from 0 to 65535'
+    const { status, stdout, stderr } = start({ LOG_FORMAT: 'text' })
+    expect([status, stdout, stderr]).toEqual([78, '', `deskwire: ${message}\n`])
+    const collected = start({}).stderr
+    expect(JSON.parse(collected)).toEqual({ level: 'fatal', time: expect.stringMatching(/Z$/), msg: message })
+    expect(collected.trim()).not.toContain('\n')
   })
 })

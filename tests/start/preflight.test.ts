@@ -101,7 +101,8 @@ describe('the start is refused by the name of the setting', () => {
 
 test('the service says so in one line and ends as with any wrong setting', () => {
   const { status, stdout, stderr } = run('main.ts', [], { WEBHOOK_CA_FILE: '/nope' })
-  expect([status, stdout, stderr]).toEqual([78, '', 'deskwire: WEBHOOK_CA_FILE names /nope, which cannot be read\n'])
+  expect([status, stdout]).toEqual([78, ''])
+  expect(JSON.parse(stderr)).toMatchObject({ level: 'fatal', msg: 'WEBHOOK_CA_FILE names /nope, which cannot be read' })
 })
 
 test('commands that operate on what is there make no database, others do', () => {

@@ -3,7 +3,7 @@ import { config } from '../../config'
 import { Flood, type FloodSum } from '../../flow/flood'
 import { log } from '../../log'
 import { countRefusal } from '../../metrics/smtp-refusals'
-import { subscriberOf } from '../../net/client-address'
+import { loggedAddress, subscriberOf } from '../../net/client-address'
 import { isInNetworks } from '../../net/networks'
 import { isLoopback } from '../smtp/clients'
 import { explainReason, type SmtpRefusalNote } from '../smtp/refusals'
@@ -25,7 +25,11 @@ export function noteRefusal(note: SmtpRefusalNote): void {
   const limit = isRelay(remote_address) ? 'in all' : 'of the source'
   const words = [`${code} ${reason}`, ...(domain ? [`to ${domain}`] : [])]
   if (!flood.admits(subscriberOf(remote_address), words, limit)) return
-  log[level]({ ...rest, recipient_domain: domain, because: text }, 'smtp refusal')
+  // HELO often has the address.
+  const client =
+    config.LOG_CLIENT_ADDRESS === 'full' ? {} : { remote_address: loggedAddress(remote_address), helo: null }
+  const line = { ...rest, ...client, recipient_domain: domain, because: text }
+  log[level](line, 'smtp refusal')
 }
 
 /** Logs the sums of refusals that were not logged one by one, before the process ends. */
@@ -38,5 +42,8 @@ function isRelay(address: string): boolean {
 }
 
 function logSum({ source, count, counts }: FloodSum): void {
-  log.warn({ remote_address: source, count, counts, seconds: WINDOW_MS / 1000 }, 'smtp refusals of a minute')
+  log.warn(
+    { remote_address: source && loggedAddress(source), count, counts, seconds: WINDOW_MS / 1000 },
+    'smtp refusals of a minute',
+  )
 }
