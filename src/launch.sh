@@ -3,7 +3,8 @@
 # launch.mjs finds or fetches Bun and installs what is missing. Then this process becomes Bun: no launcher takes memory, and
 # signals of npm and of the terminal reach the program without a second process that passes them on.
 cd "$(dirname "$0")/.." || exit
-bun=$(node src/launch.mjs --prepare "$@") || exit
+node=$(command -v node || command -v bun)
+bun=$("$node" src/launch.mjs --prepare "$@") || exit
 
 # Outgoing requests at once. With Bun's default of 256, as many silent receivers would stop all delivery.
 export BUN_CONFIG_MAX_HTTP_REQUESTS="${BUN_CONFIG_MAX_HTTP_REQUESTS:-2048}"
