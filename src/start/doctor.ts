@@ -7,6 +7,7 @@ import { isVerified } from '../domains/claims'
 import { findUntrustedProxy } from '../net/untrusted-proxy'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
 import { findAccountDoubts } from './account-doubts'
+import { findCertificateFaults } from './certificate'
 import { findRelayDoubts } from './relay-doubts'
 import { countOutdatedSecrets } from './rotate-secrets'
 
@@ -22,6 +23,7 @@ export async function diagnose(connection: Connection): Promise<Record<string, u
     ...warningsOf(figures, outbox, data_dir),
     ...(await proxyWarnings()),
     ...listenerWarnings(),
+    ...findCertificateFaults().map(({ text }) => text),
     ...(await secretWarnings(connection)),
     ...(await findRelayDoubts(connection)),
     ...account_warnings,
