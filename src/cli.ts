@@ -11,6 +11,7 @@ import { config, ignoreProxies } from './config'
 import { NO_LIMITS } from './db/driver-client'
 import { connection } from './db/pool'
 import type { Connection } from './db/transact'
+import { runDoctor } from './doctor/command'
 import { allowDomain } from './domains/commands'
 import { renewLinks } from './invitations/commands'
 import { safeError } from './log'
@@ -34,7 +35,6 @@ import {
   UsageError,
 } from './start/command-line'
 import { openDatabase } from './start/database'
-import { diagnose } from './start/doctor'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
@@ -118,9 +118,11 @@ const COMMANDS: Command[] = [
   },
   {
     name: 'doctor',
-    meaning: 'Prints figures of the database, the outbox and the disk, with warnings.',
-    needs: 'database',
-    run: (_options, connection) => diagnose(connection),
+    options: '[--json]',
+    meaning:
+      'Looks for what is wrong, and says what to do. Changes nothing. Ends with 1 when there is an error; warnings alone end with 0.',
+    needs: 'nothing',
+    run: diagnose,
   },
   {
     name: 'secrets rotate',
@@ -140,13 +142,13 @@ const COMMANDS: Command[] = [
 ]
 
 main(process.argv.slice(2)).then(
-  () => process.exit(0),
+  () => process.exit(),
   (error) => exitWith(error, (error) => JSON.stringify(safeError(error))),
 )
 
 async function main(args: string[]): Promise<void> {
   const { command, options } = readCommandLine(args, COMMANDS)
-  if (command.needs === 'nothing') return print(command.run(options))
+  if (command.needs === 'nothing') return print(await command.run(options))
   const { needs, pool_size = 2 } = command
   const no_database = needs === 'new database' ? 'create' : 'refuse'
   await dropRoot(no_database)
@@ -236,6 +238,12 @@ async function organizationOption(options: Options, connection: Connection): Pro
   const organizations = await listOrganizations(connection)
   if (!organizations.some(({ id }) => id === organization_id)) throw new UsageError('there is no such organization')
   return organization_id
+}
+
+async function diagnose({ json }: Options): Promise<string> {
+  const { output, exit_code } = await runDoctor(json ? 'json' : 'text')
+  process.exitCode = exit_code
+  return output
 }
 
 async function retryNow(options: Options, connection: Connection): Promise<unknown> {

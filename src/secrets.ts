@@ -92,6 +92,11 @@ export function decrypt(encrypted: string, at: StoredAt): string {
   throw new Error('A stored secret cannot be decrypted: SECRET_KEY has changed, set SECRET_KEY_PREVIOUS')
 }
 
+/** The ids of the keys, newest first. An id names a key without giving it away. */
+export function encryptionKeyIds(): string[] {
+  return keysOf('encryption').map(idOf)
+}
+
 /** What texts begin with that are encrypted with the present key and bound to their place. */
 export function presentPrefix(): string {
   return `${idOf(keysOf('encryption')[0]!)}.`

@@ -23,7 +23,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config http log db mail/inbound metrics organizations outbox start'],
   [
     'cli',
-    'config log settings scope db db/embedded net api-keys address audit-log auth domains errors invitations organizations outbox shapes start',
+    'config log settings scope db db/embedded doctor net api-keys address audit-log auth domains errors invitations organizations outbox shapes start',
   ],
   [
     'app',
@@ -50,11 +50,16 @@ const ROOMS: [room: string, imports: string][] = [
   ['tallies', 'db flow scope'],
   ['db', 'address errors log metrics'],
   ['db/embedded', 'db errors log process'],
-  ['metrics', 'config db disk flow http log net outbox webhooks'],
+  ['metrics', 'config db flow http log outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
     `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries webhooks`,
+  ],
+
+  [
+    'doctor',
+    'config errors log db db/embedded disk flow settings secrets net attachments domains letters mail/outbound mailboxes outbox start',
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth audit-log api-keys http/rerun http/openapi'],
@@ -114,7 +119,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^db\/pool$/,
-    /^(main|cli|start\/database|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
+    /^(main|cli|doctor\/open|start\/database|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
@@ -124,7 +129,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|start\/(doctor|database|drop-root)|db\/.*)$/,
+    /^(main|cli|doctor\/open|start\/(database|drop-root)|db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],
@@ -241,8 +246,7 @@ describe('only some files know', () => {
           'db/migrate',
           'html/colors',
           'metrics/prometheus',
-          'http/http-listener',
-          'net/steer',
+          'main',
           'flow/collect',
           'flow/stream',
         ],

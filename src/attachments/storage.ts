@@ -17,11 +17,15 @@ let current: Store | undefined
 
 /** The store that ATTACHMENT_STORE names. */
 export function storage(): Store {
-  current ??=
-    config.ATTACHMENT_STORE === 'file'
-      ? namingFaults(fileStore(path.join(config.DATA_DIR, 'attachments')), 'file')
-      : namingFaults(bucketStore(), 's3')
+  current ??= openStore()
   return current
+}
+
+/** Makes the store of the present settings anew. */
+export function openStore(): Store {
+  return config.ATTACHMENT_STORE === 'file'
+    ? namingFaults(fileStore(path.join(config.DATA_DIR, 'attachments')), 'file')
+    : namingFaults(bucketStore(), 's3')
 }
 
 /** Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. */

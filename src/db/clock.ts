@@ -22,7 +22,7 @@ let warned_ms: number | undefined
  * Measures by how many seconds the clock of this machine is ahead of the database's, or behind when negative. Undefined when
  * the database answers too slowly to tell.
  */
-async function measureClockOffset({ sql }: Connection): Promise<number | undefined> {
+export async function measureClockOffset({ sql }: Connection): Promise<number | undefined> {
   let best = { round_trip_ms: Number.POSITIVE_INFINITY, offset_ms: 0 }
   for (let i = 0; i < SAMPLES; i++) {
     const sent_ms = performance.now()

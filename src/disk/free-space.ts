@@ -20,28 +20,22 @@ export function usesDataDir(): boolean {
 /** Time that the answer of the system holds: no disk takes the reserve in it. */
 const HOLDS_MS = 100
 
-type Disk = { free: number; size: number }
-
-let asked: { at_ms: number; answer: Promise<Disk | undefined> } | undefined
+let asked: { at_ms: number; answer: Promise<number> } | undefined
 
 /** Bytes that may still be written under DATA_DIR. */
-export async function freeBytes(): Promise<number> {
-  return (await diskBytes())?.free ?? Number.POSITIVE_INFINITY
-}
-
-/** Bytes of the file system under DATA_DIR; undefined before the folder is made, with the first file. */
-export function diskBytes(): Promise<Disk | undefined> {
+export function freeBytes(): Promise<number> {
   const now_ms = performance.now()
   if (!asked || now_ms - asked.at_ms > HOLDS_MS) asked = { at_ms: now_ms, answer: askSystem() }
   return asked.answer
 }
 
-async function askSystem(): Promise<Disk | undefined> {
+async function askSystem(): Promise<number> {
   try {
-    const { bavail, blocks, bsize } = await statfs(config.DATA_DIR)
-    return { free: bavail * bsize, size: blocks * bsize }
+    const { bavail, bsize } = await statfs(config.DATA_DIR)
+    return bavail * bsize
   } catch (error) {
-    if (safeError(error).code === 'ENOENT') return undefined
+    // The folder is made with the first file.
+    if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
     throw error
   }
 }

@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
-const OWN_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'lost+found']
+const OWN_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json', 'lost+found']
 
 /** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
 export function foreignEntry(data_dir: string): string | undefined {

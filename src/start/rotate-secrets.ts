@@ -21,18 +21,6 @@ export async function rotateSecrets(connection: Connection): Promise<Rotated[]> 
   return results
 }
 
-/** Counts the secrets that `rotateSecrets` would encrypt anew: they need the key that they were encrypted with. */
-export async function countOutdatedSecrets({ sql }: Connection): Promise<number> {
-  let total = 0
-  for (const column of ENCRYPTED_COLUMNS) {
-    const [table, name] = namesOf(column)
-    const [row] = await sql<{ count: number }[]>`
-      select count(*) from ${sql(table)} where not starts_with(${sql(name)}, ${presentPrefix()})`
-    total += Number(row!.count)
-  }
-  return total
-}
-
 type StoredSecret = { organization_id: string; id: string; encrypted: string }
 
 async function rotateColumn(connection: Connection, column: EncryptedColumn): Promise<Rotated> {

@@ -11,8 +11,8 @@ import { hashPassword } from '../../src/auth/password'
 import { newId } from '../../src/db/columns'
 import { migrateDatabase } from '../../src/db/migrate'
 import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
+import { checkAccounts, readAccountDoubts } from '../../src/doctor/account-doubts'
 import { keysOf, useSecrets } from '../../src/secrets'
-import { diagnose } from '../../src/start/doctor'
 import { PASSWORD } from '../support/api'
 import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
 
@@ -67,9 +67,13 @@ test('everybody stays signed in, and signs in with the password of before', asyn
 test('passwords of accounts of several organizations count as not held, and the doctor lists them', async () => {
   const rows = await connection().sql<{ is_password_held: boolean }[]>`select is_password_held from users`
   expect(rows.map(({ is_password_held }) => is_password_held)).toEqual([false, false])
-  const { accounts_in_doubt, warnings } = await diagnose(connection())
-  expect(accounts_in_doubt).toEqual([{ email: shared.email, organizations: ['First', 'Second'] }])
-  expect(warnings).toContainEqual(expect.stringMatching(/^1 accounts of several organizations/))
+  const { accounts } = await readAccountDoubts(connection())
+  expect(accounts).toEqual([{ email: shared.email, organizations: ['First', 'Second'] }])
+  const [finding] = await checkAccounts(connection())
+  expect(finding).toMatchObject({
+    level: 'warning',
+    message: expect.stringMatching(/^1 account of several organizations/),
+  })
 })
 
 /** A folder with the migrations 0000 to 0004. */

@@ -8,7 +8,6 @@ import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
 import type { RcptMailbox } from '../../src/mail/smtp/envelope'
-import { diagnose } from '../../src/start/doctor'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
 import { createContact, createMessage, createTicket } from '../support/factories'
@@ -171,50 +170,16 @@ test('wrong calls are refused with one line that says why', async () => {
   }
 })
 
-test('domain allow verifies a domain without a record, and doctor counts mailboxes without', async () => {
-  await connection().sql`update mailboxes set active = false`
-  await connection().sql`update webhooks set status = 'active'`
+test('domain allow verifies a domain without a record', async () => {
   const { admin, id } = organization
-  await createOrganization()
   const mailbox = await createMailbox(admin, { address: `help@${id}.example` })
   const allow = (domain: string) => cli('domain', 'allow', '--organization', id.toUpperCase(), '--domain', domain)
-  const warnings = async () => (await cli('doctor')).lines[0].warnings
-  expect((await cli('doctor')).lines[0].unverified_domains).toEqual([{ organization_id: id, domain: `${id}.example` }])
-  expect(await warnings()).toEqual([expect.stringMatching(/^MAILBOX_DOMAIN_CHECK is off,.* 1 active mailboxes have/)])
   const { code, lines } = await allow(`${id.toUpperCase()}.example`)
   const listed = (await admin.get('/domains')).body.data
   expect([code, lines]).toEqual([0, [{ id: listed[0].id, domain: `${id}.example`, status: 'verified' }]])
   expect((await allow(`${id}.example`)).lines).toEqual(lines)
   expect((await admin.get(`/mailboxes/${mailbox.id}`)).body.data.domain_verified).toBe(true)
-  expect(await warnings()).toEqual([])
   const { data } = (await admin.get('/audit-log?action=operator.domain_allow')).body
   expect(data[1]).toMatchObject({ actor: { type: 'operator' }, resource: { type: 'domain', id: listed[0].id } })
   expect((await allow('nonsense')).stderr).toContain('--domain must be a domain')
-})
-
-test('doctor warns when everybody may bring mail, unless no mail is taken', async () => {
-  const warnings = async () => (await diagnose(connection())).warnings
-  const warning = expect.stringMatching(/^SMTP_ALLOWED_NETWORKS is not set/)
-  expect(await warnings()).toContainEqual(warning)
-  using _ = withSettings({ SMTP_PORT: 0 })
-  expect(await warnings()).not.toContainEqual(warning)
-})
-
-test('doctor counts what a new version has not filled yet', async () => {
-  const { sql, organization_id } = organization.scope
-  await sql`insert into fills (organization_id, kind) values (${organization_id}, 'ticket_search.document')`
-  expect((await cli('doctor')).lines[0].counts.fills_left).toBe(1)
-  await sql`delete from fills`
-  expect((await cli('doctor')).lines[0].counts.fills_left).toBe(0)
-})
-
-test('doctor warns of webhooks that have failed, and of nothing else here', async () => {
-  await connection().sql`update webhooks set status = 'active'`
-  await connection().sql`update mailboxes set active = false`
-  const { admin, scope } = organization
-  const webhook = await createWebhook(admin)
-  const warnings = async () => (await cli('doctor')).lines[0].warnings
-  expect(await warnings()).toEqual([])
-  await scope.sql`update webhooks set status = 'failed' where id = ${webhook.id}`
-  expect(await warnings()).toEqual(['1 webhooks have failed and hold what is meant for them'])
 })

@@ -107,15 +107,12 @@ test('the service says so in one line and ends as with any wrong setting', () =>
 
 test('commands that operate on what is there make no database, others do', () => {
   const DATA_DIR = path.join(dir, 'typo')
-  for (const command of ['organization list', 'doctor']) {
-    const { status, stdout, stderr } = run('cli.ts', command.split(' '), { DATA_DIR })
-    expect([command, status, stdout, stderr]).toEqual([
-      command,
-      78,
-      '',
-      `deskwire: DATA_DIR ${DATA_DIR} holds no database\n`,
-    ])
-  }
+  const refused = run('cli.ts', ['organization', 'list'], { DATA_DIR })
+  expect([refused.status, refused.stdout]).toEqual([78, ''])
+  expect(refused.stderr).toBe(`deskwire: DATA_DIR ${DATA_DIR} holds no database\n`)
+  const examined = run('cli.ts', ['doctor'], { DATA_DIR })
+  expect([examined.status, examined.stderr]).toEqual([1, ''])
+  expect(examined.stdout).toContain(`ERROR database\n  DATA_DIR ${DATA_DIR} holds no database.`)
   expect(fs.existsSync(DATA_DIR)).toBe(false)
   expect(run('cli.ts', ['migrate'], { DATA_DIR })).toMatchObject({ status: 0, stdout: '{"migrated":true}\n' })
   expect(run('cli.ts', ['organization', 'list'], { DATA_DIR })).toMatchObject({ status: 0, stdout: '' })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { foreignEntry } from '../../src/start/data-dir'
 import { createDatabase, type TestDatabase } from '../support/database'
 import { type Service, startService } from '../support/service'
 
@@ -34,17 +35,18 @@ test('is named by one line of the log and by the doctor, until it is trusted', a
   }
   expect(service.output().split(WARNING)).toHaveLength(2)
   expect(service.output()).not.toContain('192.0.2.1')
+  expect(foreignEntry(env.DATA_DIR!)).toBeUndefined()
   const [warning] = doctor()
   expect(warning).toStartWith(`${WARNING} 127.0.0.1 at `)
   expect(doctor({ TRUSTED_PROXIES: '127.0.0.1' })).toEqual([])
 })
 
-/** The doctor's warnings about proxies. */
+/** What the doctor says about proxies. */
 function doctor(more: Record<string, string> = {}): string[] {
-  const { stdout } = spawnSync(process.execPath, ['--no-orphans', CLI, 'doctor'], {
+  const { stdout } = spawnSync(process.execPath, ['--no-orphans', CLI, 'doctor', '--json'], {
     env: { ...process.env, ...env, ...more },
     encoding: 'utf8',
   })
-  const { warnings } = JSON.parse(stdout) as { warnings: string[] }
-  return warnings.filter((warning) => warning.startsWith(WARNING))
+  const { findings } = JSON.parse(stdout) as { findings: { message: string }[] }
+  return findings.map(({ message }) => message).filter((message) => message.startsWith(WARNING))
 }

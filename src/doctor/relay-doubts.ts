@@ -3,14 +3,15 @@ import ipaddr from 'ipaddr.js'
 import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { isInNetworks } from '../net/networks'
+import { type Finding, warning } from './finding'
 
 /** Messages that are looked at, the newest ones. */
 const MOST = 50
 /** So many are needed for a doubt. */
 const LEAST = 10
 
-/** Gives a warning when all recent mail came from addresses that nobody on the internet has. */
-export async function findRelayDoubts({ sql }: Connection): Promise<string[]> {
+/** Warns when all recent mail came from addresses that nobody on the internet has. */
+export async function checkRelays({ sql }: Connection): Promise<Finding[]> {
   // The condition on the key lets an index be used that is ordered by id.
   const rows = await sql<{ remote_address: string | null }[]>`
     select remote_address from inbound_messages where storage_key is not null order by id desc limit ${MOST}`
@@ -18,8 +19,11 @@ export async function findRelayDoubts({ sql }: Connection): Promise<string[]> {
   const own = addresses.filter((address) => isPrivate(address) && !isInNetworks(address, config.SMTP_TRUSTED_RELAYS))
   if (addresses.length < LEAST || own.length < addresses.length) return []
   return [
-    `All recent mail came from ${own[0]}, which SMTP_TRUSTED_RELAYS does not name: if that is your own mail server, ` +
-      'senders that only SPF proves count as forged',
+    warning(
+      `All recent mail came from ${own[0]}, which SMTP_TRUSTED_RELAYS does not name: if that is your own mail server, ` +
+        'senders that only SPF proves count as forged',
+      `Add ${own[0]}, or its network, to SMTP_TRUSTED_RELAYS.`,
+    ),
   ]
 }
 

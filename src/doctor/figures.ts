@@ -1,0 +1,73 @@
+/** Figures that the doctor shows beside its findings. */
+import type { Connection } from '../db/transact'
+import { isVerified } from '../domains/claims'
+import { type OutboxStats, outboxStats } from '../outbox/operate'
+import { readAccountDoubts } from './account-doubts'
+import { readServer } from './database-server'
+import { type DataDir, readDataDir } from './disk-space'
+import { readUnverifiedDomains } from './settings-fit'
+
+/** Organizations that are named. */
+const TOP = 5
+
+export type Figures = {
+  postgresql: {
+    version: string
+    size: string
+    oldest_snapshot_s: number | null
+    connections: number
+    max_connections: number
+    /** Processes of the service that wait for notices. */
+    processes: number
+    outbox_dead_rows: number
+  }
+  counts: Record<string, number>
+  outbox: OutboxStats[]
+  /** Organizations with the most work that is left. */
+  most_waiting: { organization_id: string; rows: number }[]
+  data_dir: DataDir
+  unverified_domains: Awaited<ReturnType<typeof readUnverifiedDomains>>
+  accounts_in_doubt: Awaited<ReturnType<typeof readAccountDoubts>>['accounts']
+}
+
+/** Reads all figures. */
+export async function readFigures(connection: Connection): Promise<Figures> {
+  const [server, database, counts, outbox, most_waiting, data_dir, unverified_domains, { accounts }] =
+    await Promise.all([
+      readServer(connection),
+      readDatabase(connection),
+      readCounts(connection),
+      outboxStats(connection),
+      readMostWaiting(connection),
+      readDataDir(),
+      readUnverifiedDomains(connection),
+      readAccountDoubts(connection),
+    ])
+  const { version, oldest_snapshot_s, used, most, processes } = server
+  const postgresql = { version, oldest_snapshot_s, connections: used, max_connections: most, processes, ...database }
+  return { postgresql, counts, outbox, most_waiting, data_dir, unverified_domains, accounts_in_doubt: accounts }
+}
+
+async function readDatabase({ sql }: Connection) {
+  const [database] = await sql<{ size: string; outbox_dead_rows: number }[]>`
+    select pg_size_pretty(pg_database_size(current_database())) as size, coalesce((
+      select n_dead_tup from pg_stat_user_tables where relname = 'outbox'
+    ), 0) as outbox_dead_rows`
+  return database!
+}
+
+async function readCounts({ sql }: Connection): Promise<Record<string, number>> {
+  const [counts] = await sql<Record<string, number>[]>`
+    select (select count(*) from organizations) as organizations,
+      (select count(*) from fills) as fills_left,
+      (select count(*) from mailboxes where active) as active_mailboxes,
+      (select count(*) from mailboxes m where active and not ${isVerified(sql)}) as unverified_mailboxes,
+      (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,
+      (select count(*) from inbound_messages where outcome = 'pending') as pending_mail`
+  return counts!
+}
+
+function readMostWaiting({ sql }: Connection) {
+  return sql<{ organization_id: string; rows: number }[]>`
+    select organization_id, count(*) as rows from outbox group by organization_id order by rows desc limit ${TOP}`
+}

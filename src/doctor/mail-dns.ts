@@ -1,0 +1,122 @@
+/** Looks at the DNS records of the domains of mailboxes: where mail to them goes, and if answers look forged. */
+import type { Connection } from '../db/transact'
+import { mayUseAddress } from '../domains/claims'
+import { dkimRecord } from '../mailboxes/dkim'
+import { lookupFor, type RecordLookup } from '../net/dns'
+import { decrypt } from '../secrets'
+import { counted, type Finding, firstOf, warning } from './finding'
+
+/** Domains that are looked at, in the order of their names. */
+const MOST = 50
+const LOOKUP_MS = 3500
+/** Domains that no public DNS knows. */
+const PRIVATE = /(^|\.)(example(\.(com|net|org))?|test|invalid|localhost|local|internal|lan|home\.arpa)$/i
+
+type Domain = {
+  domain: string
+  sends: boolean
+  keys: { organization_id: string; id: string; domain: string; selector: string; encrypted: string }[] | null
+}
+
+/** What is missing at a domain. */
+type Fault = { kind: 'MX' | 'SPF' | 'DKIM' | 'unknown'; name: string }
+
+/** Asks for MX of every domain, and for SPF and DKIM of those that send. */
+export async function checkMailDns({ sql }: Connection): Promise<Finding[]> {
+  const rows = await sql<Domain[]>`
+    select substring(address_key from '[^@]*$') as domain, bool_or(smtp_host is not null) as sends,
+      json_agg(json_build_object('organization_id', organization_id, 'id', id, 'domain', dkim_domain,
+        'selector', dkim_selector, 'encrypted', dkim_private_key)) filter (where dkim_domain is not null) as keys
+    from mailboxes m where active and ${mayUseAddress(sql)} group by 1 order by 1 limit 1000`
+  const lookup = lookupFor(LOOKUP_MS)
+  const found = rows.filter(({ domain }) => isPublicDomain(domain)).slice(0, MOST)
+  const faults = (await Promise.all(found.map((domain) => faultsOf(domain, lookup)))).flat()
+  const namesOf = (kind: Fault['kind']) => faults.filter((fault) => fault.kind === kind).map(({ name }) => name)
+  return [
+    ...findingFor(
+      namesOf('MX'),
+      'no MX record: mail to them does not arrive',
+      'Publish an MX record that names the mail server in front of the service.',
+    ),
+    ...findingFor(
+      namesOf('SPF'),
+      'no SPF record: receivers may take answers for forged',
+      'Publish a TXT record v=spf1 that names the servers which send for the domain.',
+    ),
+    ...findingFor(
+      namesOf('DKIM'),
+      'no DKIM record with the key of the mailbox: signatures of answers fail',
+      'Publish the record that GET /mailboxes/:id shows as dkim.',
+    ),
+    ...findingFor(
+      namesOf('unknown'),
+      'DNS that did not answer',
+      'Look at DNS_SERVERS, or at the resolver of the machine: senders of mail cannot be checked either.',
+    ),
+  ]
+}
+
+/** Tells if a domain can be known to public DNS. */
+export function isPublicDomain(domain: string): boolean {
+  return domain.includes('.') && !domain.startsWith('[') && !PRIVATE.test(domain)
+}
+
+function findingFor(names: string[], what: string, action: string): Finding[] {
+  if (names.length === 0) return []
+  const unique = [...new Set(names)]
+  return [
+    warning(`${counted(unique.length, 'mail domain')} with ${what} (${firstOf(unique)})`, action, { names: unique }),
+  ]
+}
+
+async function faultsOf({ domain, sends, keys }: Domain, lookup: RecordLookup): Promise<Fault[]> {
+  const faults: Promise<Fault[]>[] = [mxFault(domain, lookup)]
+  if (sends) faults.push(spfFault(domain, lookup))
+  for (const key of keys ?? []) faults.push(dkimFault(key, lookup))
+  return (await Promise.all(faults)).flat()
+}
+
+async function mxFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  const [mx, a] = await Promise.all([ask(lookup, domain, 'MX'), ask(lookup, domain, 'A')])
+  if (mx === 'unknown') return [{ kind: 'unknown', name: domain }]
+  // Without MX, mail goes to the address of the domain itself (RFC 5321, section 5.1).
+  return mx.length > 0 || a === 'unknown' || a.length > 0 ? [] : [{ kind: 'MX', name: domain }]
+}
+
+async function spfFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  const texts = await ask(lookup, domain, 'TXT')
+  if (texts === 'unknown' || texts.some((text) => /^v=spf1( |$)/i.test(text))) return []
+  return [{ kind: 'SPF', name: domain }]
+}
+
+async function dkimFault(
+  { organization_id, id, domain, selector, encrypted }: NonNullable<Domain['keys']>[number],
+  lookup: RecordLookup,
+): Promise<Fault[]> {
+  const at = { column: 'mailboxes.dkim_private_key', organization_id, id } as const
+  let record: { name: string; value: string }
+  try {
+    record = dkimRecord(domain, selector, decrypt(encrypted, at))
+  } catch {
+    // The check of the secrets says so.
+    return []
+  }
+  const texts = await ask(lookup, record.name, 'TXT')
+  if (texts === 'unknown' || texts.some((text) => keyIn(text) === keyIn(record.value))) return []
+  return [{ kind: 'DKIM', name: record.name }]
+}
+
+function keyIn(record: string): string {
+  return /\bp=([^;]*)/.exec(record)?.[1]?.replace(/\s/g, '') ?? ''
+}
+
+/** The records as texts, `unknown` when DNS cannot tell now. */
+async function ask(lookup: RecordLookup, name: string, type: string): Promise<string[] | 'unknown'> {
+  try {
+    const records = await lookup(name, type)
+    return records.map((record) => (Array.isArray(record) ? record.join('') : JSON.stringify(record)))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME' ? [] : 'unknown'
+  }
+}

@@ -1,0 +1,253 @@
+/** What the doctor says of faults that show in the database, each planted in one. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import { config, readConfig } from '../../src/config'
+import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
+import { checkClock, checkRole, checkServer } from '../../src/doctor/database-server'
+import { examine } from '../../src/doctor/examine'
+import { readFigures } from '../../src/doctor/figures'
+import type { Finding } from '../../src/doctor/finding'
+import { checkMailDns } from '../../src/doctor/mail-dns'
+import { checkLetterWay, checkMailboxServers } from '../../src/doctor/mail-servers'
+import { checkMailboxDomains, checkProcesses } from '../../src/doctor/settings-fit'
+import { checkStoredSecrets } from '../../src/doctor/stored-secrets'
+import { checkWaitingWork } from '../../src/doctor/waiting-work'
+import { checkWebhooks } from '../../src/doctor/webhook-health'
+import { useSecrets } from '../../src/secrets'
+import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { stepClock } from '../support/clock'
+import type { TestDatabase } from '../support/database'
+import { startDns } from '../support/dns'
+import { createMailbox } from '../support/mail'
+import { type ChangedSettings, withSettings } from '../support/settings'
+import { startSmtpSink } from '../support/smtp'
+import { createWebhook, emit } from '../support/webhooks'
+
+const KEY = 'a secret key that only tests use'
+const OTHER_KEY = 'another secret key that only tests use'
+
+let database: TestDatabase
+let organization: Organization
+let settings: ChangedSettings
+
+beforeAll(async () => {
+  database = await startApi()
+  settings = withSettings({ SECRET_KEY: KEY })
+})
+afterAll(async () => {
+  settings.restore()
+  await stopApi()
+})
+beforeEach(async () => {
+  await connection().sql`delete from outbox`
+  await connection().sql`delete from webhooks`
+  await connection().sql`delete from mailboxes`
+  organization = await createOrganization()
+})
+
+/** Findings, short: level, message, action. */
+function texts(findings: Finding[]): string[] {
+  return findings.map(({ level, message, action }) => `${level}: ${message} -> ${action}`)
+}
+
+/** A session of its own. */
+function session(options: postgres.Options<Record<string, postgres.PostgresType>> = {}, url = database.url) {
+  const sql = postgres(url, { max: 1, onnotice: () => {}, ...options })
+  return { sql: sql as never, [Symbol.asyncDispose]: () => sql.end({ timeout: 1 }) }
+}
+
+test('secrets of another SECRET_KEY are an error that says how many, and of which kinds', async () => {
+  const { admin } = organization
+  await createMailbox(admin, { smtp: { host: '127.0.0.1', port: 25, security: 'none', username: 'a', password: 'b' } })
+  await createWebhook(admin, { secret: 'of a webhook' })
+  expect(await checkStoredSecrets(connection())).toEqual([])
+  useSecrets(OTHER_KEY)
+  await createWebhook(admin, { secret: 'of another one' })
+  const findings = await checkStoredSecrets(connection())
+  expect(texts(findings)).toEqual([
+    expect.stringMatching(
+      /^error: 2 of 3 stored secrets cannot be decrypted with SECRET_KEY \(1 × password of a mailbox, 1 × secret of a webhook\).* -> Set SECRET_KEY to the key/,
+    ),
+  ])
+  expect(findings[0]!.details!.keys).toHaveLength(2)
+  useSecrets(OTHER_KEY, KEY)
+  expect(texts(await checkStoredSecrets(connection()))).toEqual([
+    expect.stringMatching(/^warning: The present SECRET_KEY has not encrypted 2 stored secrets yet.* secrets rotate/),
+  ])
+  using _ = withSettings({ SECRET_KEY: undefined, DATA_DIR: '/nonexistent' })
+  expect(texts(await checkStoredSecrets(connection()))[0]).toStartWith('error: DATA_DIR has no file secret-key')
+  useSecrets(KEY)
+})
+
+test('migrations that are missing, and those of a newer release, are errors, and nothing more is asked', async () => {
+  const { sql } = connection()
+  const [last] = await sql<{ id: number; hash: string; created_at: number }[]>`
+    delete from drizzle.__drizzle_migrations where id = (select max(id) from drizzle.__drizzle_migrations) returning *`
+  const missing = await examine(Promise.resolve(connection()))
+  expect(texts(missing.findings)[0]).toMatch(/^error: The database lacks 1 migration of this release \(00.* migrate\.$/)
+  expect(missing.skipped).toContain('webhooks')
+  await sql`insert into drizzle.__drizzle_migrations ${sql([last!, { id: 9999, hash: 'x', created_at: last!.created_at + 1 }])}`
+  const newer = await examine(Promise.resolve(connection()))
+  expect(texts(newer.findings)[0]).toMatch(
+    /^error: The database was migrated by a newer release \(1 of its migrations /,
+  )
+  await sql`delete from drizzle.__drizzle_migrations where id = 9999`
+})
+
+test('a server that takes no changes is found', async () => {
+  expect(await checkServer(connection())).toEqual([])
+  await using reader = session({ connection: { default_transaction_read_only: true } })
+  expect(texts(await checkServer(reader as never))).toEqual([
+    expect.stringMatching(/^error: The database takes no changes/),
+  ])
+})
+
+test('processes that may open more connections than there are, and limits that they do not share, are found', async () => {
+  await using one = session()
+  await using two = session()
+  for (const { sql } of [one, two] as { sql: postgres.Sql }[]) await sql.unsafe('listen "a channel"')
+  using _ = withSettings({ DATABASE_POOL: 1000, REDIS_URL: undefined, RATE_LIMIT_PER_MINUTE: 100 })
+  expect(texts(await checkServer(connection()))).toEqual([
+    expect.stringMatching(
+      /^warning: 2 processes of the service may open 2008 connections, .* -> Set DATABASE_POOL to \d+/,
+    ),
+  ])
+  expect(texts(await checkProcesses(connection()))).toEqual([
+    expect.stringMatching(/^warning: 2 processes of the service work, and REDIS_URL is not set/),
+  ])
+})
+
+test('a role that may not read, or does not own the tables, is found', async () => {
+  const { sql } = connection()
+  const role = `doctor_${newId().replaceAll('-', '')}`
+  await sql.unsafe(`create role ${role} login password 'of the role'`)
+  const url = new URL(database.url)
+  url.username = role
+  url.password = 'of the role'
+  try {
+    await using owner = session({}, url.href)
+    expect(texts(await checkRole(owner as never))[0]).toMatch(
+      /^error: The role doctor_\w+ may not read and write \d+ tables/,
+    )
+    await sql.unsafe(`grant all on all tables in schema public to ${role}`)
+    expect(texts(await checkRole(owner as never))[0]).toMatch(/^warning: The role doctor_\w+ does not own \d+ tables/)
+    expect(await checkRole(connection())).toEqual([])
+  } finally {
+    await sql.unsafe(`drop owned by ${role}; drop role ${role}`)
+  }
+})
+
+test('a clock that is away from that of the database is a warning that says how far', async () => {
+  expect(await checkClock(connection())).toEqual([])
+  try {
+    stepClock(3_600_000)
+    expect(texts(await checkClock(connection()))).toEqual([
+      expect.stringMatching(/^warning: The clock of this machine is 3600 s ahead of that of the database/),
+    ])
+    stepClock(-5000)
+    expect(texts(await checkClock(connection()))[0]).toContain('is 5 s behind')
+  } finally {
+    stepClock(0)
+  }
+})
+
+test('work that is due for long, and mail that is not filed, are found', async () => {
+  const { sql, organization_id } = organization.scope
+  expect(await checkWaitingWork(connection())).toEqual([])
+  const row = (minutes: number, kind: string) => sql`
+    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    values (${organization_id}, ${newId()}, ${kind}, ${organization_id}, now() - make_interval(mins => ${minutes}))`
+  await row(5, 'letter')
+  await row(20, 'inbound')
+  expect(texts(await checkWaitingWork(connection()))).toEqual([
+    expect.stringMatching(/^error: Work of kind inbound is late \(1 due, the oldest for 12\d\d s\): customers wait/),
+    expect.stringMatching(/^warning: Work of kind letter is late \(1 due, the oldest for 30\d s\)/),
+  ])
+  const { most_waiting } = await readFigures(connection())
+  expect(most_waiting).toEqual([{ organization_id, rows: 2 }])
+})
+
+test('webhooks that failed, are behind, or answer slowly are named, by id and host alone', async () => {
+  const { admin, scope } = organization
+  const { sql } = scope
+  const [failed, late] = [await createWebhook(admin), await createWebhook(admin)]
+  expect(await checkWebhooks(connection())).toEqual([])
+  for (let n = 0; n < 5; n++) await emit(scope)
+  await sql`update webhooks set status = 'failed' where id = ${failed.id}`
+  await sql`update outbox set run_at = 'infinity' where lane_id = ${failed.id}`
+  await sql`update outbox set run_at = now() - interval '90 seconds', attempts = 1 where lane_id = ${late.id}`
+  await sql`update deliveries set response_time_ms = 4000 where webhook_id = ${late.id}`
+  const { host } = new URL(late.url)
+  expect(texts(await checkWebhooks(connection()))).toEqual([
+    expect.stringContaining(
+      `1 failed webhook: nothing is sent to them, and what is held is cancelled after DELIVERY_HOLD_DAYS (${failed.id} (${host}): 5 held)`,
+    ),
+    expect.stringMatching(new RegExp(`Deliveries are late for ${late.id} .*: 5 due, the oldest for 9\\d s`)),
+    expect.stringContaining(`Receivers answer slowly: ${late.id} (${host}): 4000 ms on average`),
+    expect.stringContaining(`Deliveries fail and are tried again: ${late.id} (${host}): 5 deliveries`),
+  ])
+})
+
+test('the servers of mailboxes are tried with the stored passwords, each account once', async () => {
+  const { admin } = organization
+  using sink = await startSmtpSink({ auth: { user: 'desk', pass: 'right' } })
+  using _ = withSettings(readConfig({ NODE_ENV: 'test', MAIL_ALLOWED_NETWORKS: '127.0.0.0/8' }))
+  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none', username: 'desk' }
+  const good = await createMailbox(admin, { smtp: { ...smtp, password: 'right' } })
+  expect(await checkMailboxServers(connection())).toEqual([])
+  const bad = [1, 2].map(() => createMailbox(admin, { smtp: { ...smtp, password: 'wrong-one' } }))
+  const addresses = (await Promise.all(bad)).map(({ address }) => address)
+  const before = sink.connections()
+  const findings = await checkMailboxServers(connection())
+  expect(sink.connections() - before).toBe(2)
+  const [text, ...others] = texts(findings)
+  expect(text).toMatch(/^error: 127\.0\.0\.1:\d+ cannot be used by 2 mailboxes \(.*\): .*535/)
+  for (const address of addresses) expect(text).toContain(address)
+  expect(text).not.toContain(good.address)
+  expect(JSON.stringify(findings)).not.toContain('wrong-one')
+  expect(others).toEqual([])
+})
+
+test('DNS records that are missing for the domains of mailboxes are named', async () => {
+  const { admin } = organization
+  using dns = await startDns({
+    'good.desk.co': { MX: ['mx.desk.co'], TXT: ['v=spf1 -all'] },
+    'bare.desk.co': { TXT: ['something else'] },
+  })
+  using _ = withSettings({ DNS_SERVERS: [dns.address] })
+  const smtp = { host: 'smtp.desk.co', port: 587, security: 'starttls' }
+  for (const address of ['help@good.desk.co', 'help@bare.desk.co', 'help@desk.example']) {
+    await createMailbox(admin, { address, smtp })
+  }
+  expect(texts(await checkMailDns(connection()))).toEqual([
+    expect.stringMatching(/^warning: 1 mail domain with no MX record: .* \(bare\.desk\.co\) -> Publish an MX record/),
+    expect.stringMatching(/^warning: 1 mail domain with no SPF record: .* \(bare\.desk\.co\)/),
+  ])
+  expect(dns.asked.join()).not.toContain('desk.example')
+})
+
+test('settings that fit badly to organizations and mailboxes are found', async () => {
+  await connection().sql`truncate organizations cascade`
+  organization = await createOrganization()
+  using _ = withSettings({ BASE_URL: 'http://localhost:3000', SYSTEM_SMTP_URL: undefined })
+  expect(texts(await checkLetterWay(connection()))[0]).toMatch(/^warning: Invitations .* cannot leave/)
+  await createOrganization()
+  expect(texts(await checkLetterWay(connection()))[0]).toMatch(
+    /^warning: There are several organizations and no SYSTEM_SMTP_URL/,
+  )
+  await createMailbox(organization.admin, { address: 'help@desk.co' })
+  expect(texts(await checkMailboxDomains(connection()))).toEqual([
+    expect.stringMatching(
+      /^warning: MAILBOX_DOMAIN_CHECK is off, .* \(1 active mailbox with a domain that is not verified\)/,
+    ),
+    expect.stringMatching(/^warning: BASE_URL is http:\/\/localhost:3000, and mail goes out for desk\.co/),
+  ])
+  using __ = withSettings({ MAILBOX_DOMAIN_CHECK: 'on', BASE_URL: config.BASE_URL.replace('localhost', 'desk.co') })
+  expect(texts(await checkMailboxDomains(connection()))).toEqual([
+    expect.stringMatching(/they neither receive nor send/),
+  ])
+  const { unverified_domains, counts } = await readFigures(connection())
+  expect(unverified_domains).toEqual([{ organization_id: organization.id, domain: 'desk.co' }])
+  expect(counts).toMatchObject({ organizations: 2, fills_left: 0, unverified_mailboxes: 1 })
+})
