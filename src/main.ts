@@ -3,6 +3,7 @@ import { createApp } from './app'
 import { ConfigError, config, ignoreProxies } from './config'
 import { watchClock } from './db/clock'
 import { connection, jobConnection } from './db/pool'
+import { HttpListener } from './http/http-listener'
 import { connectRedis } from './http/redis-client'
 import { log, safeError } from './log'
 import { startInbound } from './mail/inbound/listen'
@@ -10,22 +11,16 @@ import { startMetrics } from './metrics/prometheus'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
+import { CertificateKeeper } from './start/certificate'
 import { isDatabaseReady, openDatabase } from './start/database'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { keepPassword } from './start/first-password'
 import { startJobs } from './start/jobs'
 import { HANDLERS } from './start/outbox-handlers'
-import { type Certificate, checkSettings, readCertificate } from './start/preflight'
+import { checkSettings, readCertificate } from './start/preflight'
 import { stopOnSignal } from './start/stop'
 import { welcome } from './start/welcome'
-
-/**
- * Longest silence on an HTTP connection: a request may wait for its first email attempt, an upload for its client. Load
- * balancers keep idle connections for 60 s or less. They must be the first to close one, or they send a request into the
- * end of a connection.
- */
-const IDLE_TIMEOUT_S = 120
 
 process.on('uncaughtException', die)
 process.on('unhandledRejection', die)
@@ -37,6 +32,7 @@ async function start(): Promise<void> {
   ignoreProxies()
   await checkSettings()
   const certificate = readCertificate()
+  const keeper = new CertificateKeeper(certificate)
   const why_root = await dropRoot('create')
   if (why_root) log.warn(`the service stays root, because ${why_root}`)
   const stopping = new AbortController()
@@ -56,24 +52,16 @@ async function start(): Promise<void> {
   const jobs = startJobs(jobConnection())
   const smtp =
     config.SMTP_PORT > 0 ? await onPort('SMTP_PORT', () => startInbound(connection(), certificate)) : undefined
-  await onPort('PORT', async () => listen(app, certificate))
+  const http = new HttpListener(app)
+  await onPort('PORT', async () => http.listen(certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
-  log.info({ port: app.server?.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
+  log.info({ port: http.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp?.port, admin?.email)
-  stopOnSignal(stopping, { database, outbox, jobs, smtp, http: app.server!, metrics }, die)
-}
-
-function listen(app: ReturnType<typeof createApp>, certificate: Certificate | undefined): void {
-  app.listen({
-    port: config.PORT,
-    hostname: config.HOST,
-    // A second service on the same port must fail, not take part of the requests in silence.
-    reusePort: false,
-    idleTimeout: IDLE_TIMEOUT_S,
-    // The limits are the routes' own, with an answer that says so.
-    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    ...(certificate && { tls: certificate }),
+  keeper.start((changed) => {
+    http.replaceCertificate(changed)
+    smtp?.replaceCertificate(changed)
   })
+  stopOnSignal(stopping, { database, outbox, jobs, smtp, http, metrics }, die)
 }
 
 /** Blames the setting of a port for a listener that cannot have it. @throws ConfigError */

@@ -50,7 +50,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['tallies', 'db flow scope'],
   ['db', 'address errors log metrics'],
   ['db/embedded', 'db errors log process'],
-  ['metrics', 'config db flow http log outbox webhooks'],
+  ['metrics', 'config db disk flow http log net outbox webhooks'],
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
@@ -246,7 +246,8 @@ describe('only some files know', () => {
           'db/migrate',
           'html/colors',
           'metrics/prometheus',
-          'main',
+          'http/http-listener',
+          'net/steer',
           'flow/collect',
           'flow/stream',
         ],

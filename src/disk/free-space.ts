@@ -20,22 +20,28 @@ export function usesDataDir(): boolean {
 /** Time that the answer of the system holds: no disk takes the reserve in it. */
 const HOLDS_MS = 100
 
-let asked: { at_ms: number; answer: Promise<number> } | undefined
+type Disk = { free: number; size: number }
+
+let asked: { at_ms: number; answer: Promise<Disk | undefined> } | undefined
 
 /** Bytes that may still be written under DATA_DIR. */
-export function freeBytes(): Promise<number> {
+export async function freeBytes(): Promise<number> {
+  return (await diskBytes())?.free ?? Number.POSITIVE_INFINITY
+}
+
+/** Bytes of the file system under DATA_DIR; undefined before the folder is made, with the first file. */
+export function diskBytes(): Promise<Disk | undefined> {
   const now_ms = performance.now()
   if (!asked || now_ms - asked.at_ms > HOLDS_MS) asked = { at_ms: now_ms, answer: askSystem() }
   return asked.answer
 }
 
-async function askSystem(): Promise<number> {
+async function askSystem(): Promise<Disk | undefined> {
   try {
-    const { bavail, bsize } = await statfs(config.DATA_DIR)
-    return bavail * bsize
+    const { bavail, blocks, bsize } = await statfs(config.DATA_DIR)
+    return { free: bavail * bsize, size: blocks * bsize }
   } catch (error) {
-    // The folder is made with the first file.
-    if (safeError(error).code === 'ENOENT') return Number.POSITIVE_INFINITY
+    if (safeError(error).code === 'ENOENT') return undefined
     throw error
   }
 }

@@ -18,9 +18,16 @@ const acquisitions = new Histogram({
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 })
 
+const durations = new Histogram({
+  name: 'deskwire_database_transaction_duration_seconds',
+  help: 'From the begin of a transaction to its commit or rollback',
+  buckets: [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+})
+
 /** Follows a transaction from the moment it is asked for: `began` once it has a connection, `ended` in any case. */
 export function observeTransaction(): { began(): void; ended(): void } {
   const asked_ms = performance.now()
+  let began_ms: number | undefined
   let state: 'waiting' | 'open' = 'waiting'
   transactions.inc({ state })
   return {
@@ -28,10 +35,12 @@ export function observeTransaction(): { began(): void; ended(): void } {
       transactions.dec({ state })
       state = 'open'
       transactions.inc({ state })
-      acquisitions.observe((performance.now() - asked_ms) / 1000)
+      began_ms = performance.now()
+      acquisitions.observe((began_ms - asked_ms) / 1000)
     },
     ended() {
       transactions.dec({ state })
+      if (began_ms !== undefined) durations.observe((performance.now() - began_ms) / 1000)
     },
   }
 }

@@ -4,12 +4,16 @@ import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { ensureUrl } from '../http/url'
 import { createFiguresReader, showDatabase } from './database-figures'
+import { measureStatements } from './database-statements'
 import { showOutbox } from './outbox-rows'
+import { showProcess } from './process-info'
 
 /** Starts the listener when METRICS_PORT is set. @param connection is asked for figures at each scrape */
 export async function startMetrics(connection: Connection) {
   if (config.METRICS_PORT === undefined) return undefined
   collectDefaultMetrics()
+  showProcess()
+  measureStatements(connection.sql)
   const readFigures = createFiguresReader(connection)
   showDatabase(readFigures)
   showOutbox(readFigures)

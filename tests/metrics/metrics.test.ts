@@ -1,7 +1,9 @@
 /** Metrics and logs of a running service: figures for Prometheus, and a log line for each attempt of a delivery. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { version } from '../../package.json'
 import { createDatabase, runOnServer, type TestDatabase } from '../support/database'
 import { freePort } from '../support/ports'
 import { type Receiver, startReceiver } from '../support/receiver'
@@ -26,11 +28,13 @@ beforeAll(async () => {
   database = await createDatabase()
   receiver = await startReceiver({ answer: [{ status: 500, body: ANSWER }, 200] })
   const port = await freePort()
+  const data_dir = path.join(tmpdir(), `metrics-${crypto.randomUUID()}`)
+  mkdirSync(data_dir)
   metrics_url = `http://127.0.0.1:${port}/metrics`
   service = await startService({
     // A name that an operator gave counts as well.
     DATABASE_URL: `${database.url}?application_name=helpdesk`,
-    DATA_DIR: path.join(tmpdir(), `metrics-${crypto.randomUUID()}`),
+    DATA_DIR: data_dir,
     SECRET_KEY: 'a secret key that only tests use',
     METRICS_PORT: String(port),
     WEBHOOK_CA_FILE: receiver.ca_file,
@@ -147,12 +151,32 @@ test('each figure has a description and a type, and a delivery shows in them', a
   expect(after.figure('deskwire_database_up')).toBe(1)
   expect(after.figure('deskwire_database_answer_seconds')).toBeGreaterThan(0)
   expect(after.figure('deskwire_webhook_outage')).toBe(0)
+  expect(after.figure('deskwire_database_transaction_duration_seconds_count')).toBeGreaterThan(0)
+  for (const statement of ['select', 'insert', 'commit']) {
+    expect(after.figure('deskwire_database_statement_duration_seconds_count', { statement })).toBeGreaterThan(0)
+  }
+  expect(after.figure('deskwire_build_info', { version, bun: process.versions.bun! })).toBe(1)
+  expect(after.figure('deskwire_data_dir_free_bytes')).toBeGreaterThan(0)
+  expect(after.figure('deskwire_data_dir_size_bytes')).toBeGreaterThan(after.figure('deskwire_data_dir_free_bytes')!)
+  expect(after.figure('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0)
   for (const name of [
     'outbox_leases_expired_total',
     'outbox_stale_outcomes_total',
     'smtp_transaction_duration_seconds',
   ])
     expect(after.types.has(`deskwire_${name}`)).toBe(true)
+})
+
+test('the guide lists every figure of the product, and no other', async () => {
+  const guide = readFileSync(path.join(import.meta.dir, '../../src/guide/operate.md'), 'utf8')
+  const [, section = ''] = /^## Metrics$(.*?)^## /ms.exec(guide) ?? []
+  const listed = [...section.matchAll(/`(deskwire_[a-z_]+)`/g)].map(([, name]) => name!)
+  const shown = [...(await scrape()).types.keys()].filter((name) => name.startsWith('deskwire_'))
+  // Without Redis and a database with another clock, these are not shown.
+  const rare = ['deskwire_redis_up', 'deskwire_clock_offset_seconds']
+  expect(listed.filter((name) => !rare.includes(name)).toSorted()).toEqual(
+    shown.filter((name) => !rare.includes(name)).toSorted(),
+  )
 })
 
 test('buckets of a histogram rise up to its count', async () => {

@@ -35,6 +35,9 @@ test('SIGTERM: readyz says 503 while requests and mail are served; the next one 
   relay.write(`${raw}.\r\n`)
   expect(await relay.read()).toStartWith('250')
 
+  service.process.kill('SIGHUP')
+  await until('it says what SIGHUP does', () => service.output().includes('there is no certificate to read again'))
+
   const stopped = service.stop()
   await until('it stops', () => service.output().includes('stopping'))
   const unready = await kept.ask('GET /readyz HTTP/1.1')

@@ -30,6 +30,8 @@ export type Service = {
 export async function startService(env: Record<string, string>): Promise<Service> {
   const port = env.PORT ?? String(await freePort())
   const smtp_port = env.SMTP_PORT ?? String(await freePort())
+  const url = `${env.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}`
+  const tls = { rejectUnauthorized: false }
   const child = spawn(process.execPath, ['--no-orphans', MAIN], {
     env: {
       PATH: process.env.PATH,
@@ -39,7 +41,7 @@ export async function startService(env: Record<string, string>): Promise<Service
       HOST: '127.0.0.1',
       PORT: port,
       SMTP_PORT: smtp_port,
-      BASE_URL: `http://127.0.0.1:${port}`,
+      BASE_URL: url,
       ADMIN_EMAIL: ADMIN.email,
       ADMIN_PASSWORD: ADMIN.password,
       RATE_LIMIT_PER_MINUTE: '0',
@@ -54,10 +56,9 @@ export async function startService(env: Record<string, string>): Promise<Service
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  const url = `http://127.0.0.1:${port}`
   await until('the service is ready', async () => {
     if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}: ${output}`)
-    const answer = await fetch(`${url}/readyz`).catch(() => undefined)
+    const answer = await fetch(`${url}/readyz`, { tls }).catch(() => undefined)
     return answer?.status === 200
   })
   let token = ''
@@ -65,6 +66,7 @@ export async function startService(env: Record<string, string>): Promise<Service
   const send = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const response = await fetch(`${url}/api/v1${path}`, {
       method,
+      tls,
       headers: {
         ...(token && { authorization: `Bearer ${token}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),

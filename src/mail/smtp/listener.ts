@@ -90,6 +90,11 @@ export class SmtpListener {
     if (typeof bound === 'object' && bound) this.port = bound.port
   }
 
+  /** Offers STARTTLS with another certificate from now on. Open connections go on. @param tls PEM */
+  replaceCertificate(tls: { key: string; cert: string }): void {
+    this.#server.updateSecureContext(tls)
+  }
+
   /** Prepares for `close()`: takes new clients and mail, but sends those away that keep their connection for later. */
   drain(): void {
     this.#drain ??= setInterval(() => this.#server.sendAwayIdle(SHUTTING_DOWN, DRAIN_SILENCE_MS), DRAIN_LOOK_MS)
