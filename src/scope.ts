@@ -1,4 +1,5 @@
 /** Scope: in whose name and in which organization something happens. The first argument of every query and command. */
+import type { audit_log } from './db/schema'
 import { type Connection, type Db, type Sql, transact } from './db/transact'
 
 export type Actor =
@@ -10,6 +11,21 @@ export type Actor =
 
 /** The request that something is done by, as the audit log remembers it. */
 export type Origin = { ip: string; user_agent: string | null; request_id: string }
+
+/** An entry of the audit log, without its time. */
+export type AuditRow = Omit<typeof audit_log.$inferInsert, 'created_at' | 'actor_type'> & {
+  actor_type: Actor['type'] | 'operator'
+}
+
+/** What lists the request of an API key with its first change. */
+export type Alongside = {
+  /** Adds the entry in the transaction of the change; nothing when a transaction that committed has it. */
+  write(scope: Scope): Promise<void>
+  /** The entry, for a change of one statement that adds it by itself (`audit-log/audit.ts`); undefined when it is listed. */
+  entry(): AuditRow | undefined
+  /** Is called after the commit of a change that has added `entry`. */
+  added(): void
+}
 
 export type Scope = {
   /** Drizzle's builder: writes and rare reads. */
@@ -31,9 +47,9 @@ export type Scope = {
   /**
    * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what an
    * API key writes (`http/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no
-   * round trip. Work that several requests share runs what is alongside each of them by itself (`tickets/create-ticket.ts`).
+   * round trip. A statement that several requests share adds the entry of each by itself (`tickets/create-ticket.ts`).
    */
-  alongside?: (scope: Scope) => Promise<void>
+  alongside?: Alongside
 }
 
 export const SYSTEM: Actor = { type: 'system', id: null, name: 'Deskwire', email: null }
@@ -51,7 +67,7 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
     after_commit = []
     const joined = { ...scope, ...inner, after_commit, before_commit: undefined, alongside: undefined }
     const { alongside } = scope
-    const result = alongside ? (await together([alongside(joined), work(joined)]))[1] : await work(joined)
+    const result = alongside ? (await together([alongside.write(joined), work(joined)]))[1] : await work(joined)
     await scope.before_commit?.(inner, result)
     return result
   })

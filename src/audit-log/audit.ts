@@ -4,8 +4,8 @@
  */
 import { newId } from '../db/columns'
 import type { AUDIT_ACTOR_TYPES } from '../db/schema'
-import type { Connection } from '../db/transact'
-import type { Origin, Scope } from '../scope'
+import type { Connection, Fragment, Sql } from '../db/transact'
+import type { AuditRow, Origin, Scope } from '../scope'
 import type { AuditAction, AuditResource } from './actions'
 import type { Changes } from './changes-of'
 
@@ -26,14 +26,44 @@ export const OPERATOR: Auditor = { type: 'operator', id: null, name: 'Operator' 
 type AuditScope = Pick<Scope, 'sql' | 'organization_id' | 'origin'> & { actor: Auditor }
 
 /** Adds one entry to the log of the scope's organization. */
-export async function audit({ sql, organization_id, actor, origin }: AuditScope, entry: AuditEntry): Promise<void> {
-  const { action, resource, changes } = entry
-  await sql`
+export async function audit(scope: AuditScope, entry: AuditEntry): Promise<void> {
+  await insertAuditRows(scope.sql, [auditRow(scope, entry)])
+}
+
+/** Makes the row of an entry, with an id of now. */
+export function auditRow(
+  { organization_id, actor, origin }: Omit<AuditScope, 'sql'>,
+  { action, resource, changes }: AuditEntry,
+): AuditRow {
+  return {
+    organization_id,
+    id: newId(),
+    actor_type: actor.type,
+    actor_id: actor.id,
+    actor_name: actor.name,
+    action,
+    resource_type: resource?.type,
+    resource_id: resource?.id,
+    changes,
+    ...origin,
+  }
+}
+
+/**
+ * The statement of `audit`, for commands that write more in the same statement.
+ * @param rows may have a `ticket_id` by which `joined` limits them
+ * @param joined limits the rows `e`: `join t on t.id = e.ticket_id`
+ */
+export function insertAuditRows(sql: Sql, rows: (AuditRow & { ticket_id?: string })[], joined = sql``): Fragment {
+  return sql`
     insert into audit_log (organization_id, id, actor_type, actor_id, actor_name, action, resource_type, resource_id,
       changes, ip, user_agent, request_id)
-    values (${organization_id}, ${newId()}, ${actor.type}, ${actor.id}, ${actor.name}, ${action},
-      ${resource?.type ?? null}, ${resource?.id ?? null}, ${changes ? JSON.stringify(changes) : null}::text::jsonb,
-      ${origin?.ip ?? null}, ${origin?.user_agent ?? null}, ${origin?.request_id ?? null})`
+    select e.organization_id, e.id, e.actor_type, e.actor_id, e.actor_name, e.action, e.resource_type, e.resource_id,
+      e.changes, e.ip, e.user_agent, e.request_id
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as e (organization_id uuid, id uuid, actor_type text,
+      actor_id uuid, actor_name text, action text, resource_type text, resource_id uuid, changes jsonb, ip text,
+      user_agent text, request_id text, ticket_id uuid
+    ) ${joined}`
 }
 
 /** Adds an entry about a change; none when nothing changed. */

@@ -2,12 +2,12 @@
  * Lists requests with an API key in the audit log: every write and every refusal. The entry of a write that succeeds is in
  * the transaction of the write. All others are written before the answer leaves.
  */
-import { audit } from '../audit-log/audit'
+import { auditRow, insertAuditRows } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { connection } from '../db/pool'
 import { within } from '../flow/within'
 import { log, safeError } from '../log'
-import { afterCommit, type Scope } from '../scope'
+import { type Alongside, type AuditRow, afterCommit } from '../scope'
 import { type Declaration, type Declarations, routeOf } from './declarations'
 import { createLimiter } from './rate-limit'
 import { originOf, stateOf } from './request'
@@ -38,19 +38,25 @@ export function withKeyAudit(handle: Handle, request: Request, declarations: Dec
 
 /**
  * Returns what adds the entry of a successful write to the write's first transaction. If the request fails after that, its
- * true status is listed too.
+ * true status is listed too. After a rollback the next transaction writes the entry.
  * @returns undefined for a read
  */
-export function listingInTransaction(request: Request, route: string, { success }: Declaration) {
+export function listingInTransaction(request: Request, route: string, { success }: Declaration): Alongside | undefined {
   if (READS.includes(request.method)) return undefined
-  return async (scope: Scope) => {
-    const state = stateOf(request)
-    if (state.audited_status !== undefined) return
-    await listRequest(scope, request, route, success)
-    // After a rollback the next transaction writes the entry.
-    afterCommit(scope, () => {
-      state.audited_status = success
-    })
+  const state = stateOf(request)
+  const entry = () => (state.audited_status === undefined ? rowOf(request, route, success) : undefined)
+  const added = () => {
+    state.audited_status = success
+  }
+  return {
+    entry,
+    added,
+    async write(scope) {
+      const row = entry()
+      if (!row) return
+      await insertAuditRows(scope.sql, [row])
+      afterCommit(scope, added)
+    },
   }
 }
 
@@ -66,21 +72,17 @@ async function listOutcome(request: Request, status: number, declarations: Decla
   try {
     if (REFUSALS.includes(status) && !(await mayList(api_key.id))) return
     const route = routeOf(declarations, request.method, new URL(request.url).pathname)
-    await within(WAIT_MS, listRequest(connection(), request, route, status), 'the database does not answer')
+    const added = insertAuditRows(connection().sql, [rowOf(request, route, status)])
+    await within(WAIT_MS, added, 'the database does not answer')
   } catch (error) {
     log.warn({ api_key_id: api_key.id, status, error: safeError(error) }, 'a request of an API key could not be listed')
   }
 }
 
-async function listRequest(
-  { sql }: Pick<Scope, 'sql'>,
-  request: Request,
-  route: string | null,
-  status: number,
-): Promise<void> {
+function rowOf(request: Request, route: string | null, status: number): AuditRow {
   const { id, name, organization_id } = stateOf(request).api_key!
-  await audit(
-    { sql, organization_id, actor: { type: 'api_key', id, name }, origin: originOf(request) },
+  return auditRow(
+    { organization_id, actor: { type: 'api_key', id, name }, origin: originOf(request) },
     {
       action: 'api_key.request',
       resource: { type: 'api_key', id },

@@ -57,13 +57,15 @@ const writeShared = gathered(writeAll, { most_runs: 4, patience_ms: 20, mayRepea
  * Writes tickets of several requests. One whose contact or label is locked by others is left out, so that nobody waits for
  * it. The result is rows: a read that failed after the commit would make the requests write their tickets again.
  */
-function writeAll(tickets: TicketToInsert[]): Promise<(Inserted | undefined)[]> {
-  return inOneCommit({ ...tickets[0]!.scope, alongside: undefined }, tickets, async (scope) => {
-    const written = await write(scope, tickets, 'leave out')
-    // Each request commits what belongs to it, and only if its ticket was written.
-    await together(tickets.map((ticket, index) => written[index] && ticket.scope.alongside?.(scope)))
-    return written
-  })
+async function writeAll(tickets: TicketToInsert[]): Promise<(Inserted | undefined)[]> {
+  // Each request is listed with its ticket, and only if that is written.
+  const listed = tickets.map((ticket) => ({ ...ticket, audit_row: ticket.scope.alongside?.entry() }))
+  const written = await inOneCommit({ ...tickets[0]!.scope, alongside: undefined }, tickets, (scope) =>
+    write(scope, listed, 'leave out'),
+  )
+  for (const [index, { scope, audit_row }] of listed.entries())
+    if (audit_row && written[index]) scope.alongside?.added()
+  return written
 }
 
 /** @throws CONTACT_NOT_FOUND */
@@ -73,10 +75,10 @@ async function writeAlone(scope: Scope, ticket: TicketToInsert): Promise<Ticket>
   return showInserted(scope.sql, ticket, row)
 }
 
-/** Runs what writes tickets. Without events and what else commits with them it is one statement, which needs no other transaction. */
+/** Runs what writes tickets. Without events it is one statement, which needs no other transaction. */
 function inOneCommit<T>(scope: Scope, tickets: TicketToInsert[], work: (scope: Scope) => Promise<T>): Promise<T> {
-  const has_more = tickets.some(({ references, scope }) => references.subscribers.length > 0 || scope.alongside)
-  return has_more ? inTransaction(scope, work) : asStatement(scope, work)
+  const has_events = tickets.some(({ references }) => references.subscribers.length > 0)
+  return has_events ? inTransaction(scope, work) : asStatement(scope, work)
 }
 
 /** Writes tickets and publishes their events. @returns undefined for a ticket that is left out or whose contact is missing */

@@ -1,10 +1,11 @@
 /** Writes new tickets: as many statements for a hundred as for one. */
+import { insertAuditRows } from '../audit-log/audit'
 import { hasFewRows } from '../db/few-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { insertMessages } from '../messages/insert-messages'
-import type { Scope } from '../scope'
+import type { AuditRow, Scope } from '../scope'
 import { newDocument } from '../search/ticket-document'
 import { insertTimelinesOf } from '../timeline/activity'
 import type { Ticket } from './model'
@@ -19,14 +20,16 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
   references: NewTicketReferences
   /** The first message. */
   message: DraftWithId | undefined
+  /** The entry of the audit log that is written with it. */
+  audit_row?: AuditRow | undefined
 }
 
 /** What the database says of a ticket that was written. */
 export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
 
 /**
- * Writes tickets with their labels, first messages, search documents and timelines in one statement. It locks the rows of
- * their contacts, so that a company that a contact gets at the same time reaches these tickets too.
+ * Writes tickets with their labels, first messages, search documents, timelines and audit entries in one statement. It locks
+ * the rows of their contacts, so that a company that a contact gets at the same time reaches these tickets too.
  * @param locked_rows what to do about tickets whose contact, or one of whose labels, others have locked
  * @returns them in their order; undefined for one that is left out or whose contact is missing
  */
@@ -63,7 +66,7 @@ export async function insertTickets(
     ), timeline as (
       ${insertTimelinesOf(sql, tickets.flatMap(activitiesOf), sql`join t on t.id = e.ticket_id`)}
     )
-    ${has_labels ? withLabels(sql) : sql``} ${withMessages(sql, tickets)}
+    ${has_labels ? withLabels(sql) : sql``} ${withMessages(sql, tickets)} ${withAudit(sql, tickets)}
     select * from t`
   const found = new Map(inserted.map((row) => [row.id, row]))
   return tickets.map(({ id }) => found.get(id))
@@ -130,4 +133,10 @@ function withMessages(sql: Sql, tickets: TicketToInsert[]): Fragment {
   )
   if (messages.length === 0) return sql``
   return sql`, message as (${insertMessages(sql, messages, sql`join t on t.id = x.ticket_id`)})`
+}
+
+function withAudit(sql: Sql, tickets: TicketToInsert[]): Fragment {
+  const rows = tickets.flatMap(({ id, audit_row }) => (audit_row ? { ...audit_row, ticket_id: id } : []))
+  if (rows.length === 0) return sql``
+  return sql`, audited as (${insertAuditRows(sql, rows, sql`join t on t.id = e.ticket_id`)})`
 }
