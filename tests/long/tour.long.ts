@@ -1,0 +1,92 @@
+/** The tour of the README, pasted at once into two shells as it stands there, but for ports and the folder. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { freePort } from '../support/ports'
+import { until } from '../support/service'
+
+const ROOT = path.join(import.meta.dir, '../..')
+
+const missing = ['bash', 'npm', 'node', 'curl', 'openssl'].find((program) => !Bun.which(program))
+if (missing) console.warn(`${missing} is missing: the tour of the README is not tried`)
+
+let dir: string
+let first: ChildProcess | undefined
+
+beforeAll(() => {
+  dir = fs.mkdtempSync(path.join(os.tmpdir(), 'tour-'))
+  // As root the service runs as another user, who has to get in.
+  fs.chmodSync(dir, 0o755)
+})
+afterAll(async () => {
+  if (first?.pid && first.exitCode === null) {
+    // npm, the service and the receiver are in the group of the first shell.
+    process.kill(-first.pid, 'SIGTERM')
+    await once(first, 'exit')
+  }
+  fs.rmSync(dir, { recursive: true, force: true })
+})
+
+test.skipIf(missing !== undefined)(
+  'both terminals show what the README says',
+  async () => {
+    const [PORT, SMTP_PORT, hook] = [String(await freePort()), String(await freePort()), String(await freePort())]
+    const ports: [string, string][] = [
+      ['3000', PORT],
+      ['2525', SMTP_PORT],
+      ['8443', hook],
+    ]
+    const here = (text: string) => ports.reduce((text, [from, to]) => text.replaceAll(from, to), text)
+    const [start, ...rest] = blocks().map((block) => here(block).replaceAll('/tmp/', `${dir}/`))
+
+    const server = paste(start!, { PORT, SMTP_PORT })
+    first = server.shell
+    const client = paste(rest.join(''), {})
+    const [code] = await once(client.shell, 'close')
+
+    const lines = client.output().trim().split('\n')
+    expect([code, lines.length]).toEqual([0, 5])
+    const [mailbox, webhook, ticket, answer, deliveries] = lines.map((line) => JSON.parse(line))
+    expect(mailbox.data.address).toBe('support@example.com')
+    expect(webhook.data.events).toEqual(['ticket.created', 'message.created'])
+    expect(ticket.data).toMatchObject([{ code: 'TKT-1', subject: 'The printer is on fire' }])
+    expect(answer.data.body).toBe('Please step back from the printer.')
+    expect(
+      deliveries.data.map((one: { status: string; response_code: number }) => [one.status, one.response_code]),
+    ).toEqual(Array(3).fill(['success', 200]))
+    await until('the receiver shows all events', () => (server.output().match(/^webhook: /gm)?.length ?? 0) >= 3)
+    expect(
+      server
+        .output()
+        .match(/^webhook: .*$/gm)!
+        .toSorted(),
+    ).toEqual(
+      [
+        `webhook: ticket.created ${ticket.data[0].id}`,
+        `webhook: message.created ${answer.data.id}`,
+        expect.stringMatching(/^webhook: message\.created [0-9a-f-]{36}$/),
+      ].toSorted((a, b) => String(a).localeCompare(String(b))),
+    )
+  },
+  120_000,
+)
+
+/** The shell blocks of the tour: the first is for one terminal, the others are for another. */
+function blocks(): string[] {
+  const readme = fs.readFileSync(path.join(ROOT, 'README.md'), 'utf8')
+  const tour = readme.slice(readme.indexOf('## Five minutes'), readme.indexOf('## Settings'))
+  return [...tour.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, code]) => code!)
+}
+
+function paste(text: string, settings: Record<string, string>) {
+  const { PATH, HOME, DNS_SERVERS = '' } = process.env
+  const env = { PATH, HOME, DNS_SERVERS, ...settings }
+  const shell = spawn('bash', { cwd: ROOT, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [shell.stdout, shell.stderr]) stream.on('data', (chunk) => (output += chunk))
+  shell.stdin.end(text)
+  return { shell, output: () => output }
+}
