@@ -2,9 +2,9 @@
 import { ignoreProxies } from '../config'
 import { OperatorError } from '../errors'
 import { dropRoot } from '../start/drop-root'
-import { checkCertificate } from './certificate'
 import { examine, type Report } from './examine'
 import { openForDoctor } from './open'
+import { checkCertificate } from './tls-files'
 
 /**
  * Runs the doctor.
@@ -45,7 +45,7 @@ function asText(report: Report, took_ms: number): string {
   return [...lines, ...figureLines(report)].join('\n')
 }
 
-function figureLines({ postgresql, counts, outbox, most_waiting, data_dir }: Report): string[] {
+function figureLines({ postgresql, counts, outbox, top, data_dir }: Report): string[] {
   if (!postgresql || !counts || !outbox || !data_dir) return []
   const { version, size, connections, max_connections, processes } = postgresql
   const waiting = outbox.filter(({ due, scheduled, parked }) => due + scheduled + parked > 0)
@@ -56,8 +56,9 @@ function figureLines({ postgresql, counts, outbox, most_waiting, data_dir }: Rep
     ...waiting.map(
       ({ kind, due, scheduled, parked }) => `outbox, ${kind}: ${due} due, ${scheduled} for later, ${parked} held`,
     ),
-    ...(most_waiting ?? []).map(
-      ({ organization_id, rows }) => `most work waits for organization ${organization_id}: ${rows}`,
+    ...(top?.waiting_organizations ?? []).map(
+      ({ organization_id, due, oldest_due_s }) =>
+        `due for organization ${organization_id}: ${due}, the oldest for ${oldest_due_s} s`,
     ),
   ]
 }

@@ -1,14 +1,12 @@
 /** Figures that the doctor shows beside its findings. */
 import type { Connection } from '../db/transact'
 import { isVerified } from '../domains/claims'
+import { topFigures } from '../metrics/top'
 import { type OutboxStats, outboxStats } from '../outbox/operate'
 import { readAccountDoubts } from './account-doubts'
 import { readServer } from './database-server'
 import { type DataDir, readDataDir } from './disk-space'
 import { readUnverifiedDomains } from './settings-fit'
-
-/** Organizations that are named. */
-const TOP = 5
 
 export type Figures = {
   postgresql: {
@@ -23,8 +21,8 @@ export type Figures = {
   }
   counts: Record<string, number>
   outbox: OutboxStats[]
-  /** Organizations with the most work that is left. */
-  most_waiting: { organization_id: string; rows: number }[]
+  /** Webhooks, mailboxes and organizations that cause most of it. */
+  top: Awaited<ReturnType<typeof topFigures>>
   data_dir: DataDir
   unverified_domains: Awaited<ReturnType<typeof readUnverifiedDomains>>
   accounts_in_doubt: Awaited<ReturnType<typeof readAccountDoubts>>['accounts']
@@ -32,20 +30,19 @@ export type Figures = {
 
 /** Reads all figures. */
 export async function readFigures(connection: Connection): Promise<Figures> {
-  const [server, database, counts, outbox, most_waiting, data_dir, unverified_domains, { accounts }] =
-    await Promise.all([
-      readServer(connection),
-      readDatabase(connection),
-      readCounts(connection),
-      outboxStats(connection),
-      readMostWaiting(connection),
-      readDataDir(),
-      readUnverifiedDomains(connection),
-      readAccountDoubts(connection),
-    ])
+  const [server, database, counts, outbox, top, data_dir, unverified_domains, { accounts }] = await Promise.all([
+    readServer(connection),
+    readDatabase(connection),
+    readCounts(connection),
+    outboxStats(connection),
+    topFigures(connection),
+    readDataDir(),
+    readUnverifiedDomains(connection),
+    readAccountDoubts(connection),
+  ])
   const { version, oldest_snapshot_s, used, most, processes } = server
   const postgresql = { version, oldest_snapshot_s, connections: used, max_connections: most, processes, ...database }
-  return { postgresql, counts, outbox, most_waiting, data_dir, unverified_domains, accounts_in_doubt: accounts }
+  return { postgresql, counts, outbox, top, data_dir, unverified_domains, accounts_in_doubt: accounts }
 }
 
 async function readDatabase({ sql }: Connection) {
@@ -65,9 +62,4 @@ async function readCounts({ sql }: Connection): Promise<Record<string, number>> 
       (select count(*) from webhooks where status = 'failed' and deleted_at is null) as failed_webhooks,
       (select count(*) from inbound_messages where outcome = 'pending') as pending_mail`
   return counts!
-}
-
-function readMostWaiting({ sql }: Connection) {
-  return sql<{ organization_id: string; rows: number }[]>`
-    select organization_id, count(*) as rows from outbox group by organization_id order by rows desc limit ${TOP}`
 }

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import S3rver from 's3rver'
 import { readConfig } from '../../src/config'
-import { checkCertificate } from '../../src/doctor/certificate'
 import { checkDisk } from '../../src/doctor/disk-space'
 import type { Finding } from '../../src/doctor/finding'
 import { checkSystemServer } from '../../src/doctor/mail-servers'
@@ -14,6 +13,7 @@ import { checkObjectStore } from '../../src/doctor/object-store'
 import { checkLimits } from '../../src/doctor/process-limits'
 import { checkRedis } from '../../src/doctor/redis'
 import { checkSettingsAlone } from '../../src/doctor/settings-fit'
+import { checkCertificate } from '../../src/doctor/tls-files'
 import { issueCertificate, issueExpiredCertificate } from '../support/certificates'
 import { freePort } from '../support/ports'
 import { until } from '../support/service'
@@ -131,16 +131,16 @@ describe('the certificate', () => {
   test('that has expired is an error', async () => {
     using _ = served(await issueExpiredCertificate(['localhost', 'mx.desk.example']))
     expect(texts(await checkCertificate())).toEqual([
-      expect.stringMatching(/^error: The certificate expired on \d{4}-.* -> Put the renewed certificate into /),
+      expect.stringMatching(/^error: The certificate in TLS_CERT_FILE expired at \d{4}-.* -> Put a certificate /),
     ])
   })
 
   test('that expires soon, or does not cover the names, is a warning', async () => {
     using _ = served(await issueCertificate(), 'https://desk.example')
     expect(texts(await checkCertificate())).toEqual([
-      expect.stringMatching(/^warning: The certificate expires on .*, in 0 days/),
-      expect.stringMatching(/^warning: .* does not cover desk\.example, the host of BASE_URL/),
-      expect.stringMatching(/^warning: .* does not cover mx\.desk\.example, the SMTP_HOSTNAME/),
+      expect.stringMatching(/^warning: The certificate in TLS_CERT_FILE expires at \d{4}-/),
+      expect.stringMatching(/^warning: .* does not name desk\.example, the host of BASE_URL/),
+      expect.stringMatching(/^warning: .* does not name mx\.desk\.example, the SMTP_HOSTNAME/),
     ])
   })
 
