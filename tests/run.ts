@@ -88,7 +88,7 @@ async function dropTemplate(server_url: string) {
 /** Runs `bun test`, shows its output and adds the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
   const asked = args.includes(LONG) ? longTests(args.filter((arg) => arg !== LONG)) : args
-  const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=2']
+  const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=3']
   const tests = spawn(process.execPath, ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, ...parallel, ...asked], {
     env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
     stdio: ['inherit', 'inherit', 'pipe'],

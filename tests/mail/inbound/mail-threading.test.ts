@@ -375,8 +375,9 @@ async function acceptPair() {
   const attachments = [{ filename: 'a.txt', content: newId() }]
   const reply = await accept(contact, await buildMail({ from: contact, inReplyTo: root, text: 'More', attachments }))
   const before = await countUploads()
+  const [{ accepted_at } = {}] = await desk.scope.sql`select now()::text as accepted_at`
   await drain()
-  return { contact, original, reply, uploads: (await countUploads()) - before }
+  return { contact, original, reply, accepted_at, uploads: (await countUploads()) - before }
 }
 
 async function countUploads(): Promise<number> {
@@ -404,9 +405,9 @@ async function age(id: string): Promise<string> {
 }
 
 test('a reply does not overtake the original that was taken before it, and other mail does', async () => {
-  const { contact, original, reply, uploads } = await acceptPair()
+  const { contact, original, reply, accepted_at, uploads } = await acceptPair()
   const [row] = await desk.scope.sql`
-    select attempts, claims, run_at > now() as is_put_off from outbox where id = ${reply}`
+    select attempts, claims, run_at > ${accepted_at}::text::timestamptz as is_put_off from outbox where id = ${reply}`
   expect(row).toEqual({ attempts: 0, claims: 0, is_put_off: true })
   expect(uploads).toBe(0)
   expect(await fileAt(desk.address, contact, { References: `<${newId()}@unseen.example>` })).toMatchObject({

@@ -232,14 +232,17 @@ describe('the parser', () => {
     const isNext = async () => expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
     const refused = (options: ParserOptions) => expect(parser.parse(wait, options)).rejects.toBeInstanceOf(ParserBusy)
 
-    const slow = [parser.parse(wait, { quick_ms: 100 }), parser.parse(wait, { quick_ms: 100 })]
+    const slow = [parser.parse(wait, { is_slow: true }), parser.parse(wait, { is_slow: true })]
     await isNext()
     await refused({ quick_ms: 100 })
     await refused({ is_slow: true })
-    slow.push(parser.parse(wait, { is_slow: true, is_patient: true }))
+    slow.push(
+      parser.parse(wait, { quick_ms: 100, is_patient: true }),
+      parser.parse(wait, { is_slow: true, is_patient: true }),
+    )
     await isNext()
     writeFileSync(gate, '')
-    expect(await Promise.all(slow)).toMatchObject(Array(3).fill({ text: wait.toString() }))
+    expect(await Promise.all(slow)).toMatchObject(Array(4).fill({ text: wait.toString() }))
     await parser.close()
   })
 
