@@ -43,3 +43,17 @@ for (const [failure, fail] of Object.entries(FAILURES)) {
     })
   }
 }
+
+test('a COPY that is read slowly ends, whatever piece of it the server sent last', async () => {
+  const text = 'x'.repeat(1023)
+  for (const rows of [1, 16, 40, 64, 65, 100, 300, 511, 512, 513, 1000, 3000]) {
+    const lines = await sql.unsafe(`copy (select '${text}' from generate_series(1, ${rows})) to stdout`).readable()
+    let bytes = 0
+    for await (const chunk of lines) {
+      bytes += chunk.length
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect([rows, bytes]).toEqual([rows, rows * 1024])
+    expect([...(await sql`select 1 as n`)]).toEqual([{ n: 1 }])
+  }
+})
