@@ -7,6 +7,8 @@ import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
 import { GRANTS } from './auth/permissions'
+import { backUp } from './backup/back-up'
+import { checkBackup, restore } from './backup/restore'
 import { config, ignoreProxies } from './config'
 import { NO_LIMITS } from './db/driver-client'
 import { connection } from './db/pool'
@@ -95,6 +97,20 @@ const COMMANDS: Command[] = [
     meaning: 'Brings the database to the schema of this release.',
     needs: 'new database',
     run: async () => ({ migrated: true }),
+  },
+  {
+    name: 'backup',
+    options: 'FOLDER',
+    meaning: 'Writes database, files and secret key to a new folder, while the service runs.',
+    needs: 'nothing',
+    run: ({ folder }) => backUp(String(folder)),
+  },
+  {
+    name: 'restore',
+    options: 'FOLDER [--check]',
+    meaning: 'Restores a backup into an empty database and DATA_DIR. --check only reads the backup.',
+    needs: 'nothing',
+    run: ({ folder, check }) => (check ? checkBackup : restore)(String(folder)),
   },
   {
     name: 'outbox stats',

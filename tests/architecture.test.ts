@@ -23,12 +23,13 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config http log db mail/inbound metrics organizations outbox start'],
   [
     'cli',
-    'config log settings scope db db/embedded doctor net api-keys address audit-log auth domains errors invitations organizations outbox shapes start',
+    'config log settings scope db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox shapes start',
   ],
   [
     'app',
     'config http http/rerun http/openapi api-keys attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries timers users webhooks',
   ],
+  ['backup', 'attachments config db db/embedded disk errors process secrets settings start'],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
   ['errors', ''],
@@ -129,7 +130,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|doctor\/open|start\/(database|drop-root)|db\/.*)$/,
+    /^(main|cli|doctor\/open|start\/(database|drop-root)|backup\/.*|db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],

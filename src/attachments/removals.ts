@@ -20,6 +20,9 @@ import { storage } from './storage'
 /** Few, because their rows stay locked while the store works. */
 const BATCH = 20
 
+/** Number of the lock that a removal holds alone, and backups hold together. */
+const REMOVALS_LOCK = 5_710_315
+
 /** Commits that bytes go in an hour unless they are kept. To be called outside a transaction. */
 export async function promiseRemoval(sql: Sql, storage_keys: string[]): Promise<void> {
   await sql`
@@ -70,9 +73,19 @@ export async function removeStoredBytes(connection: Connection): Promise<number>
   return removed
 }
 
+/**
+ * Keeps all bytes until the transaction ends: a backup copies them after the rows that name them were read. Waits for a
+ * removal that is running.
+ */
+export async function holdRemovals(sql: Pick<Sql, 'unsafe'>): Promise<void> {
+  await sql.unsafe(`select pg_advisory_xact_lock_shared(${REMOVALS_LOCK})`)
+}
+
 /** The rows are locked until the bytes are gone, so that an upload that just ends cannot keep a name without bytes. */
 function removeBatch(connection: Connection): Promise<{ found: number; removed: number }> {
   return transact(connection, async ({ sql }) => {
+    const [lock] = await sql<{ is_free: boolean }[]>`select pg_try_advisory_xact_lock(${REMOVALS_LOCK}) as is_free`
+    if (!lock?.is_free) return { found: 0, removed: 0 }
     const due = await sql<{ storage_key: string }[]>`
       select storage_key from storage_removals where due_at <= now()
       order by due_at limit ${BATCH} for update skip locked`

@@ -37,6 +37,11 @@ export function answerOf<T>(work: Promise<T>, most_ms = ANSWER_MOST_MS): Promise
   return within(most_ms, work, NO_ANSWER)
 }
 
+/** True for the error of reading a key without bytes. */
+export function isNothingThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'NoSuchKey')
+}
+
 function isFaultOf(kind: 's3' | 'file', error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''

@@ -130,10 +130,16 @@ async function applyLocked(
     await sql.unsafe(statement)
   }
   onStatement('insert into drizzle.__drizzle_migrations')
-  await sql`create schema if not exists drizzle`
-  await sql`
-    create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)`
+  await createMigrationsTable(sql)
   await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
+}
+
+/** Makes the table in which drizzle notes what was applied, unless it is there. */
+export async function createMigrationsTable(sql: { unsafe(statement: string): PromiseLike<unknown> }): Promise<void> {
+  await sql.unsafe('create schema if not exists drizzle')
+  await sql.unsafe(
+    'create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)',
+  )
 }
 
 /** What a migration waits for, said after some seconds. */

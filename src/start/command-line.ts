@@ -10,7 +10,10 @@ export type Options = Record<string, string | boolean | undefined>
 type Described = {
   /** One or two words. */
   name: string
-  /** The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. */
+  /**
+   * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. A word before them,
+   * `FOLDER`, is an argument without a name; its value is the option `folder`.
+   */
   options?: string
   /** Its purpose, in one sentence for the help. */
   meaning: string
@@ -19,7 +22,11 @@ type Described = {
 /** A command. Its result is printed: text as it is, anything else as one JSON line for each row. */
 export type Command = Described &
   (
-    | { needs: 'nothing'; run(options: Options): unknown }
+    | {
+        /** It opens what it needs by itself. */
+        needs: 'nothing'
+        run(options: Options): unknown
+      }
     | {
         /** `new database` makes the embedded one when there is none. `database` refuses then: it would be empty. */
         needs: 'database' | 'new database'
@@ -79,8 +86,20 @@ function readOptions(args: string[], described: string): Options {
   const options = Object.fromEntries(
     named.map(([, name, value]) => [name!, { type: value ? ('string' as const) : ('boolean' as const) }]),
   )
+  const argument = /^[A-Z]+/.exec(described)?.[0]
+  const { values, positionals } = parsed(args, options, argument !== undefined)
+  if (argument === undefined) return values
+  if (positionals.length !== 1) throw new UsageError(`give one ${argument.toLowerCase()}`)
+  return { ...values, [argument.toLowerCase()]: positionals[0] }
+}
+
+function parsed(
+  args: string[],
+  options: Record<string, { type: 'string' | 'boolean' }>,
+  allowPositionals: boolean,
+): { values: Options; positionals: string[] } {
   try {
-    return parseArgs({ args, options }).values as Options
+    return parseArgs({ args, options, allowPositionals })
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : 'wrong options')
   }

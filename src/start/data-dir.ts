@@ -1,8 +1,14 @@
 /** The folder DATA_DIR: what the service makes in it, and who may look into it. */
 import fs from 'node:fs'
 
+/** What the service keeps in DATA_DIR. */
+export const DATA_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json']
+
+/** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */
+export const UNFINISHED_RESTORE = 'unfinished-restore'
+
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
-const OWN_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json', 'lost+found']
+const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, 'lost+found']
 
 /** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
 export function foreignEntry(data_dir: string): string | undefined {

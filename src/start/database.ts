@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, config } from '../config'
-import { ConnectionUrlError, placeOf } from '../db/connection-url'
+import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../db/connection-url'
 import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../db/migrate'
@@ -12,6 +12,7 @@ import type { TimeLimits } from '../db/pooler'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
+import { UNFINISHED_RESTORE } from './data-dir'
 import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
@@ -37,7 +38,29 @@ type DatabaseUse = {
  * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
  */
 export async function openDatabase(use: DatabaseUse): Promise<OpenDatabase> {
+  if (existsSync(path.join(config.DATA_DIR, UNFINISHED_RESTORE))) {
+    throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds a restore that has not ended: restore the backup again`)
+  }
   return config.DATABASE_URL ? openExternal(config.DATABASE_URL, use) : openEmbedded(use)
+}
+
+/** The database as it is: `target` is for `withSession` and `migrateDatabase`, with the rights of its owner. */
+type DatabaseAsItIs = { target: string | ConnectionOptions; close(): Promise<void> }
+
+/**
+ * Opens the database for commands that must not migrate it. Starts the embedded one unless a service runs it.
+ * @throws EmbeddedError, ConfigError with one line for the operator
+ */
+export async function openAsItIs(no_database: DatabaseUse['no_database']): Promise<DatabaseAsItIs> {
+  const { DATABASE_URL, DATABASE_DIRECT_URL } = config
+  if (DATABASE_URL) {
+    const target = DATABASE_DIRECT_URL ?? DATABASE_URL
+    await checkReachable(DATABASE_DIRECT_URL ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL', target)
+    return { target, close: async () => {} }
+  }
+  requireEmbedded(no_database)
+  const { connection, stop } = await startEmbedded(config.DATA_DIR, { other_service: 'join' })
+  return { target: connection, close: stop }
 }
 
 async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
@@ -51,10 +74,7 @@ async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Pr
 }
 
 async function openEmbedded({ other_service, no_database, pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
-  if (!existsSync(path.join(config.DATA_DIR, 'postgres'))) {
-    if (no_database === 'refuse') throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
-    checkFolder(config.DATA_DIR)
-  }
+  requireEmbedded(no_database)
   const embedded = await startEmbedded(config.DATA_DIR, { other_service })
   let migrated: AppliedMigration[]
   try {
@@ -74,6 +94,13 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
       await embedded.stop()
     },
   }
+}
+
+/** @throws ConfigError when there is no embedded database and none is to be made, or none can be */
+function requireEmbedded(no_database: DatabaseUse['no_database']): void {
+  if (existsSync(path.join(config.DATA_DIR, 'postgres'))) return
+  if (no_database === 'refuse') throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds no database`)
+  checkFolder(config.DATA_DIR)
 }
 
 /** @throws ConfigError with hosts and database of the URL and the reason, never with its user and password */

@@ -28,12 +28,14 @@ const NEEDED_PACKAGES = ['node_modules/elysia/package.json', 'node_modules/embed
 /**
  * Makes this process the owner of the data, with all of DATA_DIR. Changes nothing for another user than root, nor when
  * there is no database and none is to be made.
+ * @param folder that the operator named: becomes the user's with what is in it, as far as it is root's
  * @returns why the process stays root; undefined when it is not root
  * @throws EmbeddedError, ConfigError when DATA_DIR cannot be prepared
  */
 export async function dropRoot(
   no_database: 'refuse' | 'create',
   settings: Config = config,
+  folder?: string,
 ): Promise<string | undefined> {
   const { DATA_DIR, DATABASE_URL } = settings
   if (process.getuid?.() !== 0) return undefined
@@ -45,6 +47,7 @@ export async function dropRoot(
     return reason
   }
   await handOver(settings, user)
+  if (folder) handOverFolder(folder, user)
   process.setgroups?.([])
   process.setgid?.(user.gid)
   process.setuid?.(user.uid)
@@ -104,6 +107,15 @@ async function handOver({ DATA_DIR, DATABASE_URL }: Config, user: OsUser): Promi
   } catch (error) {
     const why = safeError(error).code ?? 'error'
     throw new ConfigError(`DATA_DIR ${DATA_DIR} cannot be given to OS user ${user.uid}: ${why}`)
+  }
+}
+
+/** A folder that cannot change hands, such as one on a read-only disk, may be good as it is. */
+function handOverFolder(folder: string, user: OsUser): void {
+  try {
+    giveTo(user, folder)
+  } catch {
+    // What the user cannot do in it is reported where it is tried.
   }
 }
 

@@ -1,0 +1,130 @@
+/**
+ * Restores a backup into an empty place and reads it back. The database is filled in one transaction, so that it stays empty
+ * until all of it is there. A mark in DATA_DIR keeps a service from starting on what a killed restore left; the next restore
+ * begins anew.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { config } from '../config'
+import { migrateDatabase } from '../db/migrate'
+import { longTransaction, type Session, withSession } from '../db/session'
+import { usesDataDir } from '../disk/free-space'
+import { makePrivateFolder } from '../process/private-folder'
+import { useSecrets } from '../secrets'
+import { DATA_ENTRIES, UNFINISHED_RESTORE } from '../start/data-dir'
+import { openAsItIs } from '../start/database'
+import { dropRoot } from '../start/drop-root'
+import { BackupError, explained } from './backup-error'
+import { compareRows, isEmptyDatabase, loadDatabase, refuseNewerBackup } from './load'
+import { type Manifest, readManifest } from './manifest'
+import { enterFolder } from './operator-folder'
+import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
+import { checkFile, checkFiles, restoreFiles } from './stored-files'
+import { quoted } from './tables'
+import { tryStoredSecrets } from './try-secrets'
+
+const WHAT = 'the restore'
+
+/** What the operator is told of a backup that was read. */
+type Checked = Pick<Manifest, 'created_at' | 'release' | 'migration'> & { tables: number; rows: number; files: number }
+
+/** Reads a whole backup and changes nothing. @throws BackupError when a byte of it is not as it was written */
+export async function checkBackup(folder: string): Promise<Checked> {
+  try {
+    return resultOf(await readBackup(path.resolve(folder)))
+  } catch (error) {
+    throw explained(error, 'the check')
+  }
+}
+
+/**
+ * Restores a backup into the database and the attachment store that the settings name, and brings the database to the schema
+ * of this release.
+ * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something is not
+ * as it was backed up. Nothing stays of a restore that failed.
+ */
+export async function restore(folder: string): Promise<Checked> {
+  try {
+    const manifest = await readBackup(path.resolve(folder))
+    await refuseNewerBackup(manifest)
+    const keys = keysAfterRestore(manifest)
+    claimDataDir()
+    await dropRoot('create', undefined, '.')
+    try {
+      if (keys.generated) writeGeneratedKey(keys.current)
+      useSecrets(keys.current, keys.previous)
+      await restoreEverything(manifest)
+    } catch (error) {
+      if (fs.existsSync(markFile())) clearDataDir()
+      throw error
+    }
+    return resultOf(manifest)
+  } catch (error) {
+    throw explained(error, WHAT)
+  }
+}
+
+async function readBackup(name: string): Promise<Manifest> {
+  enterFolder(name, WHAT)
+  const manifest = await readManifest(name)
+  const { tables, files, secret_keys } = manifest
+  for (const file of [...secret_keys, ...tables, files]) await checkFile(file)
+  await checkFiles(files)
+  return manifest
+}
+
+function resultOf({ created_at, release, migration, tables, files }: Manifest): Checked {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  return { created_at, release, migration, tables: tables.length, rows, files: files.count }
+}
+
+/** Marks DATA_DIR as being restored. @throws BackupError when it holds data that no unfinished restore left */
+function claimDataDir(): void {
+  if (!usesDataDir()) return
+  const { DATA_DIR } = config
+  if (fs.existsSync(markFile())) clearDataDir()
+  const found = DATA_ENTRIES.find((entry) => fs.existsSync(path.join(DATA_DIR, entry)))
+  if (found) throw new BackupError(`DATA_DIR ${DATA_DIR} is not empty: it holds ${found}. Name a new folder`)
+  makePrivateFolder(DATA_DIR)
+  fs.writeFileSync(markFile(), '', { mode: 0o600 })
+}
+
+function clearDataDir(): void {
+  for (const entry of DATA_ENTRIES) {
+    const file = path.join(config.DATA_DIR, entry)
+    // Under a closed folder the database is elsewhere, and this is a link to it.
+    if (fs.existsSync(file)) fs.rmSync(fs.realpathSync(file), { recursive: true, force: true })
+    fs.rmSync(file, { recursive: true, force: true })
+  }
+  fs.rmSync(markFile(), { force: true })
+}
+
+function markFile(): string {
+  return path.join(config.DATA_DIR, UNFINISHED_RESTORE)
+}
+
+async function restoreEverything(manifest: Manifest): Promise<void> {
+  const database = await openAsItIs('create')
+  try {
+    await withSession(database.target, (session) => fill(session, manifest))
+    fs.rmSync(markFile(), { force: true })
+    await migrateDatabase(database.target)
+  } finally {
+    await database.close()
+  }
+}
+
+async function fill(session: Session, manifest: Manifest): Promise<void> {
+  const mode = 'isolation level read committed'
+  if (!(await longTransaction(session, mode, isEmptyDatabase))) {
+    throw new BackupError('the database is not empty: name an empty one')
+  }
+  await restoreFiles(manifest.files)
+  await longTransaction(session, mode, async (sql) => {
+    await loadDatabase(sql, manifest)
+    await tryStoredSecrets(sql, 'it is not that of the service which was backed up')
+  })
+  // The first statements of the service are planned with figures of what is there.
+  await session.unsafe(`vacuum (analyze) ${manifest.tables.map(quoted)}`)
+  await longTransaction(session, mode, (sql) => compareRows(sql, manifest.tables))
+}

@@ -1,0 +1,66 @@
+/** The secret keys of a backup, and how they meet those of the settings where it is restored. */
+import fs from 'node:fs'
+import path from 'node:path'
+import type { Store } from '../attachments/store'
+import { config } from '../config'
+import { SETTINGS } from '../settings/table'
+import { BackupError } from './backup-error'
+import type { FileInBackup, Manifest } from './manifest'
+
+const FILES = ['secret-key', 'secret-key-previous'] as const
+
+/** Writes the keys of this service into the backup: the present one, and the previous one when it is set. */
+export async function copySecretKeys(to: Store): Promise<FileInBackup[]> {
+  const keys = presentKeys()
+  const files: FileInBackup[] = []
+  for (const [index, file] of FILES.entries()) {
+    const key = keys[index]
+    if (!key) continue
+    const { size, digest } = await to.put(file, Buffer.from(key))
+    files.push({ file, size, sha256: digest })
+  }
+  return files
+}
+
+/** The keys of this service: the present one and the previous one. @throws BackupError when there is none */
+export function presentKeys(): [current: string, previous?: string] {
+  const { SECRET_KEY, SECRET_KEY_PREVIOUS } = config
+  if (SECRET_KEY) return [SECRET_KEY, SECRET_KEY_PREVIOUS]
+  const file = generatedFile()
+  if (!fs.existsSync(file))
+    throw new BackupError(`there is no secret key: ${file} is missing and SECRET_KEY is not set`)
+  return [fs.readFileSync(file, 'utf8').trim(), SECRET_KEY_PREVIOUS]
+}
+
+function generatedFile(): string {
+  return path.join(config.DATA_DIR, SETTINGS.SECRET_KEY.generated_file)
+}
+
+/**
+ * The keys that the restored service will have: those of the settings, else those of the backup.
+ * @returns `generated` when the key of the backup is to be written to DATA_DIR
+ * @throws BackupError when the settings name keys that do not open what is in the backup
+ */
+export function keysAfterRestore({ secret_keys }: Manifest): {
+  current: string
+  previous?: string
+  generated: boolean
+} {
+  const [key, former] = secret_keys.map(({ file }) => fs.readFileSync(file, 'utf8'))
+  const set = [config.SECRET_KEY, config.SECRET_KEY_PREVIOUS]
+  if (former && former !== key && !set.includes(former)) {
+    throw new BackupError(
+      'secrets in the backup may need SECRET_KEY_PREVIOUS: set it to the text in secret-key-previous',
+    )
+  }
+  if (!config.SECRET_KEY) return { current: key!, previous: config.SECRET_KEY_PREVIOUS, generated: true }
+  if (!set.includes(key)) {
+    throw new BackupError('SECRET_KEY is not that of the backup: set it to the text in its file secret-key')
+  }
+  return { current: config.SECRET_KEY, previous: config.SECRET_KEY_PREVIOUS, generated: false }
+}
+
+/** Writes the key of a backup to where a start without SECRET_KEY reads it. */
+export function writeGeneratedKey(key: string): void {
+  fs.writeFileSync(generatedFile(), key, { mode: 0o600, flag: 'wx' })
+}
