@@ -3,6 +3,7 @@ import { ignoreProxies } from '../config'
 import { OperatorError } from '../errors'
 import { dropRoot } from '../start/drop-root'
 import { examine, type Report } from './examine'
+import { counted } from './finding'
 import { openForDoctor } from './open'
 import { checkCertificate } from './tls-files'
 
@@ -34,7 +35,7 @@ function asText(report: Report, took_ms: number): string {
   const { findings, passed, skipped } = report
   const count = (level: string) => findings.filter((finding) => finding.level === level).length
   const lines = [
-    `${count('error')} errors, ${count('warning')} warnings, ${passed.length} checks passed, ${skipped.length} skipped (${(took_ms / 1000).toFixed(1)} s)`,
+    `${counted(count('error'), 'error')}, ${counted(count('warning'), 'warning')}, ${counted(passed.length, 'check')} passed, ${skipped.length} skipped (${(took_ms / 1000).toFixed(1)} s)`,
   ]
   for (const { level, check, message, action } of findings) {
     lines.push('', `${level.toUpperCase()} ${check}`, `  ${message}.`, `  -> ${action}`)

@@ -56,7 +56,7 @@ async function askHttp(): Promise<Answer | undefined> {
   } catch (error) {
     const { name, code } = error as { name?: string; code?: string }
     if (name === 'TimeoutError') return failed(`does not answer within ${ANSWER_MS / 1000} s`)
-    return failed(`cannot be asked (${code ?? name})`, code === 'ConnectionRefused')
+    return failed(`cannot be asked (${code ?? name})`, code === 'ConnectionRefused' || code === 'ECONNREFUSED')
   }
 }
 

@@ -21,7 +21,8 @@ export async function checkWebhooks(connection: Connection): Promise<Finding[]> 
     topFigures(connection, TOP),
   ])
   const slow = slowest_webhooks.filter((one) => one.mean_ms >= SLOW_MS && one.deliveries >= LEAST_DELIVERIES)
-  const failing = failing_webhooks.filter((one) => one.failed * 2 >= one.deliveries)
+  const is_held = new Set(held.map(({ id }) => id))
+  const failing = failing_webhooks.filter((one) => one.failed * 2 >= one.deliveries && !is_held.has(one.webhook_id))
   const findings = held.length > 0 ? [heldFinding(held)] : []
   if (slow.length > 0) {
     const names = slow.map((one) => `${one.webhook_id} (${one.host}): ${one.mean_ms} ms on average`)

@@ -10,6 +10,7 @@ import { readFigures } from '../../src/doctor/figures'
 import type { Finding } from '../../src/doctor/finding'
 import { checkMailDns } from '../../src/doctor/mail-dns'
 import { checkLetterWay, checkMailboxServers } from '../../src/doctor/mail-servers'
+import { checkService } from '../../src/doctor/own-service'
 import { checkMailboxDomains, checkProcesses } from '../../src/doctor/settings-fit'
 import { checkStoredSecrets } from '../../src/doctor/stored-secrets'
 import { checkWaitingWork } from '../../src/doctor/waiting-work'
@@ -20,6 +21,7 @@ import { stepClock } from '../support/clock'
 import type { TestDatabase } from '../support/database'
 import { startDns } from '../support/dns'
 import { createMailbox } from '../support/mail'
+import { freePort } from '../support/ports'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { startSmtpSink } from '../support/smtp'
 import { createWebhook, emit } from '../support/webhooks'
@@ -116,6 +118,16 @@ test('processes that may open more connections than there are, and limits that t
   expect(texts(await checkProcesses(connection()))).toEqual([
     expect.stringMatching(/^warning: 2 processes of the service work, and REDIS_URL is not set/),
   ])
+})
+
+test('no service on this machine is an error, unless one works elsewhere', async () => {
+  using _ = withSettings({ HOST: '127.0.0.1', PORT: await freePort(), SMTP_PORT: 0 })
+  expect(texts(await checkService(connection()))).toEqual([
+    expect.stringMatching(/^error: No service runs: nothing answers/),
+  ])
+  await using elsewhere = session()
+  await (elsewhere.sql as postgres.Sql).unsafe('listen "a channel"')
+  expect(await checkService(connection())).toEqual([])
 })
 
 test('a role that may not read, or does not own the tables, is found', async () => {
