@@ -35,16 +35,20 @@ BEGIN
 			('tickets_of_company', t.company_id), ('tickets_of_day', first_id_of_day(t.id))
 		UNION ALL
 		SELECT 'tickets_of_label', label_id FROM ticket_labels
-		WHERE organization_id = new.organization_id AND ticket_id = new.id
+		WHERE organization_id = old.organization_id AND ticket_id = old.id
 	) AS of (kind, key)
 	WHERE t.deleted_at IS NULL AND of.key IS NOT NULL GROUP BY 1, 2, 3, 4 HAVING sum(t.n) <> 0;
-	RETURN NULL;
+	RETURN new;
 END $$;
 --> statement-breakpoint
 DROP TRIGGER tickets_change_tallies ON tickets;
 --> statement-breakpoint
--- For each row: most updates change nothing that is counted, and the condition finds that at no cost.
-CREATE TRIGGER tickets_change_tallies AFTER UPDATE OF id, status, contact_id, company_id, deleted_at ON tickets FOR EACH ROW
+COMMENT ON FUNCTION tally_changed_ticket IS
+	'Counts a ticket that changes, with the labels that it has before. Labels that come and go are counted by their own rows.';
+--> statement-breakpoint
+-- For each row: most updates change nothing that is counted, and the condition finds that at no cost. Before the change, because
+-- processes of the release before change labels and status in one statement.
+CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, company_id, deleted_at ON tickets FOR EACH ROW
 	WHEN ((old.id, old.status, old.contact_id, old.company_id, old.deleted_at IS NULL)
 		IS DISTINCT FROM (new.id, new.status, new.contact_id, new.company_id, new.deleted_at IS NULL))
 	EXECUTE FUNCTION tally_changed_ticket();

@@ -55,7 +55,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['outbox', 'config db flow log metrics scope'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries webhooks`,
+    `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries timers webhooks`,
   ],
 
   [

@@ -1,7 +1,7 @@
 /**
  * Fills columns that a release added to older rows. A migration holds its locks until it ends, so it only notes what is to
  * be filled; a background job does it in steps beside the requests. Until an organization is done, `isFilled` says no and
- * its queries compute the value instead.
+ * its queries compute the value instead. What processes of the older release write beside this one is mended by triggers.
  */
 import { LRUCache } from 'lru-cache'
 import { ZERO_ID } from './columns'
@@ -36,10 +36,27 @@ export async function isFilled(
 /** The time after which a run ends. The job goes on at its next run; a service that stops waits for this one. */
 const RUN_MS = 2000
 
+/** Kinds that processes of an older release cannot read when they are filled: its searches would no longer find them. */
+const UNREADABLE_BEFORE: FillKind[] = ['ticket_search.document']
+
 /** Fills a column for organizations that lack it, for some time. For a background job, in any number of processes. */
 export async function fillSome(connection: Connection, kind: FillKind, step: Step): Promise<void> {
+  if (UNREADABLE_BEFORE.includes(kind) && (await mayOlderRead(connection.sql, kind))) return
   const end = Date.now() + RUN_MS
   while (Date.now() < end && (await transact(connection, ({ sql }) => fillNext(sql, kind, step))));
+}
+
+/**
+ * Tells if a process of an older release may still run: it has connections from before the migration. The driver renews
+ * connections within an hour, so after that nobody waits any more.
+ */
+async function mayOlderRead(sql: Sql, kind: FillKind): Promise<boolean> {
+  const older = await sql`
+    select from fills f join pg_stat_activity a on a.backend_start < f.begun_at
+    where f.kind = ${kind} and f.begun_at > now() - interval '1 hour' and a.datname = current_database()
+      and a.application_name = current_setting('application_name')
+    limit 1`
+  return older.length > 0
 }
 
 /** Does one step for one organization. @returns false when no organization is left, or other processes are at them */

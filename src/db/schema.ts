@@ -127,6 +127,8 @@ export const fills = pgTable(
     kind: text({ enum: FILL_KINDS }).notNull(),
     /** The last id that was filled; null before the first step. */
     after_id: uuid(),
+    /** When the release that needs it has migrated the database. */
+    begun_at: instant().notNull().default(sql`now()`),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.kind] }),

@@ -25,6 +25,7 @@ import { foldTicketCounts } from '../tickets/counts'
 import { purgeDeletedTickets } from '../tickets/purge'
 import { fillCompanies } from '../time-entries/companies'
 import { foldTimeTotals } from '../time-entries/totals'
+import { stopAbandonedTimers } from '../timers/commands'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../webhooks/upkeep'
 
 type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
@@ -38,6 +39,7 @@ const JOBS: CronJob[] = [
   { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
+  { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },

@@ -1,8 +1,8 @@
 import { requirePerson } from '../auth/permissions'
 import { newId } from '../db/columns'
-import type { Fragment } from '../db/transact'
+import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { logTimeOf } from '../time-entries/commands'
 import type { TimeEntry } from '../time-entries/model'
 import { keepTicket } from '../timeline/require-ticket'
@@ -65,6 +65,22 @@ export async function stopTimersOfTicket(scope: Scope, ticket_id: string): Promi
 /** Stops the timer of a member who leaves, in the caller's transaction. The caller has changed the membership's row. */
 export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> {
   await stopTimers(scope, scope.sql`user_id = ${user_id}`)
+}
+
+/**
+ * Stops timers of tickets that were deleted and of members who left without their timers being stopped, as a process of a
+ * release without timers does it. For a background job.
+ */
+export async function stopAbandonedTimers(connection: Connection): Promise<void> {
+  const abandoned = await connection.sql<{ organization_id: string; user_id: string }[]>`
+    select r.organization_id, r.user_id from timers r
+    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id
+    join memberships m on m.organization_id = r.organization_id and m.user_id = r.user_id
+    where t.deleted_at is not null or m.removed_at is not null or not m.active
+    limit 100`
+  for (const { organization_id, user_id } of abandoned) {
+    await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => stopTimerOf(scope, user_id))
+  }
 }
 
 type Stopped = {

@@ -72,6 +72,21 @@ async function changeSomething({ scope, companies, labels, contacts }: Desk, tic
     ],
     [30, () => updateTicket(scope, ticket_id, { label_ids: someOf(labels), status: anyOf(TICKET_STATUSES) })],
     [20, () => sql`update tickets set status = ${anyOf(TICKET_STATUSES)!} where ${mine}`],
+    // As the release before does it: labels and status in one statement.
+    [
+      20,
+      () => sql`
+        with removed as (
+          delete from ticket_labels where organization_id = ${organization_id} and ticket_id = ${ticket_id}
+            and label_id = any(${someOf(labels.slice(2))}::uuid[])
+        ), added as (
+          insert into ticket_labels (organization_id, ticket_id, label_id)
+          select ${organization_id}, t.id, l.id from tickets t cross join unnest(${someOf(labels.slice(0, 2))}::uuid[]) l (id)
+          where t.organization_id = ${organization_id} and t.id = ${ticket_id}
+          on conflict do nothing
+        )
+        update tickets set status = ${anyOf(TICKET_STATUSES)!} where ${mine}`,
+    ],
     [10, () => sql`update tickets set company_id = ${anyOf([null, ...companies])!} where ${mine}`],
     [10, () => sql`update tickets set deleted_at = case when deleted_at is null then now() end where ${mine}`],
     [10, () => deleteTicket(scope, ticket_id)],
