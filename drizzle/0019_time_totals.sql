@@ -1,4 +1,5 @@
--- Completed by hand: included columns, triggers, storage settings, the sums of what is there, and the mark of what is to be filled.
+-- Completed by hand: triggers, storage settings, the sums of what is there, and the mark of what is to be filled. The column
+-- is made before, and its indexes later, so that reads of time entries go on meanwhile.
 CREATE TABLE "fills" (
 	"organization_id" uuid NOT NULL,
 	"kind" text NOT NULL,
@@ -40,27 +41,7 @@ ALTER TABLE "time_totals" SET (fillfactor = 50, autovacuum_vacuum_scale_factor =
 ALTER TABLE "time_total_changes" SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 --> statement-breakpoint
 -- One lock after the other, in the order in which requests take them. They are held until the migration ends.
-LOCK TABLE "tickets", "contacts" IN SHARE ROW EXCLUSIVE MODE;
---> statement-breakpoint
--- An index entry holds 2,700 bytes; only names of hundreds of ligatures are longer when folded.
-UPDATE "contacts" SET "search" = left("search", 600) WHERE octet_length("search") > 2400;
---> statement-breakpoint
-CREATE INDEX "contacts_list" ON "contacts" USING btree ("organization_id","id") INCLUDE ("search");
---> statement-breakpoint
-ALTER TABLE "time_entries" ADD COLUMN "company_id" uuid;
---> statement-breakpoint
-DROP INDEX "time_entries_date";
---> statement-breakpoint
-DROP INDEX "time_entries_user";
---> statement-breakpoint
-CREATE INDEX "time_entries_date" ON "time_entries" USING btree ("organization_id","date","id")
-	INCLUDE ("company_id","user_id","duration_minutes","billable","amount","currency");
---> statement-breakpoint
-CREATE INDEX "time_entries_company" ON "time_entries" USING btree ("organization_id","company_id","date","id")
-	INCLUDE ("duration_minutes","billable","amount","currency");
---> statement-breakpoint
-CREATE INDEX "time_entries_user" ON "time_entries" USING btree ("organization_id","user_id","date","id")
-	INCLUDE ("duration_minutes","billable","amount","currency");
+LOCK TABLE "tickets", "time_entries" IN SHARE ROW EXCLUSIVE MODE;
 --> statement-breakpoint
 CREATE FUNCTION set_time_entry_company() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

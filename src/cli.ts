@@ -36,7 +36,7 @@ import {
   requiredOption,
   UsageError,
 } from './start/command-line'
-import { openDatabase } from './start/database'
+import { openDatabase, planDatabase } from './start/database'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
@@ -94,9 +94,11 @@ const COMMANDS: Command[] = [
   },
   {
     name: 'migrate',
-    meaning: 'Brings the database to the schema of this release.',
-    needs: 'new database',
-    run: async () => ({ migrated: true }),
+    options: '[--plan]',
+    meaning:
+      'Brings the database to the schema of this release, and prints what it did. --plan only prints what would be done, and which tables it would lock.',
+    needs: 'nothing',
+    run: migrate,
   },
   {
     name: 'backup',
@@ -179,6 +181,17 @@ async function main(args: string[]): Promise<void> {
 function print(result: unknown): void {
   const rows = Array.isArray(result) ? result : [result]
   for (const row of rows) process.stdout.write(`${typeof row === 'string' ? row : JSON.stringify(row)}\n`)
+}
+
+async function migrate({ plan }: Options): Promise<unknown[]> {
+  await dropRoot(plan ? 'refuse' : 'create')
+  if (plan) {
+    const planned = await planDatabase()
+    return [...planned, { missing: planned.length }]
+  }
+  const database = await openDatabase({ other_service: 'join', no_database: 'create', pool_size: 1, limits: NO_LIMITS })
+  await database.close()
+  return [...database.migrated, { migrated: database.migrated.length }]
 }
 
 async function createOrganizationWith(options: Options, connection: Connection): Promise<unknown> {

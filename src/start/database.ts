@@ -7,6 +7,7 @@ import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../db/conne
 import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../db/migrate'
+import { type PlannedMigration, planMigrations } from '../db/migration-plan'
 import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
 import type { TimeLimits } from '../db/pooler'
 import { within } from '../flow/within'
@@ -63,6 +64,19 @@ export async function openAsItIs(no_database: DatabaseUse['no_database']): Promi
   return { target: connection, close: stop }
 }
 
+/**
+ * Lists what would be done to bring the database to the schema of this release. Changes nothing.
+ * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
+ */
+export async function planDatabase(): Promise<PlannedMigration[]> {
+  const { target, close } = await openAsItIs('refuse')
+  try {
+    return await planMigrations(target)
+  } finally {
+    await close()
+  }
+}
+
 async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
   useSecrets(config.SECRET_KEY!, config.SECRET_KEY_PREVIOUS)
   const direct = config.DATABASE_DIRECT_URL ?? url
@@ -109,9 +123,15 @@ async function checkReachable(variable: 'DATABASE_URL' | 'DATABASE_DIRECT_URL', 
     await tryConnection(url)
   } catch (error) {
     if (error instanceof ConnectionUrlError) throw new ConfigError(`${variable} ${error.message}`)
-    const why = error instanceof Error ? error.message : String(error)
-    throw new ConfigError(`${variable} names ${placeOf(url)}, which cannot be connected to: ${why}`)
+    throw new ConfigError(`${variable} names ${placeOf(url)}, which cannot be connected to: ${reasonOf(error)}`)
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // The driver ends a connection to a server of another kind, and says no more.
+  const { code } = error as { code?: unknown }
+  return code === 'CONNECTION_DESTROYED' ? 'no host is what target_session_attrs asks for' : error.message
 }
 
 /** How long an answer of the database stands for others, so that many probes cost one statement. */

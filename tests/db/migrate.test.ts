@@ -53,6 +53,61 @@ test('a failing migration leaves the database as it was', async () => {
   expect(await query('select n from steps')).toEqual([])
 })
 
+test('the error names the migration and its statement, and shows no row', async () => {
+  writeMigrations(
+    'create table steps (n int)',
+    'alter table steps add column m int;\n-- Why.\nalter table nowhere add m int',
+  )
+  await expect(migrateDatabase(url, folder)).rejects.toThrow(
+    new MigrationError(
+      'migration 1_step failed in "alter table steps add column m int; alter table nowhere add m int": relation "nowhere" does not exist (42P01)',
+    ),
+  )
+  writeMigrations('create table steps (n int)', "select 'a secret'::int")
+  await expect(migrateDatabase(url, folder)).rejects.toThrow(
+    /^migration 1_step failed in .*: the server refused it \(22P02\)$/,
+  )
+})
+
+test('a role without a right is told which one, and how to grant it', async () => {
+  const role = `role_${crypto.randomUUID().slice(0, 8)}`
+  const database = new URL(url).pathname.slice(1)
+  const as = new URL(url)
+  as.username = role
+  as.password = 'secret'
+  writeMigrations('create table steps (n int)')
+  await query(`create role "${role}" login password 'secret'`)
+  const fails = async (): Promise<string> =>
+    migrateDatabase(as.href, folder).then(
+      () => 'nothing',
+      (error) => error.message,
+    )
+  try {
+    expect(await fails()).toEndWith(
+      `: role ${role} may not create in database ${database}: GRANT CREATE ON DATABASE "${database}" TO ${role}`,
+    )
+    await query(`grant create on database "${database}" to "${role}"`)
+    expect(await fails()).toEndWith(
+      `: role ${role} may not create in schema public: GRANT CREATE ON SCHEMA public TO ${role}`,
+    )
+    await query(`grant create on schema public to "${role}"`)
+    await migrateDatabase(url, folder)
+    writeMigrations('create table steps (n int)', 'alter table steps add column m int')
+    expect(await fails()).toMatch(
+      /: role \S+ does not own table drizzle.__drizzle_migrations, role \S+ does: connect as /,
+    )
+  } finally {
+    await query(`drop owned by "${role}"; drop role "${role}"`)
+  }
+})
+
+test('a server that takes no changes is named as such', async () => {
+  writeMigrations('create table steps (n int)')
+  await expect(migrateDatabase(`${url}?default_transaction_read_only=on`, folder)).rejects.toThrow(
+    /^the database takes no changes: the server is a standby, or default_transaction_read_only is on\. .*$/,
+  )
+})
+
 test('a database of a newer release is refused in one line and left alone', async () => {
   writeMigrations('create table steps (n int)', 'insert into steps values (1)')
   await migrateDatabase(url, folder)

@@ -26,13 +26,17 @@ export type Service = {
   kill(): Promise<void>
 }
 
-/** Starts a service and waits until it is ready. @param env its settings; ports are free ones unless given */
-export async function startService(env: Record<string, string>): Promise<Service> {
+/**
+ * Starts a service and waits until it is ready.
+ * @param env its settings; ports are free ones unless given
+ * @param main its program: that of another release, if given
+ */
+export async function startService(env: Record<string, string>, main = MAIN): Promise<Service> {
   const port = env.PORT ?? String(await freePort())
   const smtp_port = env.SMTP_PORT ?? String(await freePort())
   const url = `${env.TLS_CERT_FILE ? 'https' : 'http'}://127.0.0.1:${port}`
   const tls = { rejectUnauthorized: false }
-  const child = spawn(process.execPath, ['--no-orphans', MAIN], {
+  const child = spawn(process.execPath, ['--no-orphans', main], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,
