@@ -52,6 +52,7 @@ export const ERRORS = {
   PARTICIPANT_NOT_FOUND: [404, 'The participant does not exist'],
   INBOUND_MESSAGE_NOT_FOUND: [404, 'The inbound message does not exist'],
   API_KEY_NOT_FOUND: [404, 'The API key does not exist or is revoked'],
+  REQUEST_TIMEOUT: [408, 'The body of the request takes too long to arrive'],
   PRECONDITION_FAILED: [412, 'The resource has changed since it was read'],
   PAYLOAD_TOO_LARGE: [413, 'The request is too large'],
   VALIDATION_ERROR: [422, 'The request is not valid'],

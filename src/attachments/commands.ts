@@ -4,6 +4,7 @@ import type { Connection } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
 import { inTransaction, type Scope } from '../scope'
+import { holdBody } from '../shapes/arriving-body'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
 import type { Attachment } from './model'
@@ -35,6 +36,7 @@ const PUTS_AT_ONCE = 8
  *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
  */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
+  holdBody(request, scope.actor.id, 'streamed')
   const allowance = await allowUpload(scope, request)
   try {
     const { id } = await readUpload(request, ({ bytes, ...file }) =>

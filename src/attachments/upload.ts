@@ -5,6 +5,8 @@ import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import { config } from '../config'
 import { ApiError, fieldError } from '../errors'
+import { noteMade } from '../flow/stream'
+import { inTime } from '../shapes/arriving-body'
 import { contentLengthOf } from '../shapes/content-length'
 
 /** A file as the client named it; `bytes` must be read to its end or to its error. */
@@ -49,10 +51,13 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
     result.catch(fail)
   })
   try {
-    await pipeline(Readable.fromWeb(body), inPieces, parser)
+    await pipeline(Readable.fromWeb(body), (chunks) => inTime(chunks), inPieces, parser)
     whole.resolve()
   } catch (error) {
-    failure ??= new ApiError('BAD_REQUEST', { reason: 'The multipart body is malformed or incomplete' })
+    failure ??=
+      error instanceof ApiError
+        ? error
+        : new ApiError('BAD_REQUEST', { reason: 'The multipart body is malformed or incomplete' })
     file?.destroy(error as Error)
     whole.reject(failure)
     await result?.catch(() => {})
@@ -65,6 +70,7 @@ export async function readUpload<T>(request: Request, store: (file: UploadedFile
 /** Cuts chunks, which may hold thousands of parts. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
+    noteMade(chunk.length)
     for (let start = 0; start < chunk.length; start += PIECE_BYTES) yield chunk.subarray(start, start + PIECE_BYTES)
   }
 }

@@ -29,6 +29,7 @@ export function errorAnswers(handlers: Handlers, declarations: Declarations) {
       set.status = error.status
       set.headers['x-request-id'] = id
       if (error.status === 401) set.headers['www-authenticate'] = 'Bearer'
+      if (error.status === 408) set.headers.connection = 'close'
       const retry_after_s = error.retry_after_s ?? (error.status === 503 ? 5 : undefined)
       if (retry_after_s) set.headers['retry-after'] = String(retry_after_s)
       return { error: { code: error.code, message: error.message, details } }

@@ -13,6 +13,7 @@ import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
 import { clientAddress, loggedAddress } from '../net/client-address'
 import { noteForwarder } from '../net/untrusted-proxy'
+import { releaseBody } from '../shapes/arriving-body'
 import { withoutFalseLength } from './answer'
 import { admission } from './authenticate'
 import { countedBy, identify, showsKey } from './credentials'
@@ -45,7 +46,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
       .wrap((handle, request) => {
         ensureUrl(request)
         const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
-        const complete = request.method === 'HEAD' ? withTrueLength(audited) : audited
+        const complete = request.method === 'HEAD' ? withTrueLength(audited) : releasing(audited, request)
         return stopping ? closedAfter(complete, stopping) : complete
       })
 
@@ -94,6 +95,18 @@ function withTrueLength(handle: Handle): Handle {
   return async (...given) => {
     const response = await handle(...given)
     return response instanceof Response ? withoutFalseLength(response) : response
+  }
+}
+
+/** Frees what the body of a request held, once it is answered. */
+function releasing(handle: Handle, request: Request): Handle {
+  if (request.method === 'GET') return handle
+  return async (...given) => {
+    try {
+      return await handle(...given)
+    } finally {
+      releaseBody(request)
+    }
   }
 }
 

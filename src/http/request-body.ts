@@ -3,6 +3,7 @@
  * because 403 and 404 are answered before the fault of a body.
  */
 import { ApiError, type Fault } from '../errors'
+import { allInTime, holdBody, holdMore, inTime } from '../shapes/arriving-body'
 import { isCleanText } from '../shapes/characters'
 import { contentLengthOf } from '../shapes/content-length'
 import { type Declarations, declarationOf } from './declarations'
@@ -12,6 +13,8 @@ import { stateOf } from './request'
 const MAX_JSON_BYTES = 8 * 1024 * 1024
 /** Bodies of `/auth/*` hold a few short texts, and anybody may send them. */
 const MAX_AUTH_BYTES = 16 * 1024
+/** Bodies that are read at once. */
+const SMALL_BYTES = 64 * 1024
 const MAX_DEPTH = 100
 /** A ticket with 50 labels has 60 values. Validation costs up to 1 µs for each. */
 const MAX_VALUES = 100_000
@@ -35,19 +38,28 @@ export function bodyReader(declarations: Declarations) {
     const { permission, has_optional_body } = declarationOf(declarations, request.method, route)
     if (!state.caller && permission !== 'anyone') return UNUSABLE
     if (has_optional_body && !request.body) return {}
-    const result = await readJson(request, route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES)
+    const limit_bytes = route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES
+    const result = await readJson(request, state.caller?.id ?? null, limit_bytes).catch(onlyApiErrors)
     if (!(result instanceof ApiError)) return result
     state.body_error = result
     return UNUSABLE
   }
 }
 
-async function readJson(request: Request, limit_bytes: number): Promise<unknown | ApiError> {
+/** Any other error is ours. */
+function onlyApiErrors(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  throw error
+}
+
+async function readJson(request: Request, caller: string | null, limit_bytes: number): Promise<unknown | ApiError> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (!request.body) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
   if (type !== 'application/json' && !type?.endsWith('+json')) {
     return new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be application/json' })
   }
+  if ((contentLengthOf(request) ?? 0) > limit_bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+  holdBody(request, caller, 'whole')
   const bytes = await readAtMost(request, limit_bytes)
   if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
   if (bytes.length === 0) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
@@ -124,16 +136,16 @@ function pointer(key: string): string {
 /** Reads a whole body. Stops and returns undefined as soon as it has more than `limit` bytes. */
 async function readAtMost(request: Request, limit: number): Promise<Uint8Array | undefined> {
   const length = contentLengthOf(request)
-  if (length !== undefined && length > limit) return undefined
-  // A stream costs more than to read a body of known length at once.
-  if (length !== undefined && !request.headers.has('transfer-encoding')) {
-    const bytes = new Uint8Array(await request.arrayBuffer())
+  // A stream costs more than to read a small body of known length at once.
+  if (length !== undefined && length <= SMALL_BYTES && !request.headers.has('transfer-encoding')) {
+    const bytes = await allInTime(request)
     return bytes.length > limit ? undefined : bytes
   }
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of request.body as ReadableStream<Uint8Array>) {
+  for await (const chunk of inTime(request.body as ReadableStream<Uint8Array>)) {
     size += chunk.length
+    if (length === undefined) holdMore(request, chunk.length)
     if (size > limit) return undefined
     chunks.push(chunk)
   }

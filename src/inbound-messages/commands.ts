@@ -11,6 +11,8 @@ import { discardAfter, fileAll, prepareFiling, readMail } from '../mail/inbound/
 import { type InboundMail, type LedgerEntry, withCheckedSender } from '../mail/inbound/message'
 import { unwrapForwarded } from '../mail/inbound/team-mail'
 import { inTransaction, type Scope } from '../scope'
+import { holdBody, holdMore, inTime } from '../shapes/arriving-body'
+import { contentLengthOf } from '../shapes/content-length'
 import { asIds } from '../shapes/ids'
 import type { InboundMessage, InboundOptions } from './model'
 import { getInboundMessage, openOriginal } from './queries'
@@ -27,7 +29,10 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   if (!mailbox_id) throw fieldError('VALIDATION_ERROR', '/query/mailbox_id', 'is required')
   const body = requireEmail(request)
   const mailbox = await requireMailbox(scope, mailbox_id)
-  const raw = await readOriginal(body)
+  const limit_bytes = config.SMTP_MAX_BYTES
+  if ((contentLengthOf(request) ?? 0) > limit_bytes) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
+  holdBody(request, scope.actor.id, 'original')
+  const raw = await readOriginal(request, body)
   const parsed = await readMail(scope, entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
   const mail = unwrapForwarded(await withCheckedSender(parsed))
   if (options.dry_run) return dryRun(scope, mailbox, mail)
@@ -110,11 +115,13 @@ function requireEmail(request: Request): ReadableStream<Uint8Array> {
   return request.body
 }
 
-async function readOriginal(body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+async function readOriginal(request: Request, body: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let size = 0
-  for await (const chunk of body) {
+  const has_length = contentLengthOf(request) !== undefined
+  for await (const chunk of inTime(body)) {
     size += chunk.length
+    if (!has_length) holdMore(request, chunk.length)
     if (size > config.SMTP_MAX_BYTES) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: config.SMTP_MAX_BYTES })
     chunks.push(chunk)
   }

@@ -160,6 +160,12 @@ export const SERVICE_SETTINGS = {
     read: wholeNumber(1024, 1_000_000_000),
     default: '26214400',
   },
+  MAX_BODY_BYTES_IN_FLIGHT: {
+    meaning:
+      'Bytes of memory that the bodies of requests may take in one process, half of them those of one caller. An upload counts as 1 MiB, an email at `POST /inbound-messages` twice. A request above it gets 503. It is never less than the largest single body.',
+    read: wholeNumber(1024, 1e12),
+    default: '104857600',
+  },
   ATTACHMENT_QUOTA_BYTES: {
     meaning:
       'Bytes that the attachments of one organization may take, those of mail included. An upload above it is refused, mail never is. `0` sets no limit.',

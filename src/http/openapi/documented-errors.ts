@@ -44,7 +44,10 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
   if (permission !== 'anyone') add('TOKEN_EXPIRED')
   for (const [, name] of path.matchAll(/{(\w+)}/g)) if (isResourceId(name!)) add(notFoundCode(name))
   if (heedsIfMatch(operation, method, path)) add('PRECONDITION_FAILED')
-  if (bodies.length > 0) add('PAYLOAD_TOO_LARGE')
+  if (bodies.length > 0) {
+    add('PAYLOAD_TOO_LARGE')
+    add('REQUEST_TIMEOUT')
+  }
   // The organization's header is judged even where there is nothing else to judge.
   if (in_organization || bodies.length > 0) add('VALIDATION_ERROR', 422)
   for (const code of codesIn([bodies, queries], ['code', 'missing_code'])) add(code, 422)
