@@ -60,7 +60,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   [
     'doctor',
-    'config errors log db db/embedded disk flow settings secrets net metrics attachments domains letters mail/outbound mailboxes outbox start',
+    'config errors log db disk flow settings secrets net metrics attachments domains letters mail/outbound mailboxes outbox start',
   ],
 
   ['http', 'config errors log scope shapes db flow net metrics auth audit-log api-keys http/rerun http/openapi'],

@@ -11,7 +11,6 @@ import { type Check, type Finding, failure } from './finding'
 import { checkMailDns } from './mail-dns'
 import { checkLetterWay, checkMailboxServers, checkSystemServer } from './mail-servers'
 import { checkObjectStore } from './object-store'
-import { DatabaseAway } from './open'
 import { checkService } from './own-service'
 import { checkLimits } from './process-limits'
 import { checkRedis } from './redis'
@@ -90,7 +89,6 @@ async function openDatabase(opening: Promise<Connection>): Promise<{ connection?
     const findings = await within(CHECK_MS, checkSchema(connection), 'it does not answer')
     return { findings, ...(findings.length === 0 && { connection }) }
   } catch (error) {
-    if (error instanceof DatabaseAway) return { findings: [failure(error.message, error.action)] }
     const why = error instanceof OperatorError ? error.message : wordsOf(error)
     return {
       findings: [

@@ -112,7 +112,9 @@ test('commands that operate on what is there make no database, others do', () =>
   expect(refused.stderr).toBe(`deskwire: DATA_DIR ${DATA_DIR} holds no database\n`)
   const examined = run('cli.ts', ['doctor'], { DATA_DIR })
   expect([examined.status, examined.stderr]).toEqual([1, ''])
-  expect(examined.stdout).toContain(`ERROR database\n  DATA_DIR ${DATA_DIR} holds no database.`)
+  expect(examined.stdout).toContain(
+    `ERROR database\n  The database cannot be used: DATA_DIR ${DATA_DIR} holds no database.`,
+  )
   expect(fs.existsSync(DATA_DIR)).toBe(false)
   expect(run('cli.ts', ['migrate'], { DATA_DIR })).toMatchObject({
     status: 0,
