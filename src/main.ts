@@ -21,6 +21,7 @@ import { HANDLERS } from './start/outbox-handlers'
 import { checkSettings, readCertificate } from './start/preflight'
 import { stopOnSignal } from './start/stop'
 import { welcome } from './start/welcome'
+import { startTracing } from './tracing/start-tracing'
 
 process.on('uncaughtException', die)
 process.on('unhandledRejection', die)
@@ -44,6 +45,7 @@ async function start(): Promise<void> {
     pool_size: config.DATABASE_POOL,
   })
   await Promise.all([watchClock(connection()), connectRedis()])
+  await startTracing(connection().sql)
   const admin = await createFirstOrganization(connection())
   if (admin?.password) keepPassword(admin.password)
   // No other service uses the embedded database, so whoever held a lease is dead.

@@ -16,11 +16,11 @@ const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 const MAIL = 'mail/smtp mail/mime mail/parse mail/sender mail/inbound mail/outbound'
 /** Rooms that every section may import. */
 const SHARED =
-  'config errors log scope secrets shapes db disk flow timeline search tallies html address http auth audit-log'
+  'config errors log scope secrets shapes db disk flow timeline search tallies tracing html address http auth audit-log'
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
-  ['main', 'app config http log db mail/inbound metrics organizations outbox start'],
+  ['main', 'app config http log db mail/inbound metrics organizations outbox start tracing'],
   [
     'cli',
     'config log settings scope db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox shapes start',
@@ -45,6 +45,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['html', ''],
   ['address', 'shapes'],
   ['net', 'config flow log'],
+  ['tracing', 'config db log'],
   ['process', ''],
   ['search', 'db scope html'],
   ['timeline', 'config errors scope shapes db'],
@@ -52,7 +53,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['db', 'address errors log metrics'],
   ['db/embedded', 'db errors log process'],
   ['metrics', 'config db disk flow http log net outbox webhooks'],
-  ['outbox', 'config db flow log metrics scope'],
+  ['outbox', 'config db flow log metrics scope tracing'],
   [
     'start',
     `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries timers webhooks`,
@@ -63,7 +64,10 @@ const ROOMS: [room: string, imports: string][] = [
     'config errors log db disk flow settings secrets net metrics attachments domains letters mail/outbound mailboxes outbox start',
   ],
 
-  ['http', 'config errors log scope shapes db flow net metrics auth audit-log api-keys http/rerun http/openapi'],
+  [
+    'http',
+    'config errors log scope shapes db flow net metrics tracing auth audit-log api-keys http/rerun http/openapi',
+  ],
   ['http/rerun', 'config errors log scope shapes db flow http attachments'],
   ['http/openapi', 'errors shapes auth http'],
 

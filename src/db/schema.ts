@@ -999,6 +999,8 @@ export const outbox = pgTable(
     attempts: integer().notNull().default(0),
     /** Times it was leased; far more than attempts means that it kills its workers. */
     claims: integer().notNull().default(0),
+    /** The trace of the request or mail that caused it, for the attempt; null when nothing is traced. */
+    traceparent: text(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),

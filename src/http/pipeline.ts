@@ -14,6 +14,7 @@ import { observeRequest } from '../metrics/http-requests'
 import { clientAddress, loggedAddress } from '../net/client-address'
 import { noteForwarder } from '../net/untrusted-proxy'
 import { releaseBody } from '../shapes/arriving-body'
+import { beginSpan, currentSpan, isTracing, type Span } from '../tracing/trace'
 import { withoutFalseLength } from './answer'
 import { admission } from './authenticate'
 import { countedBy, identify, showsKey } from './credentials'
@@ -47,7 +48,8 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         ensureUrl(request)
         const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
         const complete = request.method === 'HEAD' ? withTrueLength(audited) : releasing(audited, request)
-        return stopping ? closedAfter(complete, stopping) : complete
+        const traced = inSpan(complete, request)
+        return stopping ? closedAfter(traced, stopping) : traced
       })
 
       // id, caller, limit
@@ -110,6 +112,15 @@ function releasing(handle: Handle, request: Request): Handle {
   }
 }
 
+/** Traces a request of the API, as part of the trace that its `traceparent` names. `noteRequest` ends the span. */
+function inSpan(handle: Handle, request: Request): Handle {
+  if (!isTracing() || !isApi(request.url)) return handle
+  const attributes = { 'http.request.method': request.method, 'url.scheme': config.TLS_CERT_FILE ? 'https' : 'http' }
+  const parent = request.headers.get('traceparent')
+  const begun = beginSpan({ name: request.method, kind: 'server', parent, attributes })
+  return begun ? (...given) => begun.run(() => handle(...given)) : handle
+}
+
 /** The server closes a connection itself after an answer with this header. */
 function closedAfter(handle: Handle, stopping: AbortSignal): Handle {
   return async (...given) => {
@@ -130,12 +141,22 @@ function beginState(request: Request, peer = '127.0.0.1'): RequestState {
     id: requestId(request.headers.get('x-request-id')),
     started_ms: performance.now(),
     address: clientAddress(peer, forwarded, config.TRUSTED_PROXIES),
+    span: currentSpan(),
   })
 }
 
 /** Takes the client's id when it can stand in a log line and in a header, else makes one. */
 function requestId(given: string | null): string {
   return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
+}
+
+function endSpan(span: Span, state: RequestState, method: string, route: string, status: number): void {
+  span.rename(`${method} ${route}`)
+  span.set({
+    ...{ 'http.route': route, 'http.response.status_code': status },
+    ...{ 'deskwire.request_id': state.id, 'deskwire.organization_id': state.organization_id },
+  })
+  span.end(status >= 500 ? String(status) : undefined)
 }
 
 /** Orchestrators and load balancers ask for these each second. `health.ts` logs when an answer changes. */
@@ -145,6 +166,7 @@ function noteRequest(request: Request, route: string, status: number): void {
   const state = stateOf(request)
   const duration_ms = performance.now() - state.started_ms
   observeRequest(request.method, route, status, duration_ms)
+  if (state.span) endSpan(state.span, state, request.method, route, status)
   const line = {
     request_id: state.id,
     method: request.method,
@@ -154,6 +176,7 @@ function noteRequest(request: Request, route: string, status: number): void {
     ...(state.api_key ? { api_key_id: state.api_key.id } : { user_id: state.caller?.id }),
     organization_id: state.organization_id,
     remote_address: loggedAddress(state.address),
+    trace_id: state.span?.trace_id,
   }
   log[PROBES.has(route) ? 'debug' : status >= 500 ? 'error' : 'info'](line, 'request')
 }

@@ -1,6 +1,7 @@
 /** Keeps what the pipeline finds out about a request, from the first hook to the log line, beside Elysia's context. */
 import type { ApiError } from '../errors'
 import type { Origin, Scope } from '../scope'
+import type { Span } from '../tracing/trace'
 
 /**
  * The caller, by the credential of the request. Every kind of credential is a member of this union, with its own
@@ -32,6 +33,8 @@ export type RequestState = {
   audited_status?: number
   /** Why the body cannot be used. Thrown only after the checks that come before the body. */
   body_error?: ApiError
+  /** The trace of the request, when there is one. */
+  span?: Span
   /** Resolves at the end of an answer that is made while it is sent. */
   answered?: Promise<void>
   organization_id?: string

@@ -56,7 +56,7 @@ export async function claim(sql: Sql, kind: OutboxKind, lanes: LaneRoom[], lease
     update outbox o
     set lease_token = ${lease_token}, lease_until = now() + ${LEASE_S} * interval '1 second', claims = claims + 1
     from due where o.organization_id = due.organization_id and o.id = due.id
-    returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token, due.is_taken_over,
+    returning o.organization_id, o.id, o.lane_id, o.attempts, o.claims, o.lease_token, o.traceparent, due.is_taken_over,
       extract(epoch from now() - o.run_at)::float8 as waited_s`
   observeClaim(kind, performance.now() - started_ms, claimed)
   return claimed.map(({ waited_s, is_taken_over, ...job }) => job)
@@ -75,7 +75,7 @@ export async function takeLease({ sql, organization_id }: Scope, id: string): Pr
       where organization_id = ${organization_id} and id = ${id} and lease_until <= now()
       for update skip locked
     )
-    returning organization_id, id, lane_id, attempts, claims, lease_token`
+    returning organization_id, id, lane_id, attempts, claims, lease_token, traceparent`
   return job
 }
 

@@ -2,6 +2,7 @@
 import { config } from '../config'
 import type { Sql } from '../db/transact'
 import { afterCommit, type Scope } from '../scope'
+import { currentTraceparent } from '../tracing/trace'
 import type { OutboxKind } from './job'
 import { wake } from './wake'
 
@@ -18,8 +19,9 @@ export async function enqueueWork(
 ): Promise<void> {
   const { sql, organization_id } = scope
   await sql`
-    insert into outbox (organization_id, id, kind, lane_id, run_at)
-    values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'inbound' ? sql`now()` : firstAttemptAt(sql)})`
+    insert into outbox (organization_id, id, kind, lane_id, run_at, traceparent)
+    values (${organization_id}, ${id}, ${kind}, ${lane_id}, ${kind === 'inbound' ? sql`now()` : firstAttemptAt(sql)},
+      ${currentTraceparent()})`
   afterCommit(scope, () => wake(kind))
 }
 

@@ -15,6 +15,8 @@ export type OutboxJob = {
   attempts: number
   /** Times it was leased, this one included, without those that ended without counting. */
   claims: number
+  /** The trace of what caused it. */
+  traceparent: string | null
   /** Proves the lease: a settle changes nothing once the row has another one. */
   lease_token: string
 }

@@ -5,6 +5,7 @@ import type { Connection } from '../db/transact'
 import { isAway } from '../db/violations'
 import { log, safeError } from '../log'
 import { countStale } from '../metrics/outbox-attempts'
+import { traced } from '../tracing/trace'
 import { claim, LEASE_S, release, releaseToken, renew } from './claim'
 import { DueLanes } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
@@ -175,10 +176,21 @@ export class Worker {
     run.ended = this.#run(job, run.slot)
   }
 
-  async #run(job: OutboxJob, slot: Slot): Promise<void> {
-    const outcome = await this.#outcomeOf(job)
-    if (this.#running.has(job)) await this.#settle(job, slot, outcome)
-    outcome.release?.()
+  #run(job: OutboxJob, slot: Slot): Promise<void> {
+    const attributes = {
+      ...{ 'messaging.system': 'deskwire', 'messaging.operation.type': 'process' },
+      ...{ 'messaging.destination.name': this.#kind, 'messaging.message.id': job.id },
+      'deskwire.organization_id': job.organization_id,
+    }
+    // Until its outcome is written: mail is filed in the transaction that does this.
+    return traced(
+      { name: `process ${this.#kind}`, kind: 'consumer', parent: job.traceparent, attributes },
+      async () => {
+        const outcome = await this.#outcomeOf(job)
+        if (this.#running.has(job)) await this.#settle(job, slot, outcome)
+        outcome.release?.()
+      },
+    )
   }
 
   async #settle(job: OutboxJob, slot: Slot, outcome: Outcome): Promise<void> {

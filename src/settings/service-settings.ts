@@ -8,6 +8,7 @@ import {
   oneWordOf,
   type Setting,
   secretKey,
+  share,
   textLike,
   textOfLength,
   url,
@@ -211,6 +212,25 @@ export const SERVICE_SETTINGS = {
     meaning: 'Address or host name that the listener of `METRICS_PORT` binds to. It asks nobody for a password.',
     read: anyText,
     default: '127.0.0.1',
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    meaning:
+      'Address of an OpenTelemetry collector, such as `http://localhost:4318`, that gets traces over OTLP/HTTP. Without it there are none.',
+    read: url('http:', 'https:'),
+  },
+  OTEL_TRACES_SAMPLER: {
+    meaning:
+      'Which traces are kept: `always_on`, `always_off`, `traceidratio`, or one of these with `parentbased_` before it, which follows the caller.',
+    read: oneWordOf([
+      ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+      ...(['always_on', 'always_off', 'traceidratio'] as const),
+    ]),
+    default: 'parentbased_always_on',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    meaning: 'The share of traces that `traceidratio` keeps, from `0` to `1`.',
+    read: share,
+    default: '1',
   },
   SWAGGER: {
     meaning: 'Serves the documentation of the API at `/swagger`: `on` or `off`.',

@@ -76,6 +76,13 @@ export function wholeNumber(min: number, max: number): Reader<number> {
   }
 }
 
+/** A number from 0 to 1. */
+export const share: Reader<number> = (text) => {
+  const number = Number(text)
+  if (!(number >= 0 && number <= 1)) throw new WrongValue('must be a number from 0 to 1')
+  return number
+}
+
 /** One of some words. */
 export function oneWordOf<const Words extends readonly string[]>(allowed: Words): Reader<Words[number]> {
   return (text) => {

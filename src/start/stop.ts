@@ -9,6 +9,7 @@ import { log } from '../log'
 import type { SmtpListener } from '../mail/smtp/listener'
 import type { Drain } from '../outbox/drain'
 import { onStopRequest } from '../process/stop-request'
+import { stopTracing } from '../tracing/trace'
 import type { OpenDatabase } from './database'
 import { closeHandlers } from './outbox-handlers'
 
@@ -70,6 +71,6 @@ async function stopAll({ database, outbox, jobs, smtp, http, metrics }: Running)
   ])
   await http.stop(true)
   await Promise.all([outbox.stop(OUTBOX_TIMEOUT_MS), jobs.stop()])
-  await Promise.all([closeHandlers(), metrics?.stop(true)])
+  await Promise.all([closeHandlers(), metrics?.stop(true), stopTracing()])
   await database.close()
 }

@@ -13,6 +13,7 @@ import type { DraftWithId } from '../messages/draft'
 import type { Message } from '../messages/model'
 import { getMessages } from '../messages/queries'
 import { asStatement, inTransaction, type Scope, together } from '../scope'
+import { currentTraceparent } from '../tracing/trace'
 import { hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../webhooks/publish'
 import { takeNumber } from './code'
 import { type Inserted, insertTickets, showInserted, type TicketToInsert } from './insert-tickets'
@@ -35,7 +36,16 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   const { subject, priority = 'normal', description } = input
   const message = draftOf(description, references.contact)
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
-  const ticket = { scope, id: newId(), number, subject, priority, references, message }
+  const ticket = {
+    scope,
+    id: newId(),
+    number,
+    subject,
+    priority,
+    references,
+    message,
+    traceparent: currentTraceparent(),
+  }
   const is_long = message !== undefined && message.body.length > SHARED_MOST_CHARACTERS
   // A statement that may wait for a lock runs in a transaction: the driver sends others behind it if it is not in one.
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, ticket))
@@ -101,12 +111,14 @@ type NewlyWritten = {
   subscribers: Subscriber[]
   ticket: Ticket
   message: DraftWithId | undefined
+  traceparent: string | null
 }
 
 async function newlyWritten({ sql }: Scope, ticket: TicketToInsert, row: Inserted): Promise<NewlyWritten> {
-  const { scope, references, message } = ticket
+  const { scope, references, message, traceparent } = ticket
   const { organization_id } = scope
-  return { organization_id, subscribers: references.subscribers, ticket: await showInserted(sql, ticket, row), message }
+  const shown = await showInserted(sql, ticket, row)
+  return { organization_id, subscribers: references.subscribers, ticket: shown, message, traceparent }
 }
 
 async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> {
@@ -115,12 +127,12 @@ async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> 
   const messages = keys.length > 0 ? await getMessages(scope.sql, keys) : new Map<string, Message>()
   await publishEach(
     scope,
-    written.map(({ organization_id, subscribers, ticket, message }) => {
+    written.map(({ organization_id, subscribers, ticket, message, traceparent }) => {
       const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
       if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
       const shown = message && messages.get(message.id)
       if (shown) events.push(createdEvent(shown, ticket))
-      return { organization_id, events, subscribers }
+      return { organization_id, events, subscribers, traceparent }
     }),
   )
 }

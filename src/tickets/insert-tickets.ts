@@ -22,6 +22,8 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
   message: DraftWithId | undefined
   /** The entry of the audit log that is written with it. */
   audit_row?: AuditRow | undefined
+  /** The trace of the request. */
+  traceparent: string | null
 }
 
 /** What the database says of a ticket that was written. */

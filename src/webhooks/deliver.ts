@@ -13,6 +13,7 @@ import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../ou
 import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
 import { nextDelay_s } from '../outbox/retry'
 import { storable } from '../search/fold'
+import { beginSpan } from '../tracing/trace'
 import { outageWatch } from './outage'
 import { postWebhook, type WebhookAnswer, type WebhookFault } from './post'
 import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries } from './record'
@@ -56,13 +57,16 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   const { id, webhook_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
   const secrets = secretsOf(delivery, { organization_id: job.organization_id, id: webhook_id })
-  const answer = await postWebhook({
-    url,
-    headers: signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date(sharedTime()) }),
-    body,
-    allowed: config.WEBHOOK_ALLOWED_NETWORKS,
-    ca: await trustedAuthority(),
-  })
+  const headers = signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date(sharedTime()) })
+  const answer = await tracedPost(url, async (traceparent) =>
+    postWebhook({
+      url,
+      headers: traceparent === null ? headers : { ...headers, traceparent },
+      body,
+      allowed: config.WEBHOOK_ALLOWED_NETWORKS,
+      ca: await trustedAuthority(),
+    }),
+  )
   const is_own_fault = noteAnswer(job, delivery, answer)
   // A test is sent once, even when it fails.
   const is_test = event === 'test.ping'
@@ -87,6 +91,20 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   })
   if (delay_s === null) return { type: 'done', healthy: answer.ok, ...settle }
   return { type: 'retry', delay_s, counts: true, ...settle }
+}
+
+/** Posts in a span, whose name the receiver gets so that it can go on with the trace. */
+async function tracedPost(
+  url: string,
+  post: (traceparent: string | null) => Promise<WebhookAnswer>,
+): Promise<WebhookAnswer> {
+  const attributes = { 'http.request.method': 'POST', 'server.address': bareHost(new URL(url).hostname) }
+  const begun = beginSpan({ name: 'POST', kind: 'client', attributes })
+  if (!begun) return post(null)
+  const answer = await begun.run(() => post(begun.span.traceparent))
+  begun.span.set({ 'http.response.status_code': answer.response_code ?? undefined })
+  begun.span.end(answer.error ?? undefined)
+  return answer
 }
 
 /** Notes an answer in the outage watch, the metrics and the log. @returns true when a failure is a fault of our own */

@@ -10,6 +10,7 @@ import type { Fragment, Sql } from '../db/transact'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
 import { afterCommit, type Scope } from '../scope'
+import { currentTraceparent } from '../tracing/trace'
 
 export type EventType = (typeof EVENTS)[number]
 
@@ -37,7 +38,13 @@ export async function publish(scope: Scope, events: NewEvent[], options: Publish
 }
 
 /** Events of an organization, and who may want them. */
-type ToPublish = { organization_id: string; events: NewEvent[]; subscribers: Subscriber[] }
+type ToPublish = {
+  organization_id: string
+  events: NewEvent[]
+  subscribers: Subscriber[]
+  /** The trace that the change belongs to, when it was made together with others; by default the one under way. */
+  traceparent?: string | null
+}
 
 /** As `publish`, for changes of several organizations that were made in one transaction. */
 export async function publishEach(
@@ -45,10 +52,13 @@ export async function publishEach(
   changes: ToPublish[],
   happened_at = new Date(sharedTime()),
 ): Promise<void> {
-  const published = changes.flatMap(({ organization_id, events, subscribers }) =>
+  const published = changes.flatMap(({ organization_id, events, subscribers, traceparent }) =>
     events
       .filter(({ type }) => hasSubscriber(subscribers, type))
-      .map((event) => newPublication(organization_id, event, thoseWho(subscribers, event.type), happened_at)),
+      .map((event) => ({
+        ...newPublication(organization_id, event, thoseWho(subscribers, event.type), happened_at),
+        ...(traceparent !== undefined && { traceparent }),
+      })),
   )
   if (published.length === 0) return
   await insertPublications(scope, published)
@@ -107,6 +117,7 @@ type Publication = {
   organization_id: string
   type: EventType
   body: string
+  traceparent: string | null
   /** `is_parked`: the webhook is failed, the delivery waits until it is enabled again. */
   deliveries: { id: string; webhook_id: string; is_parked: boolean }[]
 }
@@ -125,15 +136,16 @@ function newPublication(
     organization_id,
     type: event.type,
     body: eventBody({ organization_id }, event, happened_at),
+    traceparent: currentTraceparent(),
     deliveries,
   }
 }
 
 /** Inserts events, deliveries and their outbox rows in one statement. */
 async function insertPublications({ sql }: Scope, published: Publication[]): Promise<void> {
-  const events = published.map(({ deliveries: _, ...event }) => event)
-  const rows = published.flatMap(({ id: event_id, organization_id, type: event, deliveries }) =>
-    deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event })),
+  const events = published.map(({ id, organization_id, type, body }) => ({ id, organization_id, type, body }))
+  const rows = published.flatMap(({ id: event_id, organization_id, type: event, traceparent, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event, traceparent })),
   )
   await sql`
     with new_events as (
@@ -142,16 +154,17 @@ async function insertPublications({ sql }: Scope, published: Publication[]): Pro
         as x (organization_id uuid, id uuid, type text, body text)
     ), given as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
-        as x (organization_id uuid, id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean)
+        as x (organization_id uuid, id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean,
+          traceparent text)
     ), new_deliveries as (
       insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
       select organization_id, id, webhook_id, event_id, event,
         case when not is_parked then ${firstAttemptAt(sql)} end
       from given
     )
-    insert into outbox (organization_id, id, kind, lane_id, run_at)
+    insert into outbox (organization_id, id, kind, lane_id, run_at, traceparent)
     select organization_id, id, 'webhook', webhook_id,
-      case when is_parked then 'infinity' else ${firstAttemptAt(sql)} end
+      case when is_parked then 'infinity' else ${firstAttemptAt(sql)} end, traceparent
     from given`
 }
 

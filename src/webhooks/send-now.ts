@@ -5,6 +5,7 @@ import { takeLease } from '../outbox/claim'
 import type { OutboxJob } from '../outbox/job'
 import { settleOne } from '../outbox/settle'
 import { inTransaction, type Scope } from '../scope'
+import { currentTraceparent } from '../tracing/trace'
 import { attemptDelivery } from './deliver'
 import type { Delivery } from './model'
 import { publishTo } from './publish'
@@ -43,8 +44,9 @@ async function queueFinished({ sql, organization_id }: Scope, id: string): Promi
       where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')
       returning organization_id, id, webhook_id
     )
-    insert into outbox (organization_id, id, kind, lane_id, attempts)
-    select organization_id, id, 'webhook', webhook_id, ${config.RETRY_SCHEDULE_SECONDS.length} from again`
+    insert into outbox (organization_id, id, kind, lane_id, attempts, traceparent)
+    select organization_id, id, 'webhook', webhook_id, ${config.RETRY_SCHEDULE_SECONDS.length}, ${currentTraceparent()}
+    from again`
 }
 
 async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {

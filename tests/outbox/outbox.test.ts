@@ -68,6 +68,7 @@ test('a job is done once, and its row goes together with what the handler writes
     lane_id: expect.any(String),
     attempts: 0,
     claims: 1,
+    traceparent: null,
     lease_token: expect.any(String),
   })
   expect((await results()).map((row) => row.id)).toEqual(ids)

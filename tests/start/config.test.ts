@@ -73,6 +73,9 @@ describe('settings', () => {
       INVITATION_URL: 'http://localhost:3000/invitation',
       PASSWORD_RESET_URL: 'http://localhost:3000/password-reset',
       LOG_LEVEL: 'info',
+      OTEL_EXPORTER_OTLP_ENDPOINT: undefined,
+      OTEL_TRACES_SAMPLER: 'parentbased_always_on',
+      OTEL_TRACES_SAMPLER_ARG: 1,
       LOG_FORMAT: process.stdout.isTTY ? 'text' : 'json',
       LOG_CLIENT_ADDRESS: 'full',
       CHECK_RESPONSES: false,
@@ -196,6 +199,7 @@ describe('a wrong setting is refused by its name:', () => {
     ['RETRY_SCHEDULE_SECONDS', { RETRY_SCHEDULE_SECONDS: '-1' }],
     ['LOG_LEVEL', { LOG_LEVEL: 'loud' }],
     ['LOG_FORMAT', { LOG_FORMAT: 'xml' }],
+    ['OTEL_TRACES_SAMPLER_ARG', { OTEL_TRACES_SAMPLER_ARG: '1.5' }],
   ])('%s in %j', (name, env) => {
     expect(() => readConfig(env)).toThrow(ConfigError)
     expect(() => readConfig(env)).toThrow(new RegExp(`^${name} [^\\n]+$`))

@@ -7,6 +7,7 @@ import { gathered } from '../../flow/gather'
 import { findMailboxesByAddress } from '../../mailboxes/queries'
 import { wake } from '../../outbox/wake'
 import { storable } from '../../search/fold'
+import { currentTraceparent, traced } from '../../tracing/trace'
 import type { Envelope, RcptMailbox } from '../smtp/envelope'
 import type { RefusedRecipient } from '../smtp/refusals'
 import type { LedgerEntry } from './message'
@@ -43,11 +44,25 @@ const findWithOthers = gathered((asked: { sql: Sql; address: string }[]) =>
  * @throws also when a mailbox was removed after its RCPT: when the message is sent again, that RCPT is refused
  * @returns the id of its first ledger row, for the reply
  */
-export async function acceptMessage(
+export function acceptMessage(
   { sql }: Connection,
   envelope: Envelope,
   raw: AsyncIterable<Uint8Array>,
 ): Promise<{ queue_id: string }> {
+  return traced({ name: 'receive mail', kind: 'server', parent: null, attributes: ATTRIBUTES }, async (span) => {
+    const queue_id = await storeMessage(sql, envelope, raw)
+    span?.set({ 'messaging.message.id': queue_id })
+    return { queue_id }
+  })
+}
+
+const ATTRIBUTES = {
+  'network.protocol.name': 'smtp',
+  'messaging.system': 'deskwire',
+  'messaging.operation.type': 'receive',
+}
+
+async function storeMessage(sql: Sql, envelope: Envelope, raw: AsyncIterable<Uint8Array>): Promise<string> {
   const storage_key = `inbound/${newId()}`
   await promiseWithOthers({ sql, storage_key })
   const { size } = await storage().put(storage_key, raw)
@@ -55,7 +70,7 @@ export async function acceptMessage(
   const is_added = await addToLedger({ sql, rows })
   if (!is_added) throw new Error('A mailbox was removed, or the bytes, while the message arrived')
   wake('inbound')
-  return { queue_id: rows[0]!.id }
+  return rows[0]!.id
 }
 
 /** Messages that arrive at the same time share a statement, because its commit costs more than a row. */
@@ -73,6 +88,8 @@ type NewRow = LedgerEntry &
     tls: boolean
     /** Rows of the message: all are written, or none. */
     rows_of_message: number
+    /** The trace of the session. */
+    traceparent: string | null
   }
 
 /** One ledger row for each organization: a message to two mailboxes of one is a single message. */
@@ -90,6 +107,7 @@ function rowsOf({ sender, recipients, remote_address, relay_address, helo, tls }
     tls,
     ...stored,
     rows_of_message: chosen.length,
+    traceparent: currentTraceparent(),
   }))
 }
 
@@ -115,10 +133,10 @@ const addToLedger = gathered(async (messages: { sql: Sql; rows: NewRow[] }[]) =>
   const added = await sql<{ storage_key: string }[]>`
     with given as materialized (
       select m.organization_id, g.id, m.id as mailbox_id, m.address as mailbox_address, g.recipient, g.envelope_sender,
-        g.remote_address, g.relay_address, g.helo, g.tls, g.size, g.storage_key, g.rows_of_message
+        g.remote_address, g.relay_address, g.helo, g.tls, g.size, g.storage_key, g.rows_of_message, g.traceparent
       from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (organization_id uuid, id uuid, mailbox_id uuid,
         recipient text, envelope_sender text, remote_address text, relay_address text, helo text, tls boolean, size bigint, storage_key text,
-        rows_of_message integer)
+        rows_of_message integer, traceparent text)
       join mailboxes m on m.organization_id = g.organization_id and m.id = g.mailbox_id
     ), kept as (
       ${keepAll(
@@ -133,8 +151,9 @@ const addToLedger = gathered(async (messages: { sql: Sql; rows: NewRow[] }[]) =>
       from kept join given using (storage_key)
       returning organization_id, id, storage_key
     ), added as (
-      insert into outbox (organization_id, id, kind, lane_id)
-      select organization_id, id, 'inbound', organization_id from ledger
+      insert into outbox (organization_id, id, kind, lane_id, traceparent)
+      select organization_id, id, 'inbound', organization_id, given.traceparent
+      from ledger join given using (organization_id, id)
     )
     select storage_key from ledger`
   const keys = new Set(added.map(({ storage_key }) => storage_key))

@@ -15,7 +15,7 @@ import { addToEach, type CandidatesOfTicket, type Standing } from '../../partici
 import { type Actor, type Scope, together } from '../../scope'
 import { type OpenedTicket, openTickets } from '../../tickets/open-tickets'
 import { reopenTickets } from '../../tickets/reopen'
-import { findSubscribers, hasSubscriber, type NewEvent, publish, type Subscriber } from '../../webhooks/publish'
+import { findSubscribers, hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../../webhooks/publish'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
@@ -24,7 +24,12 @@ import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
 /** A message that is to be filed, and its attachments. */
-export type Filing = { mail: InboundMail; parts: StoredPart[] }
+export type Filing = {
+  mail: InboundMail
+  parts: StoredPart[]
+  /** The trace of its session, because messages are filed together. */
+  traceparent: string | null
+}
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
@@ -117,14 +122,15 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
   ])
   const reopened = await reopenAnswered(scope, replies)
   const read = await readWritten(scope, drafted, subscribers)
-  const events = drafted.flatMap((one) => {
+  const changes = drafted.map((one) => {
     const ticket = opened.get(one.ticket_id)
     const message = read.get(one.draft.id)
     const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
     const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
-    return [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
+    const events = [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
+    return { organization_id: scope.organization_id, events, subscribers, traceparent: one.traceparent }
   })
-  await publish(scope, events, { subscribers })
+  await publishEach(scope, changes)
   for (const { mail, ticket_id } of drafted) {
     const ticket = opened.get(ticket_id) ?? conversations.get(ticket_id)
     if (ticket) await addNoteOf(scope, mail, ticket)

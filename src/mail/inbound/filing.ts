@@ -6,6 +6,7 @@
 import { isPassing } from '../../db/violations'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
+import { currentTraceparent } from '../../tracing/trace'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
 import { askedTogether } from './asked-together'
@@ -44,7 +45,7 @@ async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOp
 
 /** Stores the attachments of a message. To be called outside a transaction. */
 export async function prepareFiling(scope: Scope, mail: InboundMail): Promise<Filing> {
-  return { mail, parts: await storeParts(scope, mail) }
+  return { mail, parts: await storeParts(scope, mail), traceparent: currentTraceparent() }
 }
 
 /**

@@ -5,6 +5,7 @@ import { log } from '../../log'
 import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
 import { nextDelay_s } from '../../outbox/retry'
 import { type Scope, SYSTEM } from '../../scope'
+import { traced } from '../../tracing/trace'
 import { ComposeError, type CustomerReply, composeReply } from './compose'
 import { needsUtf8 } from './header-values'
 import { decryptColumn, type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
@@ -77,7 +78,10 @@ function notTried(recipients: MailRecipient[], status: 'failed' | 'queued', erro
 async function sendTo(group: MailRecipient[], reply: CustomerReply, smtp: MailboxSmtp): Promise<Attempt> {
   try {
     const mail = composeReply({ ...reply, recipients: group.map(({ email }) => email) })
-    const sent = await sendMail(smtp, mail, sendOptions())
+    const attributes = { 'network.protocol.name': 'smtp', 'server.address': smtp.host, 'server.port': smtp.port }
+    const sent = await traced({ name: 'send mail', kind: 'client', attributes }, () =>
+      sendMail(smtp, mail, sendOptions()),
+    )
     const { server_message_id } = sent
     return { results: group.map((one) => resultOf(one, sent)), is_healthy: true, server_message_id }
   } catch (error) {
