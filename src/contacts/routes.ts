@@ -1,7 +1,7 @@
 import Elysia from 'elysia'
 import { data, inSteps } from '../http/answer'
 import { inOrganization } from '../http/authenticate'
-import { erasePerson } from '../privacy/erase-person'
+import { eraseWithin } from '../privacy/erase-within'
 import { exportPerson } from '../privacy/export-person'
 import { Erasure, Person } from '../privacy/model'
 import { NoContent, one, pageOf } from '../shapes/answers'
@@ -57,7 +57,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
     },
   )
 
-  .post('/contacts/:contact_id/erase', ({ scope, params }) => data(erasePerson(scope, params.contact_id)), {
+  .post('/contacts/:contact_id/erase', ({ scope, params }) => data(eraseWithin(scope, params.contact_id)), {
     params: path('contact_id'),
     response: one(Erasure),
     detail: {
@@ -65,7 +65,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
       permission: 'admin',
       idempotency: 'afterwards',
       description:
-        'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After an interruption it can be repeated.',
+        'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After 25 seconds the answer is 503 and the work goes on: repeat the request until it answers 404, also after an interruption.',
     },
   })
 

@@ -8,6 +8,7 @@ import { config } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { erasePerson } from '../../src/privacy/erase-person'
+import { eraseWithin } from '../../src/privacy/erase-within'
 import type { Client, Organization } from '../support/api'
 import { createOrganization, stranger } from '../support/api'
 import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../support/desk'
@@ -368,3 +369,13 @@ async function createOrganizationWithContact() {
   const contact = await createContact(organization.agent, { name: MARK, email: EMAIL })
   return { ...organization, contact_id: contact.id as string }
 }
+
+test('an erasure that takes long goes on after its answer, and the next request waits for it', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const contact = await createContact(agent, { email: `long.${newId()}@customer.example` })
+  await createTicket(agent, { contact_id: contact.id, subject: 'Printer' })
+  const [at_once, waiting] = [eraseWithin(scope, contact.id, 0), eraseWithin(scope, contact.id)]
+  await expect(at_once).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', retry_after_s: 10 })
+  expect(await waiting).toMatchObject({ tickets: 1 })
+  expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(404)
+})
