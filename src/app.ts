@@ -26,6 +26,7 @@ import { auditLogRoutes } from './audit-log/routes'
 import { authRoutes } from './auth/routes'
 import { companyRoutes } from './companies/routes'
 import { config } from './config'
+import { consoleRoutes } from './console/routes'
 import { contactRoutes } from './contacts/routes'
 import { domainRoutes } from './domains/routes'
 import { type Declarations, readDeclarations } from './http/declarations'
@@ -41,6 +42,7 @@ import { messageRoutes } from './messages/routes'
 import { organizationRoutes, ownOrganizationRoutes } from './organizations/routes'
 import { pageRoutes } from './pages/routes'
 import { participantRoutes } from './participants/routes'
+import { statsRoutes } from './stats/routes'
 import { ticketRoutes } from './tickets/routes'
 import { timeEntryRoutes } from './time-entries/routes'
 import { timerRoutes } from './timers/routes'
@@ -75,12 +77,14 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(inboundMessageRoutes)
     .use(apiKeyRoutes)
     .use(auditLogRoutes)
+    .use(statsRoutes)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations, stopping))
     .use(healthRoutes(async () => !stopping?.aborted && (await isReady())))
     .use(config.SWAGGER === 'on' ? documentationRoutes : (app: Elysia) => app)
     .use(pageRoutes)
+    .use(consoleRoutes)
     .use(api)
   readDeclarations(app, declarations)
   return app

@@ -27,7 +27,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'app',
-    'config http http/rerun http/openapi api-keys attachments audit-log auth companies contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants tickets time-entries timers users webhooks',
+    'config http http/rerun http/openapi api-keys attachments audit-log auth companies console contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants stats tickets time-entries timers users webhooks',
   ],
   ['backup', 'attachments config db db/embedded disk errors process secrets settings start'],
   ['config', 'errors settings'],
@@ -79,7 +79,7 @@ const ROOMS: [room: string, imports: string][] = [
     'mail/inbound',
     `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics net outbox participants tickets webhooks`,
   ],
-  ['mail/outbound', `${SHARED} net attachments domains messages outbox`],
+  ['mail/outbound', `${SHARED} net attachments domains messages metrics outbox`],
 
   ['api-keys', `${SHARED} net`],
   // A file that is uploaded and one that comes by email are named by one rule.
@@ -87,6 +87,12 @@ const ROOMS: [room: string, imports: string][] = [
   ['audit-log', 'scope shapes db flow http'],
   ['auth', `${SHARED} letters mailboxes net`],
   ['companies', `${SHARED} contacts time-entries`],
+  ['console', 'config'],
+  // Types of answers: what runs in the browser imports nothing of the server.
+  [
+    'console/page',
+    'api-keys attachments audit-log auth inbound-messages labels mailboxes messages participants stats tickets time-entries timeline timers users webhooks',
+  ],
   ['contacts', `${SHARED} privacy webhooks`],
   ['inbound-messages', `${SHARED} attachments mail/inbound`],
   ['invitations', `${SHARED} letters mailboxes users`],
@@ -99,6 +105,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['pages', ''],
   ['participants', `${SHARED} messages`],
   ['privacy', `${SHARED} attachments messages webhooks`],
+  ['stats', `${SHARED} metrics`],
   ['tickets', `${SHARED} attachments messages time-entries timers webhooks`],
   ['time-entries', `${SHARED} webhooks`],
   ['timers', `${SHARED} time-entries`],
@@ -182,6 +189,13 @@ describe('direction:', () => {
     expect(found.filter(({ from }) => !by.test(from))).toEqual([])
   })
 
+  test('the page of the console imports only types of the server', () => {
+    const found = pairs().filter(
+      ({ from, to }) => from.startsWith('console/page/') && FILES.has(to) && !to.startsWith('console/page/'),
+    )
+    expect(found).toEqual([])
+  })
+
   test('queries know no commands, and sections no routes of others', () => {
     const back = pairs().filter(({ from, to }) => /\/(queries|model)$/.test(from) && /\/(commands|routes)$/.test(to))
     expect(back).toEqual([])
@@ -224,7 +238,11 @@ describe('direction:', () => {
 
 describe('only some files know', () => {
   test.each([
-    ['what a role may do', /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/, ['auth/permissions']],
+    [
+      'what a role may do',
+      /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/,
+      ['auth/permissions', 'console/page/view-types'],
+    ],
     ['kinds of callers', /\b(actor|caller)\.type\s*[!=]==?/, ['auth/permissions', 'http/authenticate']],
     [
       'the environment',
@@ -239,6 +257,7 @@ describe('only some files know', () => {
           'attachments/storage',
           'auth/password',
           'client/generate',
+          'console/bundle',
           'db/columns',
           'db/embedded/file-user',
           'db/embedded/service-lock',
@@ -284,7 +303,7 @@ test('the lock file names no registry: it installs from anyone’s', () => {
 
 /** A folder of src, or one of the folders that are rooms within a room. A file outside of a folder is its own room. */
 function roomOf(file: string): string {
-  return /^(mail\/\w+|http\/(rerun|openapi)|db\/embedded)(?=\/)/.exec(file)?.[0] ?? file.split('/')[0]!
+  return /^(mail\/\w+|http\/(rerun|openapi)|db\/embedded|console\/page)(?=\/)/.exec(file)?.[0] ?? file.split('/')[0]!
 }
 
 /** Imports at run time. */

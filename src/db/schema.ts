@@ -572,6 +572,36 @@ export const tallies = pgTable('tallies', { organization_id: uuid().notNull(), .
   check('tallies_kind', isOneOf(table.kind, TALLY_KINDS)),
 ])
 
+function figure() {
+  return bigint({ mode: 'number' }).notNull().default(0)
+}
+
+/** Figures of an organization for each minute, quarter of an hour and six hours (`metrics/organization-figures.ts`). */
+export const stats = pgTable(
+  'stats',
+  {
+    organization_id: uuid().notNull(),
+    /** Seconds that the row stands for. */
+    size_s: integer().notNull(),
+    at: instant().notNull(),
+    mail_tickets: figure(),
+    mail_messages: figure(),
+    mail_bounces: figure(),
+    mail_others: figure(),
+    emails_sent: figure(),
+    emails_failed: figure(),
+    emails_bounced: figure(),
+    deliveries_ok: figure(),
+    deliveries_failed: figure(),
+    /** Of all deliveries together. */
+    delivery_ms: figure(),
+    requests_ok: figure(),
+    requests_refused: figure(),
+    requests_failed: figure(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.size_s, table.at] })],
+)
+
 /** Changes of those numbers: triggers insert them with each change, a job folds them into the numbers. */
 export const tally_changes = pgTable(
   'tally_changes',

@@ -11,6 +11,7 @@ import { config } from '../config'
 import { ApiError } from '../errors'
 import { log } from '../log'
 import { observeRequest } from '../metrics/http-requests'
+import { count, type Figure } from '../metrics/organization-figures'
 import { clientAddress, loggedAddress } from '../net/client-address'
 import { noteForwarder } from '../net/untrusted-proxy'
 import { releaseBody } from '../shapes/arriving-body'
@@ -167,6 +168,7 @@ function noteRequest(request: Request, route: string, status: number): void {
   const duration_ms = performance.now() - state.started_ms
   observeRequest(request.method, route, status, duration_ms)
   if (state.span) endSpan(state.span, state, request.method, route, status)
+  if (state.organization_id) count(state.organization_id, figureOf(status))
   const line = {
     request_id: state.id,
     method: request.method,
@@ -179,4 +181,9 @@ function noteRequest(request: Request, route: string, status: number): void {
     trace_id: state.span?.trace_id,
   }
   log[PROBES.has(route) ? 'debug' : status >= 500 ? 'error' : 'info'](line, 'request')
+}
+
+function figureOf(status: number): Figure {
+  if (status >= 500) return 'requests_failed'
+  return status >= 400 ? 'requests_refused' : 'requests_ok'
 }

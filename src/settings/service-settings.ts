@@ -237,6 +237,11 @@ export const SERVICE_SETTINGS = {
     read: oneWordOf(['on', 'off']),
     default: 'on',
   },
+  CONSOLE: {
+    meaning: 'Serves the console at `/`: `on` or `off`.',
+    read: oneWordOf(['on', 'off']),
+    default: 'on',
+  },
   LOG_LEVEL: {
     meaning: 'Least important lines to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
     read: oneWordOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),

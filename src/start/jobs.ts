@@ -18,6 +18,7 @@ import { removeOldLetters } from '../letters/send-letter'
 import { log, safeError } from '../log'
 import { removeOldLedger } from '../mail/inbound/ledger-retention'
 import { removeOldOriginals } from '../mail/inbound/retention'
+import { removeOldStats, writeStats } from '../metrics/organization-figures'
 import { fillDocuments } from '../search/fill-documents'
 import { foldTallies } from '../tallies/tallies'
 import { deleteClosedTickets } from '../tickets/closed'
@@ -40,6 +41,8 @@ const JOBS: CronJob[] = [
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
+  { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
+  { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },
@@ -96,9 +99,14 @@ export function startJobs(connection: Connection): { stop(): Promise<void> } {
     async stop() {
       for (const cron of crons) cron.stop()
       await Promise.all(running)
-      await writeKeyUses(connection).catch((error) =>
-        log.warn({ error: safeError(error) }, 'the last uses of API keys could not be written'),
-      )
+      await Promise.all([
+        writeKeyUses(connection).catch((error) =>
+          log.warn({ error: safeError(error) }, 'the last uses of API keys could not be written'),
+        ),
+        writeStats(connection).catch((error) =>
+          log.warn({ error: safeError(error) }, 'the last figures of organizations could not be written'),
+        ),
+      ])
     },
   }
 }

@@ -25,6 +25,7 @@ function banner(smtp_port: number | undefined, email: string | undefined, passwo
   const lines = [
     '',
     'Deskwire is ready.',
+    ...(config.CONSOLE === 'on' ? [`  Console        ${BASE_URL}/`] : []),
     `  API            ${BASE_URL}/api/v1`,
     ...(config.SWAGGER === 'on' ? [`  Documentation  ${BASE_URL}/swagger`] : []),
     `  Inbound mail   ${smtp_port === undefined ? 'off (SMTP_PORT=0)' : `smtp://${config.SMTP_HOSTNAME}:${smtp_port}`}`,

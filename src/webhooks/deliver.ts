@@ -7,6 +7,7 @@ import { sharedTime } from '../db/shared-time'
 import type { Connection } from '../db/transact'
 import { askedAtOnce } from '../flow/at-once'
 import { log } from '../log'
+import { count } from '../metrics/organization-figures'
 import { observeAttempt } from '../metrics/webhook-attempts'
 import { bareHost } from '../net/destination'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../outbox/job'
@@ -115,6 +116,8 @@ function noteAnswer(job: OutboxJob, delivery: DeliveryToSend, answer: WebhookAns
   if (blame !== 'own' && error !== 'blocked_address') outageWatch.note(job.organization_id, host, !is_unreached)
   const is_own_fault = blame === 'own' || (is_unreached && outageWatch.isOurs())
   observeAttempt(error, response_time_ms)
+  count(job.organization_id, answer.ok ? 'deliveries_ok' : 'deliveries_failed')
+  count(job.organization_id, 'delivery_ms', Math.round(response_time_ms))
   log[blame === 'own' ? 'warn' : 'info'](
     {
       organization_id: job.organization_id,

@@ -55,7 +55,7 @@ test('single objects come as data, pages as data and meta', async () => {
     expect(named).toEqual({ path, status: 200 })
     if (
       path === `/${path.split('/')[1]}/{${ids[0]}}` ||
-      ['/organization', '/timer/active'].includes(path) ||
+      ['/organization', '/stats', '/timer/active'].includes(path) ||
       ids.length === 2
     ) {
       expect({ path, keys: Object.keys(answer.body) }).toEqual({ path, keys: ['data'] })

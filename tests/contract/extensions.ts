@@ -81,4 +81,11 @@ POST /users / 3 invitations an hour to one address, re-sent ones included: RATE_
 POST /users / 100 invitations a day of one organization: RATE_LIMITED <- invitations: an invitation > is one of a hundred that an organization sends within a day
 POST /attachments / code / SERVICE_UNAVAILABLE <- store-faults: while S3 is away uploads and downloads get 503, mail 451, the log and a figure name it; then all works again
 POST /contacts/:id/erase / 503 when it takes long, and it goes on <- erase: an erasure that takes long goes on after its answer, and the next request waits for it
+GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail out by fate, and requests by answer, in every period
+GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
+GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses
+GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
+GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
+GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others
+GET / / CONSOLE=off <- console-files: CONSOLE=off leaves a page that points to the documentation
 `

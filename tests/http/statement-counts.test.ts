@@ -80,6 +80,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /inbound-messages': [24, 24],
   'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
   'GET /audit-log': [2, 1],
+  'GET /stats': [3, 2],
   'GET /api-keys': [2, 1],
   'GET /api-keys/{api_key_id}': [1, 1],
   'PATCH /api-keys/{api_key_id}': [5, 5],

@@ -9,19 +9,19 @@ export type SourceFunction = { name: string; lines: number }
 export type Source = { text: string; lines: number; imports: Import[]; functions: SourceFunction[]; exported: string[] }
 
 /**
- * Every TypeScript and .mjs file of a folder, declarations excepted, by its path without folder and `.ts`.
+ * Every TypeScript and .mjs file of a folder, declarations excepted, by its path without folder and `.ts` or `.tsx`.
  * Own files are imported by that name, packages as they are written.
  */
 export function readSources(folder: string): Map<string, Source> {
-  const files = [...new Bun.Glob('**/*.{ts,mjs}').scanSync(folder)].filter((file) => !file.endsWith('.d.ts')).sort()
+  const files = [...new Bun.Glob('**/*.{ts,tsx,mjs}').scanSync(folder)].filter((file) => !file.endsWith('.d.ts')).sort()
   return new Map(
-    files.map((file) => [file.replace(/\.ts$/, ''), readSource(file, readFileSync(path.join(folder, file), 'utf8'))]),
+    files.map((file) => [file.replace(/\.tsx?$/, ''), readSource(file, readFileSync(path.join(folder, file), 'utf8'))]),
   )
 }
 
 export function readSource(file: string, text: string): Source {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
-  const from = file.replace(/\.ts$/, '')
+  const from = file.replace(/\.tsx?$/, '')
   const nodes = [...nodesOf(source)]
   const imports = nodes.flatMap((node) => importOf(node, from) ?? [])
   const functions = nodes.flatMap((node) => functionOf(node, source) ?? [])

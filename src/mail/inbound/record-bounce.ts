@@ -6,7 +6,8 @@ import { addressKey } from '../../address/email'
 import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
 import { type Conversation, lockConversation } from '../../messages/conversation'
-import type { Scope } from '../../scope'
+import { count } from '../../metrics/organization-figures'
+import { afterCommit, type Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 import type { Bounce } from '../parse/parse'
 import type { Reported } from './reported'
@@ -40,6 +41,7 @@ export async function recordBounce(scope: Scope, about: Reported, report: Bounce
   if (is_proven && failed.length > 0) {
     // Servers that report the same again and again add nothing.
     if (!(await markBounced(scope, message_id, failed, diagnostic))) return
+    afterCommit(scope, () => count(scope.organization_id, 'emails_bounced', failed.length))
     await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
     return addNote(scope, ticket, body)
   }

@@ -1,11 +1,20 @@
 /** Writes the outcomes of messages into the mail ledger. */
 import { noteFiled } from '../../metrics/filed-mail'
+import { count, type Figure } from '../../metrics/organization-figures'
 import { afterCommit, type Scope } from '../../scope'
 import { storable } from '../../search/fold'
 import type { Decision } from './decide'
 import type { InboundMail } from './message'
 
 const MAX_LEDGER_SUBJECT = 1000
+
+/** What an outcome counts as; all others are `mail_others`. */
+const FIGURE: Partial<Record<Decision['outcome'], Figure>> = {
+  ticket: 'mail_tickets',
+  unparsed: 'mail_tickets',
+  message: 'mail_messages',
+  bounce: 'mail_bounces',
+}
 
 export type FiledMail = {
   mail: InboundMail
@@ -36,6 +45,7 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
     from given g where i.organization_id = ${organization_id} and i.id = g.id`
   afterCommit(scope, () => {
     for (const { id, outcome, rule, ticket_id, message_id } of rows) {
+      count(organization_id, FIGURE[outcome] ?? 'mail_others')
       noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id })
     }
   })

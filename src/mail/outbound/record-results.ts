@@ -1,5 +1,7 @@
 /** Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave it. */
-import type { Scope } from '../../scope'
+
+import { count } from '../../metrics/organization-figures'
+import { afterCommit, type Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 
 /** The outcome of an attempt for one recipient. */
@@ -36,6 +38,10 @@ export async function recordResults(
     where m.organization_id = ${organization_id} and m.id = ${id} and m.email_status <> 'bounced'`
   const sent = updated.filter(({ status }) => status === 'sent').map(({ email }) => email)
   const refused = updated.filter(({ status }) => status === 'failed')
+  afterCommit(scope, () => {
+    count(organization_id, 'emails_sent', sent.length)
+    count(organization_id, 'emails_failed', refused.length)
+  })
   if (sent.length > 0)
     await recordActivity(scope, ticket_id, [{ type: 'email_sent', data: { message_id: id, recipients: sent } }])
   for (const { email, error } of refused) {

@@ -1,0 +1,184 @@
+/**
+ * Calls the API as any client does. It waits when the service asks for it (429, 503), tries again when the service cannot be
+ * reached, and gets a new access token when the old one has expired. Every POST has an Idempotency-Key, so that trying again
+ * does nothing twice.
+ */
+import { Cell } from './cell'
+import { authorization, refresh, signIn } from './sign-in'
+
+/** Why the service does not answer now, in words; empty when it does. */
+export const trouble = new Cell('')
+
+const BASE = 'api/v1'
+/** Pauses before a request is sent again. A replica that starts anew needs some seconds. */
+const AGAIN_MS = [300, 1000, 2000, 4000, 8000, 8000]
+const MOST_WAIT_S = 60
+
+type Fault = { path: string; message: string }
+
+/** An error that the API answered. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly details: { errors?: Fault[] } & Record<string, unknown>,
+  ) {
+    super(message)
+  }
+
+  /** In words for the person who looks at the page. */
+  get text(): string {
+    const faults = this.details.errors ?? []
+    if (faults.length === 0) return this.message
+    return `${faults.map(({ path, message }) => `${path.slice(1).replace(/[_/]/g, ' ')} ${message}`.trim()).join('; ')}.`
+  }
+}
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Options = {
+  body?: unknown
+  /** Sent as it is. */
+  raw?: { type?: string; content: BodyInit }
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+/** An answer. `data` is undefined when it has no body, and with 304. */
+export type Answer<T, Meta = unknown> = { status: number; data: T; meta: Meta; etag: string | null }
+
+/** Calls of one organization. */
+export class Api {
+  constructor(readonly organization_id: string) {}
+
+  get<T, Meta = unknown>(path: string, options: Pick<Options, 'headers' | 'signal'> = {}): Promise<Answer<T, Meta>> {
+    return this.#call('GET', path, options)
+  }
+
+  post<T>(path: string, body?: unknown, options: Options = {}): Promise<Answer<T>> {
+    // The answer of a new key is shown once: the service keeps none to repeat.
+    const once: Record<string, string> = path === '/api-keys' ? {} : { 'idempotency-key': randomId() }
+    return this.#call('POST', path, { ...options, body, headers: { ...once, ...options.headers } })
+  }
+
+  patch<T>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer<T>> {
+    return this.#call('PATCH', path, { body, headers })
+  }
+
+  delete(path: string, body?: unknown): Promise<Answer<unknown>> {
+    return this.#call('DELETE', path, { body })
+  }
+
+  /** The bytes of a path that needs the token. */
+  async download(path: string): Promise<Blob> {
+    const response = await this.#send('GET', path, {})
+    if (!response.ok) throw await refusalOf(response)
+    return response.blob()
+  }
+
+  async #call<T, Meta>(method: Method, path: string, options: Options): Promise<Answer<T, Meta>> {
+    const response = await this.#send(method, path, options)
+    const { status } = response
+    if (!response.ok && status !== 304) throw await refusalOf(response)
+    const text = await response.text()
+    const { data, meta } = text ? JSON.parse(text) : {}
+    return { status, data, meta, etag: response.headers.get('etag') }
+  }
+
+  /** Sends a request until it is answered with something that trying again would not change. */
+  async #send(method: Method, path: string, options: Options): Promise<Response> {
+    for (let attempt = 0, is_fresh = false; ; attempt++) {
+      const response = await this.#try(method, path, options)
+      if (response?.status === 401 && !is_fresh && signIn.value.state === 'in') {
+        is_fresh = await refresh().catch(() => false)
+        if (is_fresh) continue
+        await signedInAgain()
+        continue
+      }
+      const pause = pauseAfter(response, attempt)
+      if (pause === undefined) {
+        if (!response) throw new Refusal(0, 'UNREACHABLE', 'The service cannot be reached.', {})
+        trouble.value = ''
+        return response
+      }
+      await sleep(pause, options.signal)
+    }
+  }
+
+  /** @returns undefined when there is no answer */
+  async #try(method: Method, path: string, { body, raw, headers, signal }: Options): Promise<Response | undefined> {
+    try {
+      return await fetch(BASE + path, {
+        method,
+        headers: {
+          ...authorization(),
+          'x-organization-id': this.organization_id,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...(raw?.type && { 'content-type': raw.type }),
+          ...headers,
+        },
+        body: raw ? raw.content : body === undefined ? undefined : JSON.stringify(body),
+        signal,
+      })
+    } catch (error) {
+      if (signal?.aborted) throw error
+      return undefined
+    }
+  }
+}
+
+/** @returns milliseconds until the request is to be sent again; undefined when it is not */
+function pauseAfter(response: Response | undefined, attempt: number): number | undefined {
+  if (!response || response.status === 502 || response.status === 504) {
+    trouble.value = 'The service cannot be reached. Trying again …'
+    return AGAIN_MS[attempt]
+  }
+  if (response.status !== 429 && response.status !== 503) return undefined
+  if (attempt >= AGAIN_MS.length) return undefined
+  const seconds = Math.min(Number(response.headers.get('retry-after')) || 1, MOST_WAIT_S)
+  trouble.value =
+    response.status === 429
+      ? `Too many requests. Going on in ${seconds} s …`
+      : `The service is not available. Trying again in ${seconds} s …`
+  return seconds * 1000
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const answer = await response.json().catch(() => undefined)
+  const { code = 'UNKNOWN', message = `The service answered ${response.status}.`, details = {} } = answer?.error ?? {}
+  return new Refusal(response.status, code, message, details)
+}
+
+/** Waits until the person has signed in again. What they have written stays on the page. */
+function signedInAgain(): Promise<void> {
+  return new Promise((resolve) => {
+    const end = signIn.listen(() => {
+      if (signIn.value.state !== 'in') return
+      end()
+      resolve()
+    })
+  })
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms)
+    signal?.addEventListener('abort', () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    })
+  })
+}
+
+/** `crypto.randomUUID` is missing where the page is not served over HTTPS. */
+function randomId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** A query string with its `?`, without what is empty. */
+export function query(values: Record<string, string | number | boolean | undefined>): string {
+  const given = Object.entries(values).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  )
+  return given.length > 0 ? `?${new URLSearchParams(given)}` : ''
+}

@@ -1,0 +1,132 @@
+/** The console: the sign-in, then the frame around the views. */
+import { render } from 'preact'
+import { useEffect, useMemo } from 'preact/hooks'
+import { Api, trouble } from './api'
+import { useCell } from './cell'
+import { Inbox } from './inbox/inbox'
+import { Operate } from './operate/admin-parts'
+import { changed, go, hrefOf, useRoute } from './route'
+import { askOtherTabs, signIn, signInWith, signOut } from './sign-in'
+import { Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
+import { isAdmin, type View } from './view-types'
+
+let last_person: View['me'] | undefined
+
+function Page() {
+  const now = useCell(signIn)
+  if (now.state === 'in') last_person = now.me
+  if (now.state === 'none') last_person = undefined
+  if (now.state === 'asking') return null
+  return (
+    <>
+      {last_person ? <Frame me={last_person} /> : <SignIn />}
+      {now.state === 'ended' && (
+        <Dialog title="Sign in again">
+          <p>Your session has ended. What you have written is kept.</p>
+          <Credentials email={last_person?.email} />
+        </Dialog>
+      )}
+      <Notice />
+    </>
+  )
+}
+
+function Credentials({ email }: { email?: string }) {
+  return (
+    <Form
+      submit="Sign in"
+      send={async (form) => {
+        const fault = await signInWith(String(form.get('email')), String(form.get('password')))
+        if (fault) throw fault
+        clearNotice()
+      }}
+    >
+      <Field label="Email" name="email" type="email" required autoComplete="username" value={email} />
+      <Field label="Password" name="password" type="password" required autoComplete="current-password" />
+    </Form>
+  )
+}
+
+function SignIn() {
+  return (
+    <main class="sign-in">
+      <h1>Deskwire</h1>
+      <Credentials />
+      <p>
+        <a href="password-reset">Forgot your password?</a> · <a href="swagger">API</a>
+      </p>
+    </main>
+  )
+}
+
+function Frame({ me }: Pick<View, 'me'>) {
+  const route = useRoute()
+  const organization = me.organizations.find(({ id }) => id === route.organization_id) ?? me.organizations[0]!
+  const api = useMemo(() => new Api(organization.id), [organization.id])
+  const is_home = organization.id !== route.organization_id || route.path.length === 0
+  useEffect(() => {
+    if (is_home) go(hrefOf(organization.id, ['tickets'], changed(new URLSearchParams(), { status: 'open' })), true)
+  }, [is_home, organization.id])
+  if (is_home) return null
+  const view: View = { api, route, me, organization }
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
+        Skip to the content
+      </button>
+      <Header {...view} />
+      <Trouble />
+      <main class="content" id="content" tabIndex={-1} key={organization.id}>
+        {route.path[0] === 'operate' ? <Operate {...view} /> : <Inbox {...view} />}
+      </main>
+    </>
+  )
+}
+
+function Header({ route, me, organization }: View) {
+  const [section] = route.path
+  const inbox = hrefOf(organization.id, ['tickets'], changed(new URLSearchParams(), { status: 'open' }))
+  return (
+    <header>
+      <strong class="brand">Deskwire</strong>
+      <nav aria-label="Sections">
+        <a href={inbox} aria-current={section === 'tickets' ? 'page' : undefined}>
+          Inbox
+        </a>
+        {isAdmin(organization) && (
+          <a href={hrefOf(organization.id, ['operate'])} aria-current={section === 'operate' ? 'page' : undefined}>
+            Operate
+          </a>
+        )}
+      </nav>
+      <span class="grow" />
+      {me.organizations.length > 1 ? (
+        <Choice
+          label="Organization"
+          is_quiet
+          value={organization.id}
+          options={me.organizations.map(({ id, name }) => ({ value: id, text: name }))}
+          onChoose={(id) => go(hrefOf(id, ['tickets'], changed(new URLSearchParams(), { status: 'open' })))}
+        />
+      ) : (
+        <span class="organization">{organization.name}</span>
+      )}
+      <span class="me">{me.name}</span>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </header>
+  )
+}
+
+function Trouble() {
+  const text = useCell(trouble)
+  return (
+    <div class="trouble" role="status" hidden={!text}>
+      {text}
+    </div>
+  )
+}
+
+askOtherTabs()
+render(<Page />, document.getElementById('page')!)

@@ -1,0 +1,222 @@
+/** Writes answers and notes. A draft stays while the page is open, also when the session ends. */
+import { useRef, useState } from 'preact/hooks'
+import type { Attachment } from '../../../attachments/model'
+import type { Message } from '../../../messages/model'
+import type { TicketWithMessages } from '../../../tickets/model'
+import { Cell, useCell } from '../cell'
+import { Action, attempt, bytes, Dialog, tell } from '../ui'
+import type { Change, View } from '../view-types'
+
+type Draft = {
+  is_note: boolean
+  text: string
+  files: Attachment[]
+  /** The last message that was there when the draft was begun. */
+  last_seen?: string
+}
+
+/** Drafts by ticket. */
+const drafts = new Map<string, Cell<Draft>>()
+
+function draftOf(ticket_id: string): Cell<Draft> {
+  const draft = drafts.get(ticket_id) ?? new Cell<Draft>({ is_note: false, text: '', files: [] })
+  drafts.set(ticket_id, draft)
+  return draft
+}
+
+type Props = View & { ticket: TicketWithMessages; change: Change; reload: () => Promise<void> }
+
+/** What came while a draft was written, and what was to happen with it. */
+type Missed = { messages: Message[]; status?: Status }
+type Status = 'pending' | 'resolved'
+
+export function Composer(props: Props) {
+  const { ticket } = props
+  const cell = draftOf(ticket.id)
+  const draft = useCell(cell)
+  const area = useRef<HTMLTextAreaElement>(null)
+  const { send, missed, setMissed } = useSend(props, cell)
+  const is_empty = isEmpty(draft)
+  const set = (part: Partial<Draft>) => {
+    const last_seen = isEmpty(cell.value) ? ticket.messages.at(-1)?.id : cell.value.last_seen
+    cell.value = { ...cell.value, last_seen, ...part }
+  }
+  const choose = (is_note: boolean) => {
+    set({ is_note })
+    area.current?.focus()
+  }
+  return (
+    <section class={draft.is_note ? 'composer is-note' : 'composer'} aria-label="Write">
+      <Kinds is_note={draft.is_note} choose={choose} />
+      <label>
+        <span class="unseen">{draft.is_note ? 'Note for the team' : 'Reply'}</span>
+        <textarea
+          ref={area}
+          rows={6}
+          value={draft.text}
+          placeholder={draft.is_note ? 'Only the team sees this' : `Reply to ${ticket.contact?.email ?? 'nobody'}`}
+          onInput={(event) => set({ text: (event.target as HTMLTextAreaElement).value })}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void attempt(() => send())
+          }}
+        />
+      </label>
+      <Files {...props} draft={draft} set={set} />
+      <p class="buttons">
+        <Action kind="main" run={() => send()} disabled={is_empty}>
+          {draft.is_note ? 'Add the note' : 'Send'}
+        </Action>
+        {!draft.is_note && ticket.status === 'open' && (
+          <Action run={() => send('pending')} disabled={is_empty}>
+            Send and wait
+          </Action>
+        )}
+        {!draft.is_note && ['open', 'pending'].includes(ticket.status) && (
+          <Action run={() => send('resolved')} disabled={is_empty}>
+            Send and resolve
+          </Action>
+        )}
+      </p>
+      {missed && (
+        <WhatCame missed={missed} send={() => send(missed.status, true)} onClose={() => setMissed(undefined)} />
+      )}
+    </section>
+  )
+}
+
+function isEmpty({ text, files }: Draft): boolean {
+  return !text.trim() && files.length === 0
+}
+
+/** Sends the draft, once at a time, unless somebody else has written since it was begun. */
+function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
+  const [missed, setMissed] = useState<Missed>()
+  const is_busy = useRef(false)
+  const sendNow = async (status: Status | undefined, is_asked: boolean) => {
+    const { is_note, text, files, last_seen } = cell.value
+    const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
+    const messages = now.messages.slice(now.messages.findIndex(({ id }) => id === last_seen) + 1)
+    if (!is_asked && !is_note && messages.length > 0) {
+      await reload()
+      return setMissed({ messages, status })
+    }
+    const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages`, {
+      body: text.trim() || 'See the attachment.',
+      is_internal: is_note,
+      attachment_ids: files.map(({ id }) => id),
+    })
+    setMissed(undefined)
+    cell.value = { is_note, text: '', files: [] }
+    const words = outcomeOf(data)
+    tell(words)
+    await reload()
+    if (status && (await change({ status }))) tell(`${words.replace(/\.$/, '')}, and the ticket is ${status}.`)
+  }
+  const send = async (status?: Status, is_asked = false) => {
+    if (is_busy.current || isEmpty(cell.value)) return
+    is_busy.current = true
+    try {
+      await sendNow(status, is_asked)
+    } finally {
+      is_busy.current = false
+    }
+  }
+  return { send, missed, setMissed }
+}
+
+function Kinds({ is_note, choose }: { is_note: boolean; choose: (is_note: boolean) => void }) {
+  return (
+    <fieldset class="tabs">
+      <legend class="unseen">Kind of message</legend>
+      <button id="write-reply" type="button" aria-pressed={!is_note} onClick={() => choose(false)}>
+        Reply
+      </button>
+      <button id="write-note" type="button" aria-pressed={is_note} onClick={() => choose(true)}>
+        Internal note
+      </button>
+    </fieldset>
+  )
+}
+
+/** Shows what came while the answer was written. */
+function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promise<void>; onClose: () => void }) {
+  return (
+    <Dialog title="The conversation went on" onClose={onClose}>
+      <p>While you wrote, this came:</p>
+      <ul>
+        {missed.messages.map(({ id, sender, body, is_internal }) => (
+          <li key={id}>
+            <strong>{sender.name}</strong>
+            {is_internal && ' (internal note)'}: {shortened(body)}
+          </li>
+        ))}
+      </ul>
+      <p class="buttons">
+        <Action kind="main" run={send}>
+          Send anyway
+        </Action>
+        <button type="button" class="quiet" onClick={onClose}>
+          Look at it first
+        </button>
+      </p>
+    </Dialog>
+  )
+}
+
+function Files({ api, draft, set }: Props & { draft: Draft; set: (part: Partial<Draft>) => void }) {
+  const upload = (list: FileList | null) =>
+    attempt(async () => {
+      const files = [...draft.files]
+      for (const file of list ?? []) {
+        const content = new FormData()
+        content.append('file', file)
+        files.push((await api.post<Attachment>('/attachments', undefined, { raw: { content } })).data)
+      }
+      set({ files })
+    })
+  return (
+    <div class="files">
+      <label class="attach">
+        <span>Attach files</span>
+        <input
+          type="file"
+          multiple
+          onChange={async (event) => {
+            const input = event.target as HTMLInputElement
+            await upload(input.files)
+            input.value = ''
+          }}
+        />
+      </label>
+      {draft.files.map(({ id, filename, size }) => (
+        <span key={id} class="removable">
+          {filename} <small>{bytes(size)}</small>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Remove ${filename}`}
+            onClick={() => set({ files: draft.files.filter((file) => file.id !== id) })}
+          >
+            ×
+          </button>
+        </span>
+      ))}
+    </div>
+  )
+}
+
+function outcomeOf({ is_internal, email_status, email_error }: Message): string {
+  if (is_internal) return 'The note is added.'
+  if (email_status === 'sent') return 'The answer is sent.'
+  if (email_status === 'queued')
+    return `The answer is stored, and sent as soon as the mail server takes it. ${email_error ?? ''}`
+  if (email_status === 'failed')
+    return `The answer is stored, but was not sent: ${email_error ?? 'the mail server refused it'}`
+  return 'The answer is stored. No email was sent: there is no mailbox that can send, or no contact.'
+}
+
+const SHOWN_CHARACTERS = 300
+
+function shortened(text: string): string {
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)} …` : text
+}

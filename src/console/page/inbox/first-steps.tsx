@@ -1,0 +1,105 @@
+/** Leads a new operator from nothing to an answered email; afterwards it lists the keys of the inbox. */
+import { useState } from 'preact/hooks'
+import type { InboundMessage } from '../../../inbound-messages/model'
+import type { Mailbox } from '../../../mailboxes/model'
+import type { Stats } from '../../../stats/model'
+import type { Ticket } from '../../../tickets/model'
+import { useLive } from '../live'
+import { Edit } from '../operate/mailboxes'
+import { hrefOf } from '../route'
+import { Action, Dot, tell } from '../ui'
+import { isAdmin, type View } from '../view-types'
+import { SHORTCUTS } from './shortcuts'
+
+type Progress = { mailbox: Mailbox | undefined; ticket: Ticket | undefined; smtp: Stats['smtp'] }
+
+export function FirstSteps(view: View) {
+  const { api, organization } = view
+  const is_admin = isAdmin(organization)
+  const live = useLive<Progress>(`first steps ${api.organization_id}`, async (before, signal) => {
+    // With a ticket there is nothing to lead to any more.
+    if (before?.ticket || !is_admin) return before ?? { mailbox: undefined, ticket: undefined, smtp: null }
+    const [mailboxes, tickets, stats] = await Promise.all([
+      api.get<Mailbox[]>('/mailboxes?per_page=1', { signal }),
+      api.get<Ticket[]>('/tickets?per_page=1', { signal }),
+      api.get<Stats>('/stats', { signal }),
+    ])
+    return { mailbox: mailboxes.data[0], ticket: tickets.data[0], smtp: stats.data.smtp }
+  })
+  const progress = live.value
+  return (
+    <section class="welcome" aria-label="Welcome">
+      {progress && is_admin && !progress.ticket && <Steps {...view} progress={progress} reload={live.reload} />}
+      {progress && (progress.ticket || !is_admin) && <Keys />}
+    </section>
+  )
+}
+
+function Steps({ api, organization, progress, reload }: View & { progress: Progress; reload: () => Promise<void> }) {
+  const { mailbox, smtp } = progress
+  const [is_adding, setAdding] = useState(false)
+  const command = mailbox && smtp ? commandFor(mailbox.address, smtp.port) : undefined
+  const send = async () => {
+    const content = `From: Carla <carla@customer.example>\r\nTo: ${mailbox!.address}\r\nSubject: The printer is on fire\r\n\r\nHelp!\r\n`
+    const path = `/inbound-messages?mailbox_id=${mailbox!.id}`
+    await api.post<InboundMessage>(path, undefined, { raw: { type: 'message/rfc822', content } })
+    tell('The email has come in.')
+    await reload()
+  }
+  return (
+    <>
+      <h1>Welcome to Deskwire</h1>
+      <p>From here to the first answered email in four steps.</p>
+      <ol class="steps">
+        <li>
+          <Dot kind="sent">done</Dot> Sign in.
+        </li>
+        <li>
+          <Dot kind={mailbox ? 'sent' : 'queued'}>{mailbox ? 'done' : 'next'}</Dot> Add a mailbox: the address that your
+          customers write to. {mailbox && <strong>{mailbox.address}</strong>}
+          {!mailbox && (
+            <button type="button" class="main" onClick={() => setAdding(true)}>
+              Add a mailbox
+            </button>
+          )}
+        </li>
+        <li>
+          <Dot kind={mailbox ? 'queued' : 'closed'}>{mailbox ? 'next' : 'later'}</Dot> Send an email to it. It shows up
+          in the list by itself.
+          {command && <pre>{command}</pre>}
+          {mailbox && <Action run={send}>Send one from here</Action>}
+        </li>
+        <li>
+          <Dot kind="closed">later</Dot> Open the ticket and answer. The answer leaves by the mailbox's server, which
+          you set under <a href={hrefOf(organization.id, ['operate', 'mailboxes'])}>Mailboxes</a>.
+        </li>
+      </ol>
+      {is_adding && <Edit api={api} mailbox={undefined} onClose={() => setAdding(false)} onSaved={reload} />}
+    </>
+  )
+}
+
+function commandFor(address: string, port: number): string {
+  return [
+    "printf 'From: Carla <carla@customer.example>\\r\\nSubject: The printer is on fire\\r\\n\\r\\nHelp!\\r\\n' |",
+    `  curl smtp://${location.hostname}:${port} --mail-from carla@customer.example --mail-rcpt ${address} -T -`,
+  ].join('\n')
+}
+
+function Keys() {
+  return (
+    <>
+      <h1>Choose a ticket</h1>
+      <dl class="keys">
+        {SHORTCUTS.map(([key, text]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  )
+}

@@ -1,0 +1,39 @@
+/** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
+import type { Label } from '../../../labels/model'
+import type { User } from '../../../users/model'
+import { useLive } from '../live'
+import type { Names, View } from '../view-types'
+import { FirstSteps } from './first-steps'
+import { useShortcuts } from './shortcuts'
+import { TicketList } from './ticket-list'
+import { TicketView } from './ticket-view'
+
+const NAMES_EVERY_MS = 60_000
+
+export function Inbox(view: View) {
+  const { api, route } = view
+  const ticket_id = route.path[1]
+  const names = useLive<Names>(
+    `names ${api.organization_id}`,
+    async (_before, signal) => {
+      const [users, labels] = await Promise.all([
+        api.get<User[]>('/users?per_page=100', { signal }),
+        api.get<Label[]>('/labels', { signal }),
+      ])
+      return { users: users.data, labels: labels.data }
+    },
+    NAMES_EVERY_MS,
+  )
+  useShortcuts(view)
+  const known = names.value ?? { users: [], labels: [] }
+  return (
+    <div class={ticket_id ? 'inbox has-ticket' : 'inbox'}>
+      <TicketList {...view} names={known} />
+      {ticket_id ? (
+        <TicketView key={ticket_id} {...view} ticket_id={ticket_id} names={known} />
+      ) : (
+        <FirstSteps {...view} />
+      )}
+    </div>
+  )
+}

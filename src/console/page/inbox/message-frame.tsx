@@ -1,0 +1,112 @@
+/**
+ * Shows the HTML of a message in a frame of its own, in which no script can run. The HTML is not parsed there: it is taken
+ * apart here, in a document that loads nothing, and only what may be shown is put into the frame.
+ */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+
+/** Attributes that name something to be loaded. */
+const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'action', 'formaction', 'ping', 'xlink:href']
+const DROPPED =
+  'script, style, link, meta, base, iframe, frame, object, embed, form, input, button, video, audio, source, svg, math, template'
+
+/** Tells if an address is one of the service's own attachments. */
+function isOwn(address: string): boolean {
+  return /^https?:\/\/[^/]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content\b/.test(address)
+}
+
+/** Prepares HTML for the frame: a tree without anything that runs or leads away, and the number of images that wait. */
+function prepare(html: string, shows_images: boolean): { body: HTMLElement; waiting: number } {
+  const { body } = new DOMParser().parseFromString(html, 'text/html')
+  for (const element of body.querySelectorAll(DROPPED)) element.remove()
+  let waiting = 0
+  for (const element of body.querySelectorAll<HTMLElement>('*')) {
+    if (element instanceof HTMLImageElement && !showImage(element, shows_images)) waiting++
+    else if (element instanceof HTMLAnchorElement) openBeside(element)
+    for (const { name } of [...element.attributes]) {
+      const is_kept = element instanceof HTMLImageElement ? name === 'src' : name === 'href'
+      if (name.startsWith('on') || (LOADING.includes(name) && !is_kept)) element.removeAttribute(name)
+    }
+  }
+  return { body, waiting }
+}
+
+/** @returns false for an image of others that is not shown yet */
+function showImage(image: HTMLImageElement, shows_images: boolean): boolean {
+  const address = image.getAttribute('src') ?? image.dataset.src ?? ''
+  image.removeAttribute('src')
+  image.referrerPolicy = 'no-referrer'
+  if (isOwn(address)) image.setAttribute('src', new URL(address).pathname + new URL(address).search)
+  else if (!/^https:/i.test(address)) return true
+  else if (shows_images) image.setAttribute('src', address)
+  else return false
+  return true
+}
+
+function openBeside(link: HTMLAnchorElement): void {
+  if (!/^(https?|mailto|tel):/i.test(link.getAttribute('href') ?? '')) link.removeAttribute('href')
+  link.target = '_blank'
+  link.rel = 'noopener noreferrer nofollow'
+}
+
+/** Moves styles from attributes, which the policy of the frame forbids, to the elements. */
+function adopt(document: Document, body: HTMLElement): void {
+  const copy = document.importNode(body, true)
+  for (const element of copy.querySelectorAll<HTMLElement>('[style]')) {
+    const style = element.getAttribute('style')!
+    element.removeAttribute('style')
+    // Images in styles would be loaded.
+    if (!/url\s*\(|image-set|@import|expression/i.test(style)) element.style.cssText = style
+  }
+  document.body.replaceChildren(...copy.childNodes)
+}
+
+export function MessageFrame({ html, title }: { html: string; title: string }) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const [shows_images, setShowsImages] = useState(false)
+  const [is_loaded, setLoaded] = useState(false)
+  const [height, setHeight] = useState(0)
+  const { body, waiting } = useMemo(() => prepare(html, shows_images), [html, shows_images])
+
+  useEffect(() => {
+    const document = frame.current?.contentDocument
+    if (!is_loaded || !document?.body) return
+    adopt(document, body)
+    const measure = () => setHeight(document.documentElement.scrollHeight)
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    return () => observer.disconnect()
+  }, [body, is_loaded])
+
+  return (
+    <>
+      {waiting > 0 && (
+        <p class="images">
+          {waiting === 1 ? 'An image is' : `${waiting} images are`} not loaded, because that tells the sender that you
+          read this.{' '}
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              setLoaded(false)
+              setShowsImages(true)
+            }}
+          >
+            Show images
+          </button>
+        </p>
+      )}
+      <iframe
+        ref={frame}
+        key={String(shows_images)}
+        class="message-frame"
+        title={title}
+        sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"
+        referrerpolicy="no-referrer"
+        src={shows_images ? 'console/frame-with-images' : 'console/frame'}
+        height={height}
+        onLoad={() => setLoaded(true)}
+      />
+    </>
+  )
+}

@@ -1,0 +1,178 @@
+/** Beside the conversation: participants, time with the timer, and the timeline. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Participant } from '../../../participants/model'
+import type { TicketWithMessages } from '../../../tickets/model'
+import type { TicketTimeEntry, TimeEntry } from '../../../time-entries/model'
+import type { Timer } from '../../../timers/model'
+import { useLive } from '../live'
+import { Action, duration, Field, Form, tell } from '../ui'
+import type { View } from '../view-types'
+import { Timeline } from './timeline'
+
+const SELDOM_MS = 20_000
+
+type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
+
+export function Side(props: Props) {
+  const { ticket } = props
+  return (
+    <aside class="side" aria-label="About the ticket">
+      <TimerPart {...props} />
+      <TimePart {...props} />
+      <Participants key={`${ticket.messages.length}`} {...props} />
+      <Timeline {...props} />
+    </aside>
+  )
+}
+
+function TimerPart({ api, ticket, reload }: Props) {
+  const timer = useLive<Timer | null>(
+    `timer ${api.organization_id}`,
+    async (_before, signal) => (await api.get<Timer | null>('/timer/active', { signal })).data ?? null,
+    SELDOM_MS,
+  )
+  const running = timer.value
+  const start = async () => {
+    await api.post<Timer>(`/tickets/${ticket.id}/timer/start`)
+    await timer.reload()
+  }
+  const stop = async () => {
+    const { data } = await api.post<TimeEntry>(`/tickets/${running!.ticket.id}/timer/stop`)
+    tell(`${duration(data.duration_minutes)} logged on ${data.ticket.code}.`)
+    await Promise.all([timer.reload(), reload()])
+  }
+  return (
+    <section>
+      <h2>Timer</h2>
+      {running ? (
+        <>
+          <p>
+            <Clock since={running.started_at} /> on {running.ticket.code}
+          </p>
+          <Action kind="main" run={stop}>
+            Stop the timer
+          </Action>
+        </>
+      ) : (
+        <Action run={start} disabled={timer.value === undefined}>
+          Start the timer
+        </Action>
+      )}
+    </section>
+  )
+}
+
+function Clock({ since }: { since: string }) {
+  const [now_ms, setNow] = useState(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.max(0, Math.floor((now_ms - Date.parse(since)) / 1000))
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+  return (
+    <span class="clock" role="timer">
+      {parts.map((part) => String(part).padStart(2, '0')).join(':')}
+    </span>
+  )
+}
+
+function TimePart({ api, ticket, reload }: Props) {
+  const [is_open, setOpen] = useState(false)
+  const total = ticket.time_entries.reduce((sum, { duration_minutes }) => sum + duration_minutes, 0)
+  const log = async (form: FormData) => {
+    await api.post<TimeEntry>(`/tickets/${ticket.id}/time-entries`, {
+      duration_minutes: Number(form.get('minutes')),
+      description: form.get('description') || null,
+      billable: form.get('billable') === 'on',
+    })
+    setOpen(false)
+    tell('The time is logged.')
+    await reload()
+  }
+  return (
+    <section>
+      <h2>Time {total > 0 && <small>{duration(total)}</small>}</h2>
+      <ul>
+        {ticket.time_entries.map((entry) => (
+          <Entry key={entry.id} entry={entry} />
+        ))}
+      </ul>
+      {is_open ? (
+        <Form submit="Log the time" send={log} onCancel={() => setOpen(false)}>
+          <Field label="Minutes" name="minutes" type="number" min={1} max={525_600} required />
+          <Field label="Description" name="description" maxLength={10_000} />
+          <label class="check">
+            <input type="checkbox" name="billable" checked /> billable
+          </label>
+        </Form>
+      ) : (
+        <button type="button" class="quiet" onClick={() => setOpen(true)}>
+          Log time
+        </button>
+      )}
+    </section>
+  )
+}
+
+function Entry({ entry }: { entry: TicketTimeEntry }) {
+  const { duration_minutes, user, date, billable, description } = entry
+  return (
+    <li>
+      {duration(duration_minutes)}, {user.name}, {date}
+      {!billable && ', not billable'}
+      {description && <small>{description}</small>}
+    </li>
+  )
+}
+
+function Participants({ api, ticket }: Props) {
+  const path = `/tickets/${ticket.id}/participants`
+  const list = useLive<Participant[]>(
+    path,
+    async (_before, signal) => (await api.get<Participant[]>(`${path}?per_page=100`, { signal })).data,
+    SELDOM_MS,
+  )
+  const [is_open, setOpen] = useState(false)
+  const add = async (email: string) => {
+    await api.post(path, { email })
+    setOpen(false)
+    await list.reload()
+  }
+  return (
+    <section>
+      <h2>Participants</h2>
+      <p class="hint">Confirmed participants get every reply as Cc.</p>
+      <ul>
+        {(list.value ?? []).map((one) => (
+          <li key={one.id} class="line">
+            <span>
+              {one.name ?? one.email}
+              {!one.confirmed && <small>not confirmed</small>}
+            </span>
+            <span class="grow" />
+            {!one.confirmed && <Action run={() => add(one.email)}>Confirm</Action>}
+            <Action
+              label={`Remove ${one.email}`}
+              run={async () => {
+                await api.delete(`${path}/${one.id}`)
+                await list.reload()
+              }}
+            >
+              Remove
+            </Action>
+          </li>
+        ))}
+      </ul>
+      {is_open ? (
+        <Form submit="Add" send={(form) => add(String(form.get('email')))} onCancel={() => setOpen(false)}>
+          <Field label="Email" name="email" type="email" required />
+        </Form>
+      ) : (
+        <button type="button" class="quiet" onClick={() => setOpen(true)}>
+          Add a participant
+        </button>
+      )}
+    </section>
+  )
+}

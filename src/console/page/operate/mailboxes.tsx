@@ -1,0 +1,143 @@
+/** Mailboxes: where email comes in, and through which server it goes out. */
+import { useState } from 'preact/hooks'
+import type { Mailbox, MailboxTest } from '../../../mailboxes/model'
+import { Table, useRows } from '../rows'
+import { Action, Dialog, Dot, Field, Form, tell } from '../ui'
+import type { View } from '../view-types'
+
+const SECURITIES = ['starttls', 'tls', 'none']
+
+export function Mailboxes({ api }: View) {
+  const list = useRows<Mailbox>(api, '/mailboxes')
+  const [edited, setEdited] = useState<Mailbox | 'new'>()
+  const test = async ({ id, address }: Mailbox) => {
+    const { data } = await api.post<MailboxTest>(`/mailboxes/${id}/test`)
+    tell(
+      data.ok
+        ? `The server of ${address} took the sign-in in ${data.response_time_ms} ms.`
+        : `${address}: ${data.error}`,
+    )
+  }
+  return (
+    <>
+      <p>
+        <button type="button" class="main" onClick={() => setEdited('new')}>
+          Add a mailbox
+        </button>
+      </p>
+      <Table
+        list={list}
+        caption="Mailboxes"
+        head={['Address', 'Name', 'Server', 'Status', 'Actions']}
+        empty="There is no mailbox: no email comes in or goes out."
+        row={(one) => (
+          <>
+            <td>{one.address}</td>
+            <td>{one.name}</td>
+            <td>{one.smtp ? `${one.smtp.host}:${one.smtp.port}` : 'only receives'}</td>
+            <td>
+              <Dot kind={one.active ? 'sent' : 'closed'}>
+                {one.active ? (one.is_default ? 'default' : 'active') : 'off'}
+              </Dot>
+            </td>
+            <td class="buttons">
+              <Action run={() => test(one)} disabled={!one.smtp} label={`Test ${one.address}`}>
+                Test
+              </Action>
+              <button type="button" class="quiet" aria-label={`Edit ${one.address}`} onClick={() => setEdited(one)}>
+                Edit
+              </button>
+            </td>
+          </>
+        )}
+      />
+      {edited && (
+        <Edit
+          api={api}
+          mailbox={edited === 'new' ? undefined : edited}
+          onClose={() => setEdited(undefined)}
+          onSaved={list.reload}
+        />
+      )}
+    </>
+  )
+}
+
+/** The body of the request. Without a host the mailbox only receives. */
+function bodyOf(form: FormData) {
+  const text = (name: string) => String(form.get(name) ?? '').trim()
+  const smtp = text('host') && {
+    host: text('host'),
+    port: Number(text('port')),
+    security: text('security'),
+    username: text('username') || null,
+    ...(text('password') && { password: text('password') }),
+  }
+  return {
+    address: text('address'),
+    name: text('name') || null,
+    active: form.get('active') === 'on',
+    smtp: smtp || null,
+  }
+}
+
+export function Edit({
+  api,
+  mailbox,
+  onClose,
+  onSaved,
+}: {
+  api: View['api']
+  mailbox: Mailbox | undefined
+  onClose: () => void
+  onSaved: () => Promise<void>
+}) {
+  const smtp = mailbox?.smtp
+  const save = async (form: FormData) => {
+    const body = bodyOf(form)
+    if (mailbox) await api.patch(`/mailboxes/${mailbox.id}`, body)
+    else await api.post('/mailboxes', body)
+    onClose()
+    tell('The mailbox is saved.')
+    await onSaved()
+  }
+  return (
+    <Dialog title={mailbox ? `Edit ${mailbox.address}` : 'Add a mailbox'} onClose={onClose}>
+      <Form submit="Save" send={save} onCancel={onClose}>
+        <Field label="Address" name="address" type="email" required value={mailbox?.address ?? ''} />
+        <Field
+          label="Name"
+          name="name"
+          maxLength={255}
+          value={mailbox?.name ?? ''}
+          hint="Stands before the address in From"
+        />
+        <h3>Server for outbound email</h3>
+        <p class="hint">Without a server the mailbox only receives.</p>
+        <Field label="Host" name="host" value={smtp?.host ?? ''} />
+        <Field label="Port" name="port" type="number" min={1} max={65_535} value={smtp?.port ?? 587} />
+        <label class="field">
+          <span>Security</span>
+          <select name="security" value={smtp?.security ?? 'starttls'}>
+            {SECURITIES.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        <Field label="User" name="username" value={smtp?.username ?? ''} />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          hint={smtp ? 'Empty: stays as it is' : undefined}
+        />
+        <label class="check">
+          <input type="checkbox" name="active" checked={mailbox?.active ?? true} /> active
+        </label>
+      </Form>
+    </Dialog>
+  )
+}

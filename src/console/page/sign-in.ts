@@ -1,0 +1,105 @@
+/**
+ * Keeps who is signed in. Both tokens live in the memory of this page, and nowhere else: a script that got into a later page, or a
+ * person at the same computer, finds nothing. A new tab asks the tabs that are open; with the last one the session is gone.
+ */
+import type { AccessToken, Me, Tokens } from '../../auth/model'
+import { Cell } from './cell'
+
+type Session = { access_token: string; refresh_token: string; me: Me }
+
+/** `asking`: other tabs are asked. `ended`: the page stays as it is under the form for signing in again. */
+export type SignIn = { state: 'asking' | 'none' | 'ended' } | { state: 'in'; me: Me }
+
+export const signIn = new Cell<SignIn>({ state: 'asking' })
+
+/** How long other tabs have to answer. */
+const ASK_MS = 150
+const BASE = 'api/v1'
+
+let session: Session | undefined
+let refreshing: Promise<boolean> | undefined
+const tabs = new BroadcastChannel('deskwire')
+
+tabs.onmessage = ({ data }: MessageEvent<'ask' | 'out' | Session>) => {
+  if (data === 'ask') {
+    if (session) tabs.postMessage(session)
+  } else if (data === 'out') forget('none')
+  else if (!session) keep(data)
+}
+
+/** Asks other tabs for their session. */
+export function askOtherTabs(): void {
+  tabs.postMessage('ask')
+  setTimeout(() => {
+    if (signIn.value.state === 'asking') signIn.value = { state: 'none' }
+  }, ASK_MS)
+}
+
+/** The header of a request; empty when nobody is signed in. */
+export function authorization(): { authorization?: string } {
+  return session ? { authorization: `Bearer ${session.access_token}` } : {}
+}
+
+/** Signs in. @returns why not, in words */
+export async function signInWith(email: string, password: string): Promise<string | undefined> {
+  const response = await post('/auth/login', { email, password })
+  if (!response.ok) return refusal(response)
+  const { access_token, refresh_token } = (await response.json()) as Tokens
+  const me = await fetch(`${BASE}/auth/me`, { headers: { authorization: `Bearer ${access_token}` } })
+  if (!me.ok) return refusal(me)
+  keep({ access_token, refresh_token, me: (await me.json()) as Me })
+  return undefined
+}
+
+async function refusal(response: Response): Promise<string> {
+  if (response.status === 429) return 'Too many attempts. Wait some minutes and try again.'
+  if (response.status === 401) return 'This email and password do not belong together.'
+  return `The service answered ${response.status}. Try again.`
+}
+
+/** Gets a new access token. Requests that need one at the same time share it. @returns whether there is one */
+export function refresh(): Promise<boolean> {
+  refreshing ??= refreshNow().finally(() => {
+    refreshing = undefined
+  })
+  return refreshing
+}
+
+async function refreshNow(): Promise<boolean> {
+  if (!session) return false
+  const response = await post('/auth/refresh', { refresh_token: session.refresh_token })
+  if (response.ok) {
+    const { access_token } = (await response.json()) as AccessToken
+    session = { ...session, access_token }
+    return true
+  }
+  if (response.status === 401) forget('ended')
+  return false
+}
+
+/** Signs out here and in the other tabs. */
+export async function signOut(): Promise<void> {
+  const token = session?.refresh_token
+  const headers = authorization()
+  forget('none')
+  tabs.postMessage('out')
+  if (token) await post('/auth/logout', { refresh_token: token }, headers).catch(() => {})
+}
+
+function keep(next: Session): void {
+  session = next
+  signIn.value = { state: 'in', me: next.me }
+}
+
+function forget(state: 'none' | 'ended'): void {
+  session = undefined
+  signIn.value = { state }
+}
+
+function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(BASE + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+}

@@ -1,0 +1,24 @@
+/** What the parts of the page hand to each other. */
+import type { Label } from '../../labels/model'
+import type { TicketChanges } from '../../tickets/model'
+import type { User } from '../../users/model'
+import type { Api } from './api'
+import type { Route } from './route'
+import type { SignIn } from './sign-in'
+
+type Person = Extract<SignIn, { state: 'in' }>['me']
+type Organization = Person['organizations'][number]
+
+/** What every view gets. */
+export type View = { api: Api; route: Route; me: Person; organization: Organization }
+
+/** People and labels of the organization, for the choices of the inbox. */
+export type Names = { users: User[]; labels: Label[] }
+
+/** Changes the ticket that is open. @returns whether it was done */
+export type Change = (changes: TicketChanges) => Promise<boolean>
+
+/** Tells if the page shows somebody what is for admins. The service alone decides what they may do. */
+export function isAdmin({ role }: { role: Organization['role'] }): boolean {
+  return role === 'admin'
+}

@@ -1,0 +1,143 @@
+/** The console in a browser, before a whole service with a server for what leaves by mail. */
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { createDatabase } from './database'
+import { rawMail } from './mail'
+import { ADMIN, type Service, startService } from './service'
+import { type SmtpSink, sendMail, startSmtpSink } from './smtp'
+
+const CHROMIUM = '/usr/bin/chromium'
+const FLAGS = `--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
+  --disable-component-update --disable-sync`.split(/\s+/)
+/** Busy machines take their time. */
+export const TIMEOUT_MS = 90_000
+/** Each thing on the page is waited for at most so long. */
+const WAIT_MS = 20_000
+export const ADDRESS = 'support@desk.example'
+
+/** Why the console cannot be looked at; undefined when it can. */
+export function whyNoConsole(): string | undefined {
+  return existsSync(CHROMIUM) ? undefined : `${CHROMIUM} is missing`
+}
+
+export type StartedConsole = {
+  /** The one that runs now. */
+  service(): Service
+  sink: SmtpSink
+  /** Faults that the browser noticed: errors of scripts and of the policy, and requests to elsewhere. */
+  faults: string[]
+  /** A new browser profile, which shares nothing with the others. */
+  profile(options?: Parameters<Browser['newContext']>[0]): Promise<BrowserContext>
+  /** A page of a new profile with the admin signed in. */
+  open(options?: Parameters<Browser['newContext']>[0]): Promise<Page>
+  /** Sends an email to the mailbox. @returns its subject */
+  mail(subject: string, body?: string): Promise<string>
+  /** Stops the service and starts it again on the same port. @param meanwhile runs while it is away */
+  restart(settings?: Record<string, string>, meanwhile?: () => Promise<unknown>): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts everything; in `beforeAll`, with `stop` in `afterAll`. The mailbox sends through the sink. */
+export async function startConsole(
+  settings: (sink: SmtpSink) => Record<string, string> = () => ({}),
+): Promise<StartedConsole> {
+  const DATA_DIR = path.join(tmpdir(), `console-${crypto.randomUUID()}`)
+  mkdirSync(DATA_DIR, { mode: 0o755 })
+  const [database, sink, browser] = await Promise.all([
+    createDatabase(),
+    startSmtpSink(),
+    chromium.launch({ executablePath: CHROMIUM, args: FLAGS, timeout: TIMEOUT_MS }),
+  ])
+  const env = {
+    DATA_DIR,
+    DATABASE_URL: database.url,
+    SECRET_KEY: 'a secret key of the tests of the console',
+    ...settings(sink),
+  }
+  let service = await startService(env)
+  const { url, smtp_port } = service
+  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
+  await service.call('POST', '/mailboxes', { address: ADDRESS, smtp })
+  const faults: string[] = []
+
+  const profile: StartedConsole['profile'] = async (options) => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options })
+    context.setDefaultTimeout(WAIT_MS)
+    context.on('page', (page) => watch(page, url, faults))
+    return context
+  }
+  return {
+    service: () => service,
+    sink,
+    faults,
+    profile,
+    async open(options) {
+      const page = await (await profile(options)).newPage()
+      await page.goto(url)
+      await enter(page, ADMIN.email, ADMIN.password)
+      return page
+    },
+    async mail(subject, body = 'Hello') {
+      const from = 'Carla <carla@customer.example>'
+      const raw = rawMail(
+        { From: from, To: ADDRESS, Subject: subject, 'Message-ID': `<${crypto.randomUUID()}@x.example>` },
+        body,
+      )
+      await sendMail({ port: smtp_port, from: 'carla@customer.example', to: ADDRESS, raw })
+      return subject
+    },
+    async restart(changes = {}, meanwhile = async () => {}) {
+      await service.stop()
+      await meanwhile()
+      service = await startService({ ...env, PORT: new URL(url).port, SMTP_PORT: String(smtp_port), ...changes })
+    },
+    async stop() {
+      await browser.close()
+      await service.stop()
+      sink[Symbol.dispose]()
+      await database.drop()
+      rmSync(DATA_DIR, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Signs in on the page. */
+export async function enter(page: Page, email: string, password: string): Promise<void> {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByRole('navigation', { name: 'Sections' }).waitFor()
+}
+
+/** Opens a ticket from the list. */
+export async function openTicket(page: Page, subject: string): Promise<void> {
+  await page.getByRole('link', { name: subject }).first().click()
+  await page.getByRole('heading', { name: subject }).waitFor()
+}
+
+/** Opens a part of Operate. */
+export async function openPart(page: Page, name: string): Promise<void> {
+  await page.getByRole('link', { name: 'Operate', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Operate' }).getByRole('link', { name, exact: true }).click()
+  await page.getByRole('heading', { name, exact: true }).waitFor()
+}
+
+/** Answers of the API that a browser logs as errors, although the console expects them. */
+const EXPECTED = /Failed to load resource/
+
+function watch(page: Page, url: string, faults: string[]): void {
+  page.on('pageerror', (error) => faults.push(`throws ${error.message}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !EXPECTED.test(message.text())) faults.push(`logs ${message.text()}`)
+  })
+  page.on('request', (request) => {
+    const address = request.url()
+    if (!address.startsWith(url) && !/^(data|blob|about):/.test(address)) faults.push(`requests ${address}`)
+  })
+  page.on('dialog', (dialog) => {
+    faults.push('opens a dialog')
+    void dialog.dismiss()
+  })
+}
