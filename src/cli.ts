@@ -17,7 +17,6 @@ import { runDoctor } from './doctor/command'
 import { allowDomain } from './domains/commands'
 import { renewLinks } from './invitations/commands'
 import { safeError } from './log'
-import { toNetwork } from './net/networks'
 import { createOrganization } from './organizations/commands'
 import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
@@ -25,7 +24,6 @@ import type { OutboxKind } from './outbox/job'
 import { outboxStats, retryOutbox } from './outbox/operate'
 import { inTransaction, SYSTEM } from './scope'
 import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
-import { codePoints } from './shapes/characters'
 import { isUuid } from './shapes/ids'
 import {
   type Command,
@@ -228,28 +226,27 @@ async function allowDomainFor(options: Options, connection: Connection): Promise
   return { id: allowed.id, domain, status: allowed.status }
 }
 
-/** Options by the fields of a new API key. */
-const KEY_OPTIONS: Record<string, string> = {
-  '/name': 'name',
-  '/permissions': 'permissions',
-  '/allowed_networks': 'networks',
+/** Options by the fields of a new API key, and what is said of a wrong word in a list. */
+const KEY_OPTIONS: Record<string, { option: string; of_word?: string }> = {
+  name: { option: 'name' },
+  permissions: { option: 'permissions', of_word: `; there are ${GRANTS.join(', ')}` },
+  allowed_networks: { option: 'networks', of_word: ', which is not a network' },
 }
 
 async function makeApiKey(options: Options, connection: Connection): Promise<unknown> {
   const organization_id = await organizationOption(options, connection)
   const name = requiredOption(options, 'name')
-  if (codePoints(name) > 255) throw new UsageError('--name must be text of 1 to 255 characters')
-  const permissions = GRANTS.filter((grant) => wordsOf(options.permissions).includes(grant))
-  const unknown = wordsOf(requiredOption(options, 'permissions')).find(
-    (word) => !GRANTS.some((grant) => grant === word),
-  )
-  if (unknown !== undefined) throw new UsageError(`--permissions holds ${unknown}; there are ${GRANTS.join(', ')}`)
+  const given = wordsOf(requiredOption(options, 'permissions'))
   const allowed_networks = wordsOf(options.networks)
-  const wrong = allowed_networks.find((text) => !toNetwork(text))
-  if (wrong !== undefined) throw new UsageError(`--networks holds ${wrong}, which is not a network`)
+  const fault = findFault({ name, permissions: given, allowed_networks })
+  if (fault) {
+    const [, field, place] = fault.path.split('/')
+    const { option, of_word } = KEY_OPTIONS[field!]!
+    const word = place && wordsOf(options[option])[Number(place)]
+    throw new UsageError(`--${option} ${word ? `holds ${word}${of_word}` : fault.message}`)
+  }
+  const permissions = GRANTS.filter((grant) => given.includes(grant))
   const input = { name, permissions, allowed_networks }
-  const fault = findFault(input)
-  if (fault) throw new UsageError(`--${KEY_OPTIONS[fault.path]} ${fault.message}`)
   const scope = { ...connection, organization_id, actor: SYSTEM }
   const created = await createApiKeyForOperator(scope, input)
   const { id, prefix, key } = created

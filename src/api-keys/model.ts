@@ -4,7 +4,7 @@ import { GRANTS } from '../auth/permissions'
 import type { Fault } from '../errors'
 import { toNetwork } from '../net/networks'
 import { Instant, orNull, Uuid } from '../shapes/answers'
-import { body, nameInput, oneOf, optional, text } from '../shapes/fields'
+import { body, type LengthLimits, lengthFault, nameInput, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryFlag } from '../shapes/query'
 
 const name = nameInput({ description: 'The program that uses it. Stands in timelines and as the sender of messages' })
@@ -45,10 +45,15 @@ export type CreatedApiKey = typeof CreatedApiKey.static
 export const NewApiKey = body({ name, permissions, allowed_networks: optional(allowed_networks) })
 export type NewApiKey = typeof NewApiKey.static
 
-/** Finds the first fault of a key that is not made by a request; a path such as `/name`, and the fault in words. */
-export function findFault(input: NewApiKey): Fault | undefined {
+/** Finds the first fault of a key that is not made by a request; a path such as `/name` or `/permissions/0`, and it in words. */
+export function findFault(input: Record<keyof NewApiKey, unknown>): Fault | undefined {
   const fault = Value.Errors(NewApiKey, input).First()
-  return fault && { path: fault.path, message: fault.schema.fault ?? fault.message }
+  return (
+    fault && {
+      path: fault.path,
+      message: lengthFault(fault.schema as LengthLimits, fault.value) ?? fault.schema.fault ?? fault.message,
+    }
+  )
 }
 
 export const ApiKeyChanges = body({

@@ -5,19 +5,15 @@
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { ValidationError } from 'elysia'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
-import { codePoints } from '../shapes/characters'
+import { type LengthLimits, lengthFault } from '../shapes/fields'
 
 /** The most faults that one answer lists. */
 const MOST_FAULTS = 100
 
-type FieldSchema = {
+type FieldSchema = Omit<LengthLimits, 'anyOf'> & {
   code?: ErrorCode
   missing_code?: ErrorCode
   fault?: string
-  length_fault?: string
-  min?: number
-  max?: number
-  trim?: boolean
   anyOf?: FieldSchema[]
   properties?: Record<string, unknown>
 }
@@ -67,18 +63,11 @@ function toFault({ type, path, value, schema: raw }: RawFault, order: string[]):
   if (type === ValueErrorType.ObjectRequiredProperty) {
     return { path, position, code: schema.missing_code ?? 'VALIDATION_ERROR', message: 'is required' }
   }
+  // A text of the wrong length is a VALIDATION_ERROR; the field's own code is for its format.
   const length_fault = lengthFault(schema, value)
   if (length_fault) return { path, position, code: 'VALIDATION_ERROR', message: length_fault }
   const is_count = type === ValueErrorType.ArrayMaxItems || type === ValueErrorType.ArrayMinItems
   const code = is_count ? 'VALIDATION_ERROR' : (schema.code ?? 'VALIDATION_ERROR')
   const message = schema.fault ?? (schema.code && ERRORS[schema.code][1]) ?? schema.length_fault ?? 'is not valid'
   return { path, position, code, message }
-}
-
-/** A text of the wrong length is a VALIDATION_ERROR; the field's own code is for its format. */
-function lengthFault(schema: FieldSchema, value: unknown): string | undefined {
-  const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
-  if (!field.length_fault || typeof value !== 'string') return undefined
-  const length = codePoints(field.trim ? value.trim() : value)
-  return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
 }

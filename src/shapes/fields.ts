@@ -64,6 +64,23 @@ export function text(options: TextOptions) {
     .Encode((value) => value)
 }
 
+/** What `text` keeps of the length that it allows, in the schema; a text or null has it in a branch. */
+export type LengthLimits = {
+  length_fault?: string
+  min?: number
+  max?: number
+  trim?: boolean
+  anyOf?: LengthLimits[]
+}
+
+/** Says what is wrong with the length of a text; undefined when it is right, or when the schema limits none. */
+export function lengthFault(schema: LengthLimits, value: unknown): string | undefined {
+  const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
+  if (!field.length_fault || typeof value !== 'string') return undefined
+  const length = codePoints(field.trim ? value.trim() : value)
+  return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
+}
+
 /** The name of a person or an organization, which stands in one line of letters and mail: no control characters. */
 export function nameInput(options: Pick<FieldOptions, 'description'> = {}) {
   const rule = (name: string) => !/\p{Cc}/u.test(name)

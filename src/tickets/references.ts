@@ -7,6 +7,7 @@ import type { Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import { type Subscriber, subscribersOf } from '../webhooks/publish'
 import type { NewTicket, Ticket, TicketChanges } from './model'
+import type { TicketNames } from './row'
 import { isAllowed, TRANSITIONS } from './status'
 
 type Label = Ticket['labels'][number]
@@ -57,19 +58,7 @@ export async function findReferences(
 /** What a new ticket names. Null stands for an id that names nothing. */
 type Wanted = { scope: Scope; contact_id: string | null; assignee_id: string | null; label_ids: string[] }
 
-type Found = {
-  organization_number: number
-  prefix: string
-  contact_id: string | null
-  contact_name: string
-  contact_email: string
-  company_id: string | null
-  company_name: string
-  assignee_id: string | null
-  assignee_name: string
-  labels: Label[]
-  subscribers: Subscriber[]
-}
+type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers'> & TicketNames
 
 /** Requests that come at the same time share a statement. */
 const readTogether = gathered(readReferences, { most_runs: 1 })

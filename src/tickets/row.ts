@@ -2,7 +2,8 @@
 import type { Sql } from '../db/transact'
 import type { Ticket } from './model'
 
-export type TicketRow = Pick<Ticket, 'id' | 'code' | 'subject' | 'status' | 'priority' | 'labels'> & {
+/** What a ticket refers to. A name counts only beside its id. */
+export type TicketNames = Pick<Ticket, 'labels'> & {
   contact_id: string | null
   contact_name: string
   contact_email: string
@@ -10,9 +11,9 @@ export type TicketRow = Pick<Ticket, 'id' | 'code' | 'subject' | 'status' | 'pri
   company_name: string
   assignee_id: string | null
   assignee_name: string
-  created_at: string
-  updated_at: string
 }
+
+export type TicketRow = Omit<Ticket, 'contact' | 'company' | 'assignee'> & TicketNames
 
 /**
  * The columns of a ticket; needs `tickets t` and `withNames`. They are flat: to make JSON objects of them took a quarter of
