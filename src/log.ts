@@ -21,8 +21,9 @@ export const log =
     : pino(options, pino.destination(fd))
 
 /**
- * Picks from an error what may be logged: name, code and stack, and the message when there is no code. Errors of the
- * database have a code: Drizzle's messages hold the parameters of the statement, the driver's hold values of rows.
+ * Picks from an error what may be logged: name, code, stack, `server` when it is the database's, and the message when there is
+ * no code. Errors of the database have a code: Drizzle's messages hold the parameters of the statement, the driver's hold
+ * values of rows.
  */
 export function safeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error }
@@ -31,5 +32,7 @@ export function safeError(error: unknown): Record<string, unknown> {
   const code = 'code' in error ? error.code : undefined
   const frames = (error.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '))
   const message = code !== undefined || inner ? undefined : error.message
-  return { name: error.name, code, message, stack: frames.slice(0, 6).join('\n'), cause: inner }
+  // The driver puts the statement beside its errors: without it one could not tell who refused the connection.
+  const server = 'query' in error ? 'database' : undefined
+  return { name: error.name, code, server, message, stack: frames.slice(0, 6).join('\n'), cause: inner }
 }
