@@ -43,20 +43,24 @@ async function memoryFindings(cgroup: string): Promise<Finding[]> {
   if (kills > 0) {
     const message = `The system has ended ${kills} processes here because memory ran out: requests in flight were cut`
     findings.push(
-      warning(message, 'Give the service more memory, or lower ATTACHMENT_MAX_BYTES and SMTP_MAX_BYTES.', { kills }),
+      warning(message, 'Give the service more memory, or lower MAX_BODY_BYTES_IN_FLIGHT and SMTP_MAX_BYTES.', {
+        kills,
+      }),
     )
   }
   const limit_bytes = Number(most!.trim() || Number.NaN)
   if (!Number.isFinite(limit_bytes)) return findings
   const limit_mib = Math.floor(limit_bytes / MIB)
   const needed_mib = Math.ceil(
-    SERVICE_MIB + (config.DATABASE_URL ? 0 : EMBEDDED_MIB) + (MAIL_FACTOR * config.SMTP_MAX_BYTES) / MIB,
+    SERVICE_MIB +
+      (config.DATABASE_URL ? 0 : EMBEDDED_MIB) +
+      (MAIL_FACTOR * config.SMTP_MAX_BYTES + config.MAX_BODY_BYTES_IN_FLIGHT) / MIB,
   )
   if (limit_mib < needed_mib) {
     findings.push(
       warning(
         `The memory limit is ${limit_mib} MiB, and the settings may need ${needed_mib} MiB: the system would end the service in the middle of its work`,
-        'Raise the limit of the container, or lower SMTP_MAX_BYTES.',
+        'Raise the limit of the container, or lower SMTP_MAX_BYTES or MAX_BODY_BYTES_IN_FLIGHT.',
         { limit_mib, needed_mib },
       ),
     )

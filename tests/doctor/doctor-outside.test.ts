@@ -200,7 +200,7 @@ describe('disk and limits', () => {
     write({ 'memory.max': mib(256), 'memory.current': mib(250), 'memory.events': 'oom 1\noom_kill 2' })
     expect(texts(await checkLimits(cgroup))).toEqual([
       expect.stringMatching(/^warning: The system has ended 2 processes here because memory ran out/),
-      expect.stringMatching(/^warning: The memory limit is 256 MiB, and the settings may need 423 MiB/),
+      expect.stringMatching(/^warning: The memory limit is 256 MiB, and the settings may need 523 MiB/),
       expect.stringMatching(/^error: 250 of 256 MiB of memory are in use/),
     ])
     write({ 'memory.max': mib(1024), 'memory.events': '', 'memory.stat': `inactive_file ${mib(200)}` })
