@@ -13,7 +13,7 @@ export type TimeLimits = { statement_ms: number; idle_in_transaction_ms: number 
 
 /** A client of the driver, or one of its transactions. */
 type Client = object
-type Options = { prepare: boolean; onpooler?(names_pass: boolean): void }
+type Options = { prepare: boolean; pooled?: boolean; onpooler?(names_pass: boolean): void }
 
 /** Clients behind a pooler, with what each of their transactions begins with. */
 const limits_of = new WeakMap<object, string>()
@@ -29,6 +29,8 @@ export function onPooler(
   // Asking for prepared statements promises that each connection keeps its session.
   if (is_prepare_given && options.prepare) return
   options.onpooler = (names_pass) => {
+    // PgBouncer 1.18 loses the description of a statement that was sent behind another: the driver would wait without end.
+    options.pooled = true
     if (names_pass) options.prepare = false
     limits_of.set(client, limitsAsStatement(limits))
     if (is_reported) return

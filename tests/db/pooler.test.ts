@@ -42,6 +42,18 @@ describe.skipIf(Boolean(WHY_NO_PGBOUNCER))(`behind a pooler${WHY_NO_PGBOUNCER ? 
     await Promise.all([client.end(), other.end()])
   })
 
+  test('every statement is answered, however many are sent at once', async () => {
+    const clients = Array.from({ length: 4 }, () => openClient(pgbouncer.url, 3, NO_LIMITS))
+    const ask = async (client: postgres.Sql<{ bigint: number }>, n: number) => {
+      const [row] = await (n % 2 ? client`select ${n}::int as n` : client`select 0 as n`)
+      expect(row!.n).toBe(n % 2 ? n : 0)
+    }
+    for (let round = 0; round < 50; round++) {
+      await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, (_, n) => ask(client, n))))
+    }
+    await Promise.all(clients.map((client) => client.end()))
+  }, 30_000)
+
   test('transactions of requests have their limits, and those of background jobs none', async () => {
     connectDatabase(pgbouncer.url, 3)
     const limits = (outer: ReturnType<typeof connection>) =>
