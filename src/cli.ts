@@ -7,8 +7,7 @@ import { audit, OPERATOR } from './audit-log/audit'
 import { setPassword } from './auth/commands'
 import { generatedPassword } from './auth/password'
 import { GRANTS } from './auth/permissions'
-import { backUp } from './backup/back-up'
-import { checkBackup, restore } from './backup/restore'
+import { BACKUP_COMMANDS } from './backup/backup-commands'
 import { config, ignoreProxies } from './config'
 import { NO_LIMITS } from './db/driver-client'
 import { connection } from './db/pool'
@@ -22,6 +21,7 @@ import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
 import type { OutboxKind } from './outbox/job'
 import { outboxStats, retryOutbox } from './outbox/operate'
+import { openPsql } from './psql/psql'
 import { inTransaction, SYSTEM } from './scope'
 import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
 import { isUuid } from './shapes/ids'
@@ -98,19 +98,13 @@ const COMMANDS: Command[] = [
     needs: 'nothing',
     run: migrate,
   },
+  ...BACKUP_COMMANDS,
   {
-    name: 'backup',
-    options: 'FOLDER',
-    meaning: 'Writes database, files and secret key to a new folder, while the service runs.',
+    name: 'psql',
+    options: '...',
+    meaning: 'Opens the database in psql, with any arguments of psql. Without psql it reads statements itself.',
     needs: 'nothing',
-    run: ({ folder }) => backUp(String(folder)),
-  },
-  {
-    name: 'restore',
-    options: 'FOLDER [--check]',
-    meaning: 'Restores a backup into an empty database and DATA_DIR. --check only reads the backup.',
-    needs: 'nothing',
-    run: ({ folder, check }) => (check ? checkBackup : restore)(String(folder)),
+    run: (_options, args) => openPsql(args),
   },
   {
     name: 'outbox stats',
@@ -163,8 +157,8 @@ main(process.argv.slice(2)).then(
 )
 
 async function main(args: string[]): Promise<void> {
-  const { command, options } = readCommandLine(args, COMMANDS)
-  if (command.needs === 'nothing') return print(await command.run(options))
+  const { command, options, rest } = readCommandLine(args, COMMANDS)
+  if (command.needs === 'nothing') return print(await command.run(options, rest))
   const { needs, pool_size = 2 } = command
   const no_database = needs === 'new database' ? 'create' : 'refuse'
   await dropRoot(no_database)
@@ -177,6 +171,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 function print(result: unknown): void {
+  if (result === undefined) return
   const rows = Array.isArray(result) ? result : [result]
   for (const row of rows) process.stdout.write(`${typeof row === 'string' ? row : JSON.stringify(row)}\n`)
 }

@@ -23,13 +23,17 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config http log db mail/inbound metrics organizations outbox start tracing'],
   [
     'cli',
-    'config log settings scope db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox shapes start',
+    'config log settings scope db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
   ],
   [
     'app',
     'config http http/rerun http/openapi api-keys attachments audit-log auth companies console contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants stats tickets time-entries timers users webhooks',
   ],
-  ['backup', 'attachments config db db/embedded disk errors process secrets settings start'],
+  [
+    'backup',
+    'config errors scope secrets shapes settings db db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
+  ],
+  ['psql', 'db errors process start'],
   ['config', 'errors settings'],
   ['settings', 'config errors address'],
   ['errors', ''],
@@ -131,17 +135,17 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the pool',
     /^db\/pool$/,
-    /^(main|cli|doctor\/open|start\/database|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
+    /^(main|cli|doctor\/open|start\/database|backup\/export-organization|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^db\/fills$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/password-reset$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$/,
+    /^scope$|^db\/fills$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/password-reset$|^attachments\/removals$|^organizations\/first$|^tickets\/purge$|^audit-log\/audit-retention$|^mail\/inbound\/retention$|^backup\/export-organization$/,
   ],
   [
     'the database server',
     /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|doctor\/open|start\/(database|drop-root)|backup\/.*|db\/.*)$/,
+    /^(main|cli|doctor\/open|start\/(database|drop-root)|backup\/.*|psql\/psql|db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],

@@ -119,3 +119,25 @@ function readGiven(name: string, file: string): string {
     throw new ConnectionUrlError(`names ${file} as ${name}, which cannot be read`)
   }
 }
+
+/** Parameters of a URL that only this service knows. */
+const FOR_US = ['prepare', 'pgbouncer', 'ssl']
+
+/**
+ * Splits a connection URL for programs of PostgreSQL: the URL without its password and without what they do not know, the
+ * password, and parameters of the server as PGOPTIONS takes them.
+ */
+export function forPrograms(text: string): { url: string; password: string | undefined; options: string } {
+  const [, scheme, user = '', hosts, rest] = /^([a-z]+:\/\/)(?:([^/?#]*)@)?([^/?#]*)(.*)$/s.exec(text) ?? []
+  const [name, ...secret] = user.split(':')
+  const { pathname, searchParams } = new URL(`postgres://host${rest}`)
+  const password =
+    secret.length > 0 ? decodeURIComponent(secret.join(':')) : (searchParams.get('password') ?? undefined)
+  const given = [...searchParams].filter(([key]) => !FOR_US.includes(key) && key !== 'password')
+  const known = new URLSearchParams(given.filter(([key]) => NOT_FOR_SERVER.has(key))).toString()
+  return {
+    url: `${scheme}${name ? `${name}@` : ''}${hosts}${pathname}${known && `?${known}`}`,
+    password,
+    options: given.flatMap(([key, value]) => (NOT_FOR_SERVER.has(key) ? [] : `-c ${key}=${value}`)).join(' '),
+  }
+}

@@ -12,7 +12,7 @@ type Described = {
   name: string
   /**
    * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. A word before them,
-   * `FOLDER`, is an argument without a name; its value is the option `folder`.
+   * `FOLDER`, is an argument without a name; its value is the option `folder`. `...` hands over all arguments as they are.
    */
   options?: string
   /** Its purpose, in one sentence for the help. */
@@ -25,7 +25,7 @@ export type Command = Described &
     | {
         /** It opens what it needs by itself. */
         needs: 'nothing'
-        run(options: Options): unknown
+        run(options: Options, args: string[]): unknown
       }
     | {
         /** `new database` makes the embedded one when there is none. `database` refuses then: it would be empty. */
@@ -48,13 +48,17 @@ class UnknownCommandError extends OperatorError {
  * Finds the command that the arguments begin with, and reads the rest as its options.
  * @throws UnknownCommandError, UsageError
  */
-export function readCommandLine(args: string[], commands: Command[]): { command: Command; options: Options } {
+export function readCommandLine(
+  args: string[],
+  commands: Command[],
+): { command: Command; options: Options; rest: string[] } {
   const words = args.length > 0 && ['--help', '-h'].includes(args[0]!) ? ['help'] : args
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))
   if (!command) {
     throw new UnknownCommandError(`${args.length > 0 ? 'unknown command' : 'a command is missing'}\n${help(commands)}`)
   }
-  return { command, options: readOptions(words.slice(command.name.split(' ').length), command.options ?? '') }
+  const rest = words.slice(command.name.split(' ').length)
+  return { command, options: command.options === '...' ? {} : readOptions(rest, command.options ?? ''), rest }
 }
 
 /** All commands: each with its options, and below it what it does. */

@@ -1,0 +1,30 @@
+/** The operator's commands for backups. */
+import { type Command, requiredOption } from '../start/command-line'
+import { backUp } from './back-up'
+import { exportOrganization } from './export-organization'
+import { checkBackup, restore } from './restore'
+
+export const BACKUP_COMMANDS: Command[] = [
+  {
+    name: 'backup',
+    options: 'FOLDER',
+    meaning: 'Writes database, files and secret key to a new folder, while the service runs.',
+    needs: 'nothing',
+    run: ({ folder }) => backUp(String(folder)),
+  },
+  {
+    name: 'restore',
+    options: 'FOLDER [--check]',
+    meaning: 'Restores a backup into an empty database and DATA_DIR. --check only reads the backup.',
+    needs: 'nothing',
+    run: ({ folder, check }) => (check ? checkBackup : restore)(String(folder)),
+  },
+  {
+    name: 'export',
+    options: 'FOLDER --organization ID',
+    meaning:
+      'Writes all of one organization to a new folder: JSON lines in the shapes of the API, and files. No secrets.',
+    needs: 'nothing',
+    run: (options) => exportOrganization(requiredOption(options, 'organization'), String(options.folder)),
+  },
+]
