@@ -77,8 +77,8 @@ test.skipIf(why_not !== undefined)(
     expect(fs.readdirSync(path.join(data, 'postgres')).filter((name) => name.startsWith('postgresql-'))).toEqual([])
 
     await takesMail(port, smtp_port)
-    const doctor = container.execute('bun', 'run', 'cli', 'doctor')
-    expect([doctor.status, JSON.parse(doctor.output.split('\n')[0]!).counts.organizations]).toEqual([0, 1])
+    const list = container.execute('bun', 'run', 'cli', 'organization', 'list')
+    expect([list.status, JSON.parse(list.output)]).toEqual([0, expect.objectContaining({ name: 'My organization' })])
     const client = container.execute('bun', 'run', 'client', '/tmp/client')
     expect(client).toEqual({
       status: 1,
