@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { version } from '../../package.json'
+import { readQueries } from '../support/alerts'
 import { createDatabase, runOnServer, type TestDatabase } from '../support/database'
 import { freePort } from '../support/ports'
 import { type Receiver, startReceiver } from '../support/receiver'
@@ -274,6 +275,30 @@ test('mail that is refused is counted, and logged with why, but no address', asy
     { ...common, level: 'info', reason: 'unknown_domain', because: 'no mailbox is at this domain' },
   ])
   for (const secret of ['closed', 'secret', 'elsewhere']) expect(service.output()).not.toContain(secret)
+})
+
+test('the alert rules and the dashboard ask for figures and labels that there are', async () => {
+  const { samples, types } = await scrape()
+  const rare = [
+    'deskwire_redis_up',
+    'deskwire_clock_offset_seconds',
+    'deskwire_tls_certificate_expiry_timestamp_seconds',
+  ]
+  // What Prometheus adds.
+  const added = ['job', 'instance', 'le']
+  const queries = readQueries()
+  const names = new Set(queries.flatMap((query) => query.match(/\b(?:deskwire|process|nodejs)_\w+/g) ?? []))
+  expect(names.size).toBeGreaterThan(20)
+  for (const name of names) {
+    const base = name.replace(/_(?:bucket|sum|count)$/, '')
+    expect([name, types.has(name) || types.has(base) || rare.includes(name)]).toEqual([name, true])
+  }
+  const known = new Set([...added, ...samples.flatMap(({ labels }) => Object.keys(labels)), 'store', 'operation'])
+  const asked = queries.flatMap((query) => [
+    ...[...query.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => list!.split(', ')),
+    ...[...query.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)].map(([, name]) => name!),
+  ])
+  expect(asked.filter((label) => !known.has(label))).toEqual([])
 })
 
 test('without its database the service still answers, and says so', async () => {
