@@ -14,20 +14,45 @@ function isOwn(address: string): boolean {
   return /^https?:\/\/[^/]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content\b/.test(address)
 }
 
-/** Prepares HTML for the frame: a tree without anything that runs or leads away, and the number of images that wait. */
-function prepare(html: string, shows_images: boolean): { body: HTMLElement; waiting: number } {
-  const { body } = new DOMParser().parseFromString(html, 'text/html')
+type Prepared = {
+  body: HTMLElement
+  /** Styles of the elements of the body, in the order of the document. */
+  styles: string[]
+  /** Images that are not loaded yet. */
+  waiting: number
+}
+
+/** Prepares HTML for the frame: a tree without anything that runs, loads or leads away. */
+function prepare(html: string, shows_images: boolean): Prepared {
+  const { body } = new DOMParser().parseFromString(withoutStyles(html), 'text/html')
   for (const element of body.querySelectorAll(DROPPED)) element.remove()
   let waiting = 0
+  const styles: string[] = []
   for (const element of body.querySelectorAll<HTMLElement>('*')) {
     if (element instanceof HTMLImageElement && !showImage(element, shows_images)) waiting++
     else if (element instanceof HTMLAnchorElement) openBeside(element)
+    styles.push(takeStyle(element))
     for (const { name } of [...element.attributes]) {
       const is_kept = element instanceof HTMLImageElement ? name === 'src' : name === 'href'
       if (name.startsWith('on') || (LOADING.includes(name) && !is_kept)) element.removeAttribute(name)
     }
   }
-  return { body, waiting }
+  return { body, styles, waiting }
+}
+
+/**
+ * Renames the attribute `style`, which the policy of the page forbids even in a document that is only parsed. In HTML that
+ * the service has cleaned a quotation mark within a tag is always one around a value.
+ */
+function withoutStyles(html: string): string {
+  return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\sstyle="/gi, ' data-style="'))
+}
+
+/** Takes the style of an element. One that would load an image is dropped. */
+function takeStyle(element: HTMLElement): string {
+  const style = element.dataset.style ?? ''
+  element.removeAttribute('data-style')
+  return /url\s*\(|image-set|@import|expression/i.test(style) ? '' : style
 }
 
 /** @returns false for an image of others that is not shown yet */
@@ -48,14 +73,11 @@ function openBeside(link: HTMLAnchorElement): void {
   link.rel = 'noopener noreferrer nofollow'
 }
 
-/** Moves styles from attributes, which the policy of the frame forbids, to the elements. */
-function adopt(document: Document, body: HTMLElement): void {
+/** Puts a prepared message into the frame. A script may set styles, an attribute may not. */
+function adopt(document: Document, { body, styles }: Prepared): void {
   const copy = document.importNode(body, true)
-  for (const element of copy.querySelectorAll<HTMLElement>('[style]')) {
-    const style = element.getAttribute('style')!
-    element.removeAttribute('style')
-    // Images in styles would be loaded.
-    if (!/url\s*\(|image-set|@import|expression/i.test(style)) element.style.cssText = style
+  for (const [place, element] of copy.querySelectorAll<HTMLElement>('*').entries()) {
+    if (styles[place]) element.style.cssText = styles[place]
   }
   document.body.replaceChildren(...copy.childNodes)
 }
@@ -65,18 +87,19 @@ export function MessageFrame({ html, title }: { html: string; title: string }) {
   const [shows_images, setShowsImages] = useState(false)
   const [is_loaded, setLoaded] = useState(false)
   const [height, setHeight] = useState(0)
-  const { body, waiting } = useMemo(() => prepare(html, shows_images), [html, shows_images])
+  const prepared = useMemo(() => prepare(html, shows_images), [html, shows_images])
+  const { waiting } = prepared
 
   useEffect(() => {
     const document = frame.current?.contentDocument
     if (!is_loaded || !document?.body) return
-    adopt(document, body)
+    adopt(document, prepared)
     const measure = () => setHeight(document.documentElement.scrollHeight)
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(document.body)
     return () => observer.disconnect()
-  }, [body, is_loaded])
+  }, [prepared, is_loaded])
 
   return (
     <>
