@@ -5,6 +5,7 @@ import { storage } from '../../attachments/storage'
 import type { Connection, Sql } from '../../db/transact'
 import { askedAtOnce } from '../../flow/at-once'
 import { collectSoon } from '../../flow/collect'
+import { noteMade } from '../../flow/stream'
 import { turns } from '../../flow/turns'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlement } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
@@ -32,6 +33,9 @@ const PARENT_WAIT_MS = 1000
 const LARGE_BYTES = 100_000
 const LARGE_MOST = 6
 const inLargeTurn = turns(LARGE_MOST)
+/** An original of 25 MB takes some 200 MB in the process that parses it, and 100 MB here: one of them is read at a time. */
+const HUGE_BYTES = 5_000_000
+const inHugeTurn = turns(1)
 
 /**
  * Files one accepted message. Everything that takes time for one message alone (its bytes, the parser, DNS, attachments)
@@ -43,11 +47,14 @@ export async function fileInbound(job: OutboxJob, connection: Connection): Promi
   if (!pending) return { type: 'done' }
   const { promise: is_ready, resolve: setReady } = Promise.withResolvers<boolean>()
   under_way.set(job.id, is_ready)
-  const endTurn = pending.size > LARGE_BYTES ? await takeLargeTurn(job.organization_id) : () => {}
+  const endTurn = pending.size > LARGE_BYTES ? await takeLargeTurn(pending.size, job.organization_id) : () => {}
   const release = () => {
     under_way.delete(job.id)
     endTurn()
-    if (pending.size > LARGE_BYTES) collectSoon()
+    if (pending.size > LARGE_BYTES) {
+      noteMade(2 * pending.size)
+      collectSoon()
+    }
   }
   try {
     const outcome = await fileOrPutOff(scopeOf(job, connection), job, pending)
@@ -83,9 +90,10 @@ async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Pro
 }
 
 /** Waits until few large messages are in memory. @returns the function that lets the next one in */
-async function takeLargeTurn(group: string): Promise<() => void> {
+async function takeLargeTurn(size: number, group: string): Promise<() => void> {
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  void inLargeTurn(() => {
+  const inTurn = size > HUGE_BYTES ? inHugeTurn : inLargeTurn
+  void inTurn(() => {
     begun.resolve()
     return ended.promise
   }, group)
