@@ -3,11 +3,10 @@
  * statements may be sent while it waits for one. A route that grows fails here. One that shrinks gets its new numbers.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { EVENTS } from '../../src/db/schema'
-import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type Client, createOrganization, type Organization, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
-import { type StatementCounter, startStatementCounter, type Traffic } from '../support/statement-counter'
+import { type StatementCounter, startCountedApi, type Traffic } from '../support/statement-counter'
 import { createWorld, goodBody, goodRaw, type World } from '../support/world'
 
 /** Statements and waits of requests in an organization with one row of everything, and one webhook that wants every event. */
@@ -113,11 +112,8 @@ let counter: StatementCounter
 let endpoints: Endpoint[]
 
 beforeAll(async () => {
-  const { url } = await startApi()
+  counter = await startCountedApi(1)
   endpoints = (await readEndpoints()).filter(({ method, name }) => method !== 'DELETE' && !NOT_COUNTED.includes(name))
-  counter = await startStatementCounter(url)
-  await closeDatabase()
-  connectDatabase(counter.url, 1)
 })
 afterAll(async () => {
   await stopApi()

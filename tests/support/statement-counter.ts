@@ -3,6 +3,8 @@
  * manual, "Message Formats"). The service needs no code for it, and BEGIN and COMMIT count as well.
  */
 import net from 'node:net'
+import { closeDatabase, connectDatabase } from '../../src/db/pool'
+import { startApi } from './api'
 
 /** What was asked while some work was done. */
 export type Traffic = {
@@ -23,8 +25,17 @@ export type StatementCounter = {
 /** Statements that are sent at most ten times a second for all requests together, whenever that is. */
 const SHARED = /pg_notify/
 
+/** Starts the API, as `startApi` does, on a database that it reaches through a counter. */
+export async function startCountedApi(pool_size: number): Promise<StatementCounter> {
+  const { url } = await startApi()
+  const counter = await startStatementCounter(url)
+  await closeDatabase()
+  connectDatabase(counter.url, pool_size)
+  return counter
+}
+
 /** Starts a proxy before the database of a URL. */
-export async function startStatementCounter(database_url: string): Promise<StatementCounter> {
+async function startStatementCounter(database_url: string): Promise<StatementCounter> {
   const { hostname, port } = new URL(database_url)
   let traffic: Traffic = { statements: [], waits: 0 }
   let outstanding = 0

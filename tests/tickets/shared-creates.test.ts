@@ -2,19 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { closeDatabase, connectDatabase, connection, jobConnection } from '../../src/db/pool'
 import { transact } from '../../src/db/transact'
-import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type Client, createOrganization, type Organization, stopApi } from '../support/api'
 import { untilBlocked } from '../support/drain-processes'
 import { createContact } from '../support/factories'
-import { type StatementCounter, startStatementCounter } from '../support/statement-counter'
+import { type StatementCounter, startCountedApi } from '../support/statement-counter'
 import { createWebhook } from '../support/webhooks'
 
 let counter: StatementCounter
 
 beforeAll(async () => {
-  const { url } = await startApi()
-  counter = await startStatementCounter(url)
-  await closeDatabase()
-  connectDatabase(counter.url, 5)
+  counter = await startCountedApi(5)
 })
 afterAll(async () => {
   await stopApi()

@@ -1,18 +1,14 @@
 /** Tickets that are read at the same time share statements, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
-import { closeDatabase, connectDatabase } from '../../src/db/pool'
-import { createOrganization, startApi, stopApi } from '../support/api'
+import { createOrganization, stopApi } from '../support/api'
 import { createMessage, createTicket } from '../support/factories'
-import { type StatementCounter, startStatementCounter } from '../support/statement-counter'
+import { type StatementCounter, startCountedApi } from '../support/statement-counter'
 
 let counter: StatementCounter
 
 beforeAll(async () => {
-  const { url } = await startApi()
-  counter = await startStatementCounter(url)
-  await closeDatabase()
-  connectDatabase(counter.url, 5)
+  counter = await startCountedApi(5)
 })
 afterAll(async () => {
   await stopApi()

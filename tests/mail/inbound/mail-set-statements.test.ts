@@ -1,14 +1,13 @@
 /** The number of statements of the transaction that files a set does not grow with the set. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
-import { closeDatabase, connectDatabase } from '../../../src/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
-import { startApi, stopApi } from '../../support/api'
+import { stopApi } from '../../support/api'
 import { createDesk, type Desk } from '../../support/desk'
 import { hearEvents } from '../../support/factories'
 import { fileAsSet, ledgerOf, rawMail, startListener } from '../../support/mail'
 import { sendMail } from '../../support/smtp'
-import { type StatementCounter, startStatementCounter } from '../../support/statement-counter'
+import { type StatementCounter, startCountedApi } from '../../support/statement-counter'
 
 const MANY = 20
 
@@ -16,10 +15,7 @@ let counter: StatementCounter
 let listener: SmtpListener
 
 beforeAll(async () => {
-  const { url } = await startApi()
-  counter = await startStatementCounter(url)
-  await closeDatabase()
-  connectDatabase(counter.url, 4)
+  counter = await startCountedApi(4)
   listener = await startListener()
 })
 afterAll(async () => {
