@@ -72,9 +72,9 @@ test('a request answered, refused or broken off holds nothing any more', async (
 
 test('a slow but steady client has its time', async () => {
   let count = 0
-  const times = { ...TIMES, silence_ms: 10_000, grace_ms: 100 }
-  for await (const chunk of inTime(clientOf(30, 1000, 20), times)) count += chunk.length
-  expect(count).toBe(30_000)
+  const times = { ...TIMES, silence_ms: 10_000, grace_ms: 1000 }
+  for await (const chunk of inTime(clientOf(60, 1000, 20), times)) count += chunk.length
+  expect(count).toBe(60_000)
 })
 
 test.each([
