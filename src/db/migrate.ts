@@ -32,7 +32,8 @@ const LAST_MS = 100
 /** Longer than the wait, so that the requests which have come meanwhile are done. */
 const PAUSE_MS = [1000, 3000] as const
 
-const LOCK_NOT_AVAILABLE = '55P03'
+/** A lock that was not had in time, and a deadlock with requests. */
+const GIVES_WAY = ['55P03', '40P01']
 
 /**
  * Applies the migrations that the database does not have yet. Any number of processes may do so at once, also through a
@@ -100,7 +101,7 @@ async function applyOne(
       if (outcome === 'applied before') return undefined
       await waiting.forProcess()
     } catch (error) {
-      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
+      if (!GIVES_WAY.includes(String((error as { code?: unknown }).code))) throw error
       await waiting.forTables()
     }
   }

@@ -60,10 +60,13 @@ export async function startService(env: Record<string, string>, main = MAIN): Pr
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  await until('the service is ready', async () => {
+  const isReady = async () => {
     if (child.exitCode !== null) throw new Error(`the service ended with ${child.exitCode}: ${output}`)
     const answer = await fetch(`${url}/readyz`, { tls }).catch(() => undefined)
     return answer?.status === 200
+  }
+  await until('the service is ready', isReady).catch((error) => {
+    throw new Error(`${error.message}: ${output}`)
   })
   let token = ''
 
