@@ -1,0 +1,141 @@
+/** Backups of a service under load: mail, requests and deletions go on while it is backed up. */
+import { afterAll, expect, test } from 'bun:test'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { checkBackup } from '../../src/backup/restore'
+import { runCli, startCli } from '../support/backups'
+import { rawMail } from '../support/mail'
+import { type Service, startService, until } from '../support/service'
+import { sendMail } from '../support/smtp'
+
+const ADDRESS = 'support@desk.example'
+const PROGRAM = process.cwd()
+const base = fs.mkdtempSync(path.join(os.tmpdir(), 'backup-load-'))
+fs.chmodSync(base, 0o711)
+
+afterAll(() => {
+  process.chdir(PROGRAM)
+  fs.rmSync(base, { recursive: true, force: true })
+})
+
+test('a backup under load is whole, its restore serves, and a killed backup and a killed restore are none', async () => {
+  const DATA_DIR = path.join(base, 'data')
+  const service = await startService({ DATA_DIR })
+  await service.call('POST', '/mailboxes', { address: ADDRESS })
+  const { body } = await service.call('POST', '/contacts', { name: 'Carla', email: 'carla@customer.example' })
+  const load = startLoad(service, body.data.id)
+  const folders = ['first', 'second', 'third'].map((name) => path.join(base, name))
+  try {
+    for (const folder of folders) {
+      const before = load.done()
+      expect(await runCli(['backup', folder], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+      await until('work went on', () => load.done() > before)
+    }
+    await expectNoBackupAfterKill(DATA_DIR)
+  } finally {
+    await load.stop()
+    await service.stop()
+  }
+  for (const folder of folders) await checkBackup(folder)
+  process.chdir(PROGRAM)
+  await restoreAndCompare(folders[1]!)
+}, 300_000)
+
+async function expectNoBackupAfterKill(DATA_DIR: string) {
+  const folder = path.join(base, 'killed')
+  const command = startCli(['backup', folder], { DATA_DIR })
+  await until('tables are copied', () => fs.existsSync(path.join(folder, 'database')))
+  command.process.kill('SIGKILL')
+  await command.ended
+  await expect(checkBackup(folder)).rejects.toThrow('holds no whole backup')
+  process.chdir(PROGRAM)
+  const stopped = path.join(base, 'stopped')
+  const other = startCli(['backup', stopped], { DATA_DIR })
+  await until('tables are copied', () => fs.existsSync(path.join(stopped, 'database')))
+  other.process.kill('SIGTERM')
+  expect(await other.ended).toMatchObject({ code: 143, stderr: expect.stringContaining('nothing was kept') })
+  expect(fs.existsSync(stopped) ? fs.readdirSync(stopped) : []).toEqual([])
+}
+
+/** Kills a restore, restores again, backs up the copy, and compares the two backups byte for byte. */
+async function restoreAndCompare(folder: string) {
+  const DATA_DIR = path.join(base, 'restored')
+  const killed = startCli(['restore', folder], { DATA_DIR })
+  await until('the database is there', () => fs.existsSync(path.join(DATA_DIR, 'postgres/data/PG_VERSION')))
+  killed.process.kill('SIGKILL')
+  await killed.ended
+  expect(await runCli(['migrate'], { DATA_DIR })).toMatchObject({
+    code: 78,
+    stderr: expect.stringContaining('restore'),
+  })
+  expect(await runCli(['restore', folder], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+
+  const copy = path.join(base, 'copy')
+  expect(await runCli(['backup', copy], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
+  const [given, found] = [folder, copy].map((name) =>
+    JSON.parse(fs.readFileSync(path.join(name, 'manifest.json'), 'utf8')),
+  )
+  expect(found.files).toEqual(given.files)
+  expect(found.sequences).toEqual(given.sequences)
+  expect(found.secret_keys).toEqual(given.secret_keys)
+  expect(linesOf(copy, found.tables)).toEqual(linesOf(folder, given.tables))
+
+  const service = await startService({ DATA_DIR })
+  try {
+    const { body } = await service.call('GET', '/tickets?per_page=1')
+    expect(body.meta.total).toBe(countLive(folder, given.tables))
+    const created = await service.call('POST', '/contacts', { name: 'Dora', email: 'dora@customer.example' })
+    expect(created.status).toBe(201)
+  } finally {
+    await service.stop()
+  }
+}
+
+/** Rows of each table in an order of their own: a copy need not have that of its source. */
+function linesOf(folder: string, tables: { name: string; file: string }[]): Record<string, string[]> {
+  return Object.fromEntries(
+    tables.map(({ name, file }) => {
+      const text = Buffer.from(Bun.zstdDecompressSync(fs.readFileSync(path.join(folder, file)))).toString()
+      return [name, text.split('\n').sort()]
+    }),
+  )
+}
+
+/** Tickets of a backup that are not deleted. */
+function countLive(folder: string, tables: { name: string; file: string; columns: string[] }[]): number {
+  const { columns } = tables.find(({ name }) => name === 'tickets')!
+  const rows = linesOf(folder, tables).tickets!.filter((line) => line !== '')
+  return rows.filter((line) => line.split('\t')[columns.indexOf('deleted_at')] === '\\N').length
+}
+
+/** Sends mail, makes tickets and deletes some, until it is stopped. */
+function startLoad(service: Service, contact_id: string) {
+  let is_running = true
+  let done = 0
+  const repeat = async (work: (n: number) => Promise<unknown>) => {
+    for (let n = 0; is_running; n++) {
+      await work(n)
+      done++
+    }
+  }
+  const mail = (n: number) =>
+    sendMail({
+      port: service.smtp_port,
+      from: 'carla@customer.example',
+      to: ADDRESS,
+      raw: rawMail({ From: 'carla@customer.example', To: ADDRESS, Subject: `Mail ${n}` }, 'It burns.\n'.repeat(2000)),
+    })
+  const tickets = async (n: number) => {
+    const { body } = await service.call('POST', '/tickets', { subject: `Ticket ${n}`, contact_id })
+    if (n % 3 === 0) await service.call('DELETE', `/tickets/${body.data.id}`)
+  }
+  const loops = [repeat(mail), repeat(mail), repeat(tickets), repeat(tickets)]
+  return {
+    done: () => done,
+    async stop() {
+      is_running = false
+      await Promise.all(loops)
+    },
+  }
+}
