@@ -39,6 +39,10 @@ type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays'> &
     refused: (note: SmtpRefusalNote, id?: string) => void
   }
 
+/** A client that has just connected when the server stops may be silent for so long before its first message. */
+const NEW_SILENCE_MS = 1000
+const STOPPING_LOOK_MS = 100
+
 /** The library's server with these options. */
 export class ProtocolServer extends SMTPServer {
   /** Sessions in which a proxy named no client. */
@@ -73,8 +77,8 @@ export class ProtocolServer extends SMTPServer {
   }
 
   /**
-   * Takes no new clients, and from those there are no new messages: they get 421 with this text. A client that has begun a
-   * message may bring it to its end.
+   * Takes no new clients, and from those there no further messages: they get 421 with this text. A client that has begun a
+   * message, or has just connected to bring one, may bring it to its end.
    * @param closed called when the last client is gone
    */
   stopAccepting(text: string, closed: () => void): void {
@@ -82,12 +86,18 @@ export class ProtocolServer extends SMTPServer {
     this.close(closed)
     clearTimeout(this._closeTimeout || undefined)
     this._closeTimeout = false
-    for (const connection of this.connections as Set<LimitedConnection>) this.endWhenStopping(connection)
+    const endIdle = () => {
+      for (const connection of this.connections as Set<LimitedConnection>) this.endWhenStopping(connection)
+      if (this.connections.size === 0) clearInterval(watch)
+    }
+    const watch = setInterval(endIdle, STOPPING_LOOK_MS)
+    endIdle()
   }
 
-  /** Ends a session without a message if the server stops. Returns true when it did. */
+  /** Ends a session at rest if the server stops, one that is new only after a silence. Returns true when it did. */
   endWhenStopping(connection: LimitedConnection): boolean {
     if (this.#last_reply === undefined || !connection.isIdle()) return false
+    if (connection.isNew() && !connection.isSilent(NEW_SILENCE_MS)) return false
     this.#end(connection, this.#last_reply)
     return true
   }
@@ -171,8 +181,17 @@ class LimitedConnection extends SMTPConnection {
     return !this._handlerPending && !this.session.envelope?.mailFrom
   }
 
+  /** True when the client has brought no message yet. */
+  isNew(): boolean {
+    return this._transactionCounter === 0
+  }
+
+  isSilent(silence_ms: number): boolean {
+    return performance.now() - this.#last_command_ms > silence_ms
+  }
+
   hasRested(silence_ms: number): boolean {
-    return this.isIdle() && this._transactionCounter > 0 && performance.now() - this.#last_command_ms > silence_ms
+    return this.isIdle() && !this.isNew() && this.isSilent(silence_ms)
   }
 
   override _onCommand(command: Buffer, callback?: () => void): void {

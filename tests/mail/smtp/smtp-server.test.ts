@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { until } from '../../support/service'
-import { dotStuffed, sendMail, smtpDialog } from '../../support/smtp'
+import { dotStuffed, sendMail, smtpDialog, startSession } from '../../support/smtp'
 import { certificate, closeListeners, MESSAGE, readAll, start, startMessage } from '../../support/smtp-listener'
 
 afterEach(closeListeners)
@@ -305,6 +305,20 @@ describe('stopping', () => {
     expect(await busy.read()).toStartWith('421 4.3.2')
     await closed
     expect(server.stored[0]?.raw.toString()).toBe('half and half\r\n')
+  })
+
+  test('a client that has just connected may bring its message', async () => {
+    const server = await start()
+    using fresh = await startSession(server.port)
+    const closed = server.close()
+    for (const line of ['MAIL FROM:<ann@example.test>', 'RCPT TO:<help@example.com>']) {
+      expect(await fresh.command(line)).toStartWith('250')
+    }
+    expect(await fresh.command('DATA')).toStartWith('354')
+    fresh.write(dotStuffed(MESSAGE))
+    expect(await fresh.read()).toStartWith('250')
+    expect(await fresh.read()).toStartWith('421 4.3.2')
+    await closed
   })
 
   test('a message that does not end is cut off after the time given', async () => {
