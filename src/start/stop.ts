@@ -15,7 +15,9 @@ import { closeHandlers } from './outbox-handlers'
 
 /** Longest wait for requests and SMTP messages in flight, then for the outbox: together less than the promised 30 s. */
 const STOP_TIMEOUT_MS = 20_000
-const OUTBOX_TIMEOUT_MS = 8_000
+const OUTBOX_TIMEOUT_MS = 6_000
+/** What the outbox may take beyond that to write results and release leases. */
+const SETTLE_TIMEOUT_MS = 2_000
 /**
  * The least time between the signal and the end of the HTTP listener. The server resets idle connections when it stops,
  * also one whose request is just arriving. A client that asks in this time is answered with `Connection: close`.
@@ -70,7 +72,10 @@ async function stopAll({ database, outbox, jobs, smtp, http, metrics }: Running)
     smtp?.close({ timeout_ms: STOP_TIMEOUT_MS }),
   ])
   await http.stop(true)
-  await Promise.all([outbox.stop(OUTBOX_TIMEOUT_MS), jobs.stop()])
+  // A statement whose answer is lost must not keep the process: its work has not been committed, or its lease runs out.
+  const ended = Promise.all([outbox.stop(OUTBOX_TIMEOUT_MS), jobs.stop()])
+  const late = await Promise.race([ended, sleep(OUTBOX_TIMEOUT_MS + SETTLE_TIMEOUT_MS, 'late' as const)])
+  if (late === 'late') log.warn('the outbox or a background job did not end in time')
   await Promise.all([closeHandlers(), metrics?.stop(true), stopTracing()])
   await database.close()
 }

@@ -22,9 +22,9 @@ export type SmtpDialog = Disposable & {
   socket: () => Socket
 }
 
-/** Opens a bare connection and reads nothing yet: the greeting is the first `read`. */
-export async function smtpDialog(port: number, host = '127.0.0.1'): Promise<SmtpDialog> {
-  let socket: Socket = connect({ host, port })
+/** Opens a bare connection and reads nothing yet: the greeting is the first `read`. @param localAddress of the client */
+export async function smtpDialog(port: number, host = '127.0.0.1', localAddress?: string): Promise<SmtpDialog> {
+  let socket: Socket = connect({ host, port, ...(localAddress && { localAddress }) })
   let unread = ''
   let ended = false
   let wake = Promise.withResolvers<void>()

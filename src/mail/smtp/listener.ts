@@ -21,8 +21,8 @@ const RECIPIENTS_MAX = 100
 const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
 /** During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere. */
-const DRAIN_SILENCE_MS = 1000
-const DRAIN_LOOK_MS = 250
+const DRAIN_SILENCE_MS = 200
+const DRAIN_LOOK_MS = 100
 
 /** State of a session, beside what the library keeps. */
 type State = {
