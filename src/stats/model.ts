@@ -16,7 +16,7 @@ const series = (description: string) => Type.Array(Type.Integer(), { description
 const Waiting = (what: string) =>
   Type.Object(
     {
-      count: Type.Integer(),
+      count: Type.Integer({ description: 'How many' }),
       oldest_at: orNull(Instant, { description: 'Since when the oldest of them has been due; null: nothing waits' }),
     },
     { description: what },
@@ -72,7 +72,7 @@ export const Stats = Type.Object({
   smtp: orNull(
     Type.Object({
       hostname: Type.String({ description: 'As the listener names itself' }),
-      port: Type.Integer(),
+      port: Type.Integer({ description: 'Where it listens' }),
     }),
     { description: 'Where this service takes inbound email; null: it takes none' },
   ),

@@ -83,6 +83,7 @@ describe('every route', () => {
     const others = closed.map(({ name }) => name).filter((name) => !/ \/(auth|api-keys)(\/|$)/.test(name))
     expect(others.filter((name) => !/timer/.test(name)).sort()).toEqual([
       'GET /contacts/{contact_id}/export',
+      'GET /stats',
       'POST /contacts/{contact_id}/erase',
       'POST /users/{user_id}/invite',
     ])

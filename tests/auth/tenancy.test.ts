@@ -8,7 +8,7 @@ const MARK = 'Unmistakable'
 
 /** Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see raw mail, API keys, the audit log or timers of others, export or erase a person. */
 function isAdminOnly({ method, path }: Endpoint): boolean {
-  if (/^\/(inbound-messages|audit-log|api-keys|timers)/.test(path)) return true
+  if (/^\/(inbound-messages|audit-log|api-keys|timers|stats)/.test(path)) return true
   if (/^\/contacts\/.*\/(export|erase)$/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
 }

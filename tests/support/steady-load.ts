@@ -123,7 +123,15 @@ async function relaySteadily({ smtp_port, mailbox }: Target, load: Counts, isOve
       session ??= await newSession(smtp_port, () => {
         session = undefined
       })
-      const { code, response } = await sendInSession(session, mail)
+      let { code, response } = await sendInSession(session, mail)
+      if (code === 421) {
+        // The session ended while MAIL was on its way: a relay brings the same mail in a new one.
+        session.destroy()
+        session = await newSession(smtp_port, () => {
+          session = undefined
+        })
+        ;({ code, response } = await sendInSession(session, mail))
+      }
       if (code === 250) load.mailed.add(mail.subject)
       else load.faults.push(`mail of a relay ${response}`)
     } catch (error) {
