@@ -52,13 +52,13 @@ function Row({ user, is_me, api, reload }: Props & { user: User; is_me: boolean 
       </td>
       <td class="buttons">
         {status === 'invited' && (
-          <Action label={`Invite ${email} again`} run={inviteAgain}>
+          <Action label={`Invite again: ${email}`} run={inviteAgain}>
             Invite again
           </Action>
         )}
         {!is_me && status !== 'invited' && (
           <>
-            <Action label={`Make ${email} an ${next_role}`} run={() => set({ role: next_role })}>
+            <Action label={`Make an ${next_role}: ${email}`} run={() => set({ role: next_role })}>
               Make an {next_role}
             </Action>
             <Action label={`${active ? 'Switch off' : 'Switch on'} ${email}`} run={() => set({ active: !active })}>
