@@ -1,4 +1,5 @@
 /** Finds what needs the attention of an organization's admins. `doctor` finds what needs that of the operator. */
+import { sharedTime } from '../db/shared-time'
 import type { Scope } from '../scope'
 import type { Stats } from './model'
 
@@ -26,7 +27,7 @@ export async function findingsOf(scope: Scope, waiting: Waiting): Promise<Findin
 function stuck({ inbound, email, webhooks }: Waiting): Finding[] {
   const late = { 'Inbound email': inbound, 'Outbound email': email, 'Webhook deliveries': webhooks }
   return Object.entries(late).flatMap(([what, { count, oldest_at }]) =>
-    oldest_at && Date.now() - Date.parse(oldest_at) > STUCK_MS
+    oldest_at && sharedTime() - Date.parse(oldest_at) > STUCK_MS
       ? [
           {
             level: 'error' as const,
