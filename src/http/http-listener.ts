@@ -64,6 +64,8 @@ export class HttpListener {
 
   /** Ends all servers. @param breaks_off breaks off requests too; else resolves once they are answered */
   async stop(breaks_off: boolean): Promise<void> {
+    // From now on a new certificate adds none.
+    this.#newest = undefined
     await Promise.all(this.#servers.map((server) => server.stop(breaks_off)))
   }
 

@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
+import { Elysia } from 'elysia'
+import { HttpListener } from '../../src/http/http-listener'
 import { faultsOf } from '../../src/start/certificate'
 import { issueCertificate, issueExpiredCertificate } from '../support/certificates'
 import { createDatabase, type TestDatabase } from '../support/database'
@@ -106,6 +108,23 @@ test('a second service on the port of HTTPS is refused', async () => {
     code: 78,
     output: expect.stringContaining(`PORT ${port} on 127.0.0.1 is in use`),
   })
+})
+
+test('a certificate that changes while the service stops begins no new listener', async () => {
+  const [former, later] = [await issueCertificate(['one.example']), await issueCertificate(['two.example'])]
+  const listener = new HttpListener(new Elysia().get('/', () => 'served'))
+  listener.listen(former)
+  const { port } = listener
+  const ask = () =>
+    fetch(`https://127.0.0.1:${port}/`, { tls: { rejectUnauthorized: false } }).then((one) => one.text())
+  expect(await ask()).toBe('served')
+  await listener.stop(false)
+  listener.replaceCertificate(later)
+  try {
+    await expect(ask()).rejects.toThrow()
+  } finally {
+    await listener.stop(true)
+  }
 })
 
 test('a certificate that ends soon, has ended, is not valid yet, or has another name is a fault', async () => {
