@@ -26,7 +26,11 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
   } catch (error) {
     throw explained(error, what)
   }
+  const { dev, ino } = fs.statSync('.')
   const discard = () => {
+    const here = fs.statSync('.')
+    // Nothing of another folder is ever removed.
+    if (here.dev !== dev || here.ino !== ino) return
     for (const entry of fs.readdirSync('.')) fs.rmSync(entry, { recursive: true, force: true })
     if (is_new) removeIfAllowed(folder)
   }

@@ -86,17 +86,22 @@ function claimDataDir(): void {
   const found = DATA_ENTRIES.find((entry) => fs.existsSync(path.join(DATA_DIR, entry)))
   if (found) throw new BackupError(`DATA_DIR ${DATA_DIR} is not empty: it holds ${found}. Name a new folder`)
   makePrivateFolder(DATA_DIR)
-  fs.writeFileSync(markFile(), '', { mode: 0o600 })
+  fs.writeFileSync(markFile(), '', { mode: 0o600, flag: 'wx' })
 }
 
 function clearDataDir(): void {
   for (const entry of DATA_ENTRIES) {
     const file = path.join(config.DATA_DIR, entry)
-    // Under a closed folder the database is elsewhere, and this is a link to it.
-    if (fs.existsSync(file)) fs.rmSync(fs.realpathSync(file), { recursive: true, force: true })
+    // Under a closed folder the database is elsewhere, and this is root's link to it. Another link could lead to anything.
+    if (isLinkOfRoot(file)) fs.rmSync(fs.realpathSync(file), { recursive: true, force: true })
     fs.rmSync(file, { recursive: true, force: true })
   }
   fs.rmSync(markFile(), { force: true })
+}
+
+function isLinkOfRoot(file: string): boolean {
+  const found = fs.lstatSync(file, { throwIfNoEntry: false })
+  return found?.isSymbolicLink() === true && found.uid === 0 && fs.existsSync(file)
 }
 
 function markFile(): string {

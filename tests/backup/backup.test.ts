@@ -5,10 +5,12 @@ import os from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
 import { storage } from '../../src/attachments/storage'
+import { enterNewFolder } from '../../src/backup/operator-folder'
 import { checkBackup } from '../../src/backup/restore'
 import { createMigrationsTable, migrateDatabase } from '../../src/db/migrate'
 import { readMigrations } from '../../src/db/migration-files'
 import { connection } from '../../src/db/pool'
+import { UNFINISHED_RESTORE } from '../../src/start/data-dir'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { contentsOf, EmptyDatabases, runCli } from '../support/backups'
 import type { TestDatabase } from '../support/database'
@@ -106,6 +108,34 @@ test('a folder with something in it is refused and left alone', async () => {
     stderr: expect.stringContaining('empty'),
   })
   expect(fs.readdirSync(folder)).toEqual(['kept'])
+})
+
+test('what is discarded twice takes nothing from the folder above', () => {
+  const above = freshFolder()
+  fs.mkdirSync(above)
+  fs.writeFileSync(path.join(above, 'kept'), '')
+  const target = enterNewFolder(path.join(above, 'new'), 'the backup')
+  fs.writeFileSync('written', '')
+  target.discard()
+  target.discard()
+  target.keep()
+  process.chdir(PROGRAM)
+  expect(fs.readdirSync(above)).toEqual(['kept'])
+})
+
+const is_root = process.getuid?.() === 0
+test.skipIf(!is_root)('a link in what a killed restore left is removed, and not what it leads to', async () => {
+  const [foreign, DATA_DIR] = [freshFolder(), freshFolder()]
+  for (const folder of [foreign, DATA_DIR]) fs.mkdirSync(folder)
+  fs.writeFileSync(path.join(foreign, 'kept'), '')
+  fs.writeFileSync(path.join(DATA_DIR, UNFINISHED_RESTORE), '')
+  const link = path.join(DATA_DIR, 'attachments')
+  fs.symlinkSync(foreign, link)
+  fs.lchownSync(link, 12_345, 12_345)
+  const restored = await runCli(['restore', backup], { ...settingsOf(await empty.create()), DATA_DIR })
+  expect(restored).toMatchObject({ code: 0, stderr: '' })
+  expect(fs.readdirSync(foreign)).toEqual(['kept'])
+  expect(fs.lstatSync(link).isDirectory()).toBe(true)
 })
 
 test('a missing and a damaged file are in no backup unseen', async () => {
