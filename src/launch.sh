@@ -3,7 +3,10 @@
 # launch.mjs finds or fetches Bun and installs what is missing. Then this process becomes Bun: no launcher takes memory, and
 # signals of npm and of the terminal reach the program without a second process that passes them on.
 cd "$(dirname "$0")/.." || exit
-node=$(command -v node || command -v bun)
+node=$(command -v node || command -v bun) || {
+  echo 'deskwire: neither Node (with npm) nor Bun is installed' >&2
+  exit 1
+}
 bun=$("$node" src/launch.mjs --prepare "$@") || exit
 
 # Outgoing requests at once. With Bun's default of 256, as many silent receivers would stop all delivery.

@@ -160,6 +160,15 @@ test('an install that was killed does not block the next', async () => {
   expect((await run(project)).code).toBe(0)
 })
 
+test('without Node and Bun the launcher says what is missing', async () => {
+  const project = await makeProject()
+  const programs = path.join(project, 'programs')
+  fs.mkdirSync(programs)
+  fs.symlinkSync(Bun.which('dirname')!, path.join(programs, 'dirname'))
+  const { code, errors } = await run(project, ['src/main.ts'], { ...environment, PATH: programs })
+  expect({ code, errors }).toEqual({ code: 1, errors: 'deskwire: neither Node (with npm) nor Bun is installed\n' })
+})
+
 test('where nothing can be written the launcher says what to do', async () => {
   const project = await makeProject()
   fs.symlinkSync('/proc/nothing', path.join(project, 'node_modules'))
