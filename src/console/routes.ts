@@ -83,8 +83,8 @@ const HEADERS = {
 /** Routes of the console, or of the page in its place. */
 export const consoleRoutes = new Elysia({ name: 'console', detail: { hide: true, permission: 'anyone' } })
   .get('/', () => (config.CONSOLE === 'on' ? page(HTML, PAGE_POLICY) : page(OFF, "default-src 'none'")))
-  .get('/console/frame', () => page(FRAME, framePolicy("'self'")))
-  .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' https:")))
+  .get('/console/frame', () => page(FRAME, framePolicy("'self' data:")))
+  .get('/console/frame-with-images', () => page(FRAME, framePolicy("'self' data: https:")))
   .get('/console/icon.svg', () => new Response(ICON, { headers: { ...HEADERS, 'content-type': 'image/svg+xml' } }))
   .get('/console/console.js', ({ request }) => asset(request, 'console.js', 'text/javascript; charset=utf-8'))
   .get('/console/console.css', ({ request }) => asset(request, 'console.css', 'text/css; charset=utf-8'))

@@ -4,7 +4,7 @@
  * does nothing twice.
  */
 import { Cell } from './cell'
-import { authorization, refresh, signIn } from './sign-in'
+import { authorization, readMe, renew, signIn } from './sign-in'
 
 /** Why the service does not answer now, in words; empty when it does. */
 export const trouble = new Cell('')
@@ -88,13 +88,13 @@ export class Api {
   /** Sends a request until it is answered with something that trying again would not change. */
   async #send(method: Method, path: string, options: Options): Promise<Response> {
     for (let attempt = 0, is_fresh = false; ; attempt++) {
-      const response = await this.#try(method, path, options)
-      if (response?.status === 401 && !is_fresh && signIn.value.state === 'in') {
-        is_fresh = await refresh().catch(() => false)
+      let response = await this.#try(method, path, options)
+      if (response?.status === 401 && !is_fresh && signIn.value.state !== 'none') {
+        is_fresh = await renew()
         if (is_fresh) continue
-        await signedInAgain()
-        continue
+        response = undefined
       }
+      if (response?.status === 403) void readMe()
       const pause = pauseAfter(response, attempt)
       if (pause === undefined) {
         if (!response) throw new Refusal(0, 'UNREACHABLE', 'The service cannot be reached.', {})
@@ -149,17 +149,6 @@ async function refusalOf(response: Response): Promise<Refusal> {
   return new Refusal(response.status, code, message, details)
 }
 
-/** Waits until the person has signed in again. What they have written stays on the page. */
-function signedInAgain(): Promise<void> {
-  return new Promise((resolve) => {
-    const end = signIn.listen(() => {
-      if (signIn.value.state !== 'in') return
-      end()
-      resolve()
-    })
-  })
-}
-
 function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms)
@@ -168,6 +157,12 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       reject(signal.reason)
     })
   })
+}
+
+/** The address of a file on this page's own origin, whatever BASE_URL says; undefined when it is not one of the service. */
+export function fileAddress(url: string): string | undefined {
+  const [path] = /(?<=^https?:\/\/.+\/)api\/v1\/attachments\/[0-9a-f-]{36}\/content(\?.*)?$/.exec(url) ?? []
+  return path && new URL(path, location.href).href
 }
 
 /** `crypto.randomUUID` is missing where the page is not served over HTTPS. */

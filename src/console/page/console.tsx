@@ -5,25 +5,24 @@ import { Api, trouble } from './api'
 import { useCell } from './cell'
 import { Inbox } from './inbox/inbox'
 import { Operate } from './operate/admin-parts'
-import { changed, go, hrefOf, useRoute } from './route'
+import { go, hrefOf, useRoute } from './route'
 import { askOtherTabs, signIn, signInWith, signOut } from './sign-in'
 import { Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
 import { isAdmin, type View } from './view-types'
 
-let last_person: View['me'] | undefined
-
 function Page() {
   const now = useCell(signIn)
-  if (now.state === 'in') last_person = now.me
-  if (now.state === 'none') last_person = undefined
   if (now.state === 'asking') return null
   return (
     <>
-      {last_person ? <Frame me={last_person} /> : <SignIn />}
+      {now.state === 'none' ? <SignIn /> : <Frame me={now.me} />}
       {now.state === 'ended' && (
         <Dialog title="Sign in again">
           <p>Your session has ended. What you have written is kept.</p>
-          <Credentials email={last_person?.email} />
+          <Credentials email={now.me.email} />
+          <button type="button" class="quiet" onClick={() => void signOut()}>
+            Drop it, and sign in as somebody else
+          </button>
         </Dialog>
       )}
       <Notice />
@@ -41,7 +40,15 @@ function Credentials({ email }: { email?: string }) {
         clearNotice()
       }}
     >
-      <Field label="Email" name="email" type="email" required autoComplete="username" value={email} />
+      <Field
+        label="Email"
+        name="email"
+        type="email"
+        required
+        autoComplete="username"
+        value={email}
+        readOnly={!!email}
+      />
       <Field label="Password" name="password" type="password" required autoComplete="current-password" />
     </Form>
   )
@@ -61,12 +68,14 @@ function SignIn() {
 
 function Frame({ me }: Pick<View, 'me'>) {
   const route = useRoute()
-  const organization = me.organizations.find(({ id }) => id === route.organization_id) ?? me.organizations[0]!
-  const api = useMemo(() => new Api(organization.id), [organization.id])
-  const is_home = organization.id !== route.organization_id || route.path.length === 0
+  const organization = me.organizations.find(({ id }) => id === route.organization_id) ?? me.organizations[0]
+  const id = organization?.id ?? ''
+  const api = useMemo(() => new Api(id), [id])
+  const is_home = id !== route.organization_id || route.path.length === 0
   useEffect(() => {
-    if (is_home) go(hrefOf(organization.id, ['tickets'], changed(new URLSearchParams(), { status: 'open' })), true)
-  }, [is_home, organization.id])
+    if (id && is_home) go(inboxOf(id), true)
+  }, [is_home, id])
+  if (!organization) return <NoOrganization />
   if (is_home) return null
   const view: View = { api, route, me, organization }
   return (
@@ -83,14 +92,29 @@ function Frame({ me }: Pick<View, 'me'>) {
   )
 }
 
+function inboxOf(organization_id: string): string {
+  return hrefOf(organization_id, ['tickets'], new URLSearchParams({ status: 'open' }))
+}
+
+function NoOrganization() {
+  return (
+    <main class="sign-in">
+      <h1>Deskwire</h1>
+      <p>You are no member of an organization any more. An admin can invite you again.</p>
+      <button type="button" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </main>
+  )
+}
+
 function Header({ route, me, organization }: View) {
   const [section] = route.path
-  const inbox = hrefOf(organization.id, ['tickets'], changed(new URLSearchParams(), { status: 'open' }))
   return (
     <header>
       <strong class="brand">Deskwire</strong>
       <nav aria-label="Sections">
-        <a href={inbox} aria-current={section === 'tickets' ? 'page' : undefined}>
+        <a href={inboxOf(organization.id)} aria-current={section === 'tickets' ? 'page' : undefined}>
           Inbox
         </a>
         {isAdmin(organization) && (
@@ -106,7 +130,7 @@ function Header({ route, me, organization }: View) {
           is_quiet
           value={organization.id}
           options={me.organizations.map(({ id, name }) => ({ value: id, text: name }))}
-          onChoose={(id) => go(hrefOf(id, ['tickets'], changed(new URLSearchParams(), { status: 'open' })))}
+          onChoose={(id) => go(inboxOf(id))}
         />
       ) : (
         <span class="organization">{organization.name}</span>

@@ -12,8 +12,6 @@ type Live<T> = {
   latest(): T | undefined
   /** Reads it now. */
   reload(): Promise<void>
-  /** Shows what a request just answered. */
-  show(value: T): void
 }
 
 /**
@@ -31,19 +29,14 @@ export function useLive<T>(
   const held = useRef<{ key: string; value?: T; turn: number }>({ key, turn: 0 })
   if (held.current.key !== key) held.current = { key, turn: held.current.turn + 1 }
 
-  const show = useCallback((value: T) => {
-    held.current.value = value
-    held.current.turn++
-    setState({ key: held.current.key, value })
-  }, [])
-
   const latest = useCallback(() => held.current.value, [])
 
   const reload = useCallback(async (signal = new AbortController().signal) => {
-    const { key, turn } = held.current
+    const { key } = held.current
+    const turn = ++held.current.turn
     try {
       const value = await loading.current(held.current.value, signal)
-      // What was shown meanwhile is newer.
+      // What was asked for meanwhile is newer.
       if (held.current.key !== key || held.current.turn !== turn) return
       held.current.value = value
       setState((before) =>
@@ -75,5 +68,5 @@ export function useLive<T>(
   }, [key, every_ms, reload])
 
   const is_now = state.key === key
-  return { value: is_now ? state.value : undefined, error: is_now ? state.error : undefined, latest, reload, show }
+  return { value: is_now ? state.value : undefined, error: is_now ? state.error : undefined, latest, reload }
 }

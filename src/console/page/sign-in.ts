@@ -8,7 +8,7 @@ import { Cell } from './cell'
 type Session = { access_token: string; refresh_token: string; me: Me }
 
 /** `asking`: other tabs are asked. `ended`: the page stays as it is under the form for signing in again. */
-export type SignIn = { state: 'asking' | 'none' | 'ended' } | { state: 'in'; me: Me }
+export type SignIn = { state: 'asking' } | { state: 'none' } | { state: 'in' | 'ended'; me: Me }
 
 export const signIn = new Cell<SignIn>({ state: 'asking' })
 
@@ -17,14 +17,19 @@ const ASK_MS = 150
 const BASE = 'api/v1'
 
 let session: Session | undefined
-let refreshing: Promise<boolean> | undefined
+let renewing: Promise<boolean> | undefined
 const tabs = new BroadcastChannel('deskwire')
 
 tabs.onmessage = ({ data }: MessageEvent<'ask' | 'out' | Session>) => {
   if (data === 'ask') {
     if (session) tabs.postMessage(session)
-  } else if (data === 'out') forget('none')
-  else if (!session) keep(data)
+  } else if (data === 'out') forget({ state: 'none' })
+  else if (!session && isSame(data.me)) keep(data)
+}
+
+/** Tells if somebody may go on here. What another person has written is not theirs. */
+function isSame({ id }: Me): boolean {
+  return signIn.value.state !== 'ended' || signIn.value.me.id === id
 }
 
 /** Asks other tabs for their session. */
@@ -40,15 +45,30 @@ export function authorization(): { authorization?: string } {
   return session ? { authorization: `Bearer ${session.access_token}` } : {}
 }
 
-/** Signs in. @returns why not, in words */
+/** Signs in, here and in tabs that wait for it. @returns why not, in words */
 export async function signInWith(email: string, password: string): Promise<string | undefined> {
   const response = await post('/auth/login', { email, password })
   if (!response.ok) return refusal(response)
   const { access_token, refresh_token } = (await response.json()) as Tokens
-  const me = await fetch(`${BASE}/auth/me`, { headers: { authorization: `Bearer ${access_token}` } })
+  const me = await askWho(access_token)
   if (!me.ok) return refusal(me)
-  keep({ access_token, refresh_token, me: (await me.json()) as Me })
+  const next = { access_token, refresh_token, me: (await me.json()) as Me }
+  keep(next)
+  tabs.postMessage(next)
   return undefined
+}
+
+function askWho(access_token: string): Promise<Response> {
+  return fetch(`${BASE}/auth/me`, { headers: { authorization: `Bearer ${access_token}` } })
+}
+
+/** Reads again who is signed in: roles and organizations change. */
+export async function readMe(): Promise<void> {
+  const token = session?.access_token
+  const response = token ? await askWho(token).catch(() => undefined) : undefined
+  if (!response?.ok || session?.access_token !== token) return
+  const me = (await response.json()) as Me
+  if (session && JSON.stringify(me) !== JSON.stringify(session.me)) keep({ ...session, me })
 }
 
 async function refusal(response: Response): Promise<string> {
@@ -57,31 +77,48 @@ async function refusal(response: Response): Promise<string> {
   return `The service answered ${response.status}. Try again.`
 }
 
-/** Gets a new access token. Requests that need one at the same time share it. @returns whether there is one */
-export function refresh(): Promise<boolean> {
-  refreshing ??= refreshNow().finally(() => {
-    refreshing = undefined
+/**
+ * Gets a new access token. When the session has ended, it waits until the person has signed in again. Requests that need
+ * one at the same time share it. @returns false when the service cannot say now
+ */
+export function renew(): Promise<boolean> {
+  renewing ??= renewNow().finally(() => {
+    renewing = undefined
   })
-  return refreshing
+  return renewing
 }
 
-async function refreshNow(): Promise<boolean> {
-  if (!session) return false
-  const response = await post('/auth/refresh', { refresh_token: session.refresh_token })
-  if (response.ok) {
-    const { access_token } = (await response.json()) as AccessToken
-    session = { ...session, access_token }
-    return true
+async function renewNow(): Promise<boolean> {
+  if (session) {
+    const response = await post('/auth/refresh', { refresh_token: session.refresh_token }).catch(() => undefined)
+    if (response?.ok && session) {
+      const { access_token } = (await response.json()) as AccessToken
+      session = { ...session, access_token }
+      void readMe()
+      return true
+    }
+    if (response?.status !== 401) return false
+    if (session) forget({ state: 'ended', me: session.me })
   }
-  if (response.status === 401) forget('ended')
-  return false
+  await signedInAgain()
+  return true
+}
+
+function signedInAgain(): Promise<void> {
+  return new Promise((resolve) => {
+    const end = signIn.listen(() => {
+      if (signIn.value.state !== 'in') return
+      end()
+      resolve()
+    })
+  })
 }
 
 /** Signs out here and in the other tabs. */
 export async function signOut(): Promise<void> {
   const token = session?.refresh_token
   const headers = authorization()
-  forget('none')
+  forget({ state: 'none' })
   tabs.postMessage('out')
   if (token) await post('/auth/logout', { refresh_token: token }, headers).catch(() => {})
 }
@@ -91,9 +128,9 @@ function keep(next: Session): void {
   signIn.value = { state: 'in', me: next.me }
 }
 
-function forget(state: 'none' | 'ended'): void {
+function forget(next: SignIn): void {
   session = undefined
-  signIn.value = { state }
+  signIn.value = next
 }
 
 function post(path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {

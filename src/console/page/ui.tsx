@@ -114,6 +114,7 @@ type InputProps = {
   type?: 'text' | 'email' | 'password' | 'url' | 'number'
   value?: string | number
   required?: boolean
+  readOnly?: boolean
   autoComplete?: string
   placeholder?: string
   maxLength?: number
@@ -121,11 +122,13 @@ type InputProps = {
   max?: number
 }
 
-/** A field of a form with its label. */
-export function Field({ label, hint, ...input }: { label: string; hint?: string } & InputProps) {
+/** A field of a form with its label. `value` is what it begins with: drawing it again keeps what was typed. */
+export function Field({ label, hint, value, ...input }: { label: string; hint?: string } & InputProps) {
   const id = useId()
   // The types of a role differ by the type of the input: any one will do.
-  const given = { autoComplete: 'off', 'aria-describedby': hint && id, ...input } as { type: 'text' }
+  const given = { autoComplete: 'off', 'aria-describedby': hint && id, defaultValue: value, ...input } as {
+    type: 'text'
+  }
   return (
     <div class="field">
       <label>
@@ -178,8 +181,12 @@ export function Dialog({
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null
+    clearNotice()
     element.current!.showModal()
-    return () => before?.focus()
+    return () => {
+      if (notice.value?.is_error) clearNotice()
+      before?.focus()
+    }
   }, [])
   return (
     <dialog
@@ -251,12 +258,18 @@ export function Waiting({ error }: { error: Refusal | undefined }) {
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
 const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' })
+const DAY_OF_YEAR = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
 const MINUTE_S = 60
 const HOUR_S = 3600
 const DAY_S = 86_400
 
+/** Changes while the page is open, so that times stay true. */
+const half_minute = new Cell(0)
+setInterval(() => half_minute.value++, 30_000)
+
 /** A time as people say it; the exact one on hover. */
 export function Time({ at }: { at: string }) {
+  useCell(half_minute)
   return (
     <time dateTime={at} title={EXACT.format(new Date(at))}>
       {ago(at)}
@@ -271,7 +284,8 @@ function ago(at: string, now_ms = Date.now()): string {
   if (distance < MINUTE_S) return seconds > 5 ? 'in a moment' : 'just now'
   if (distance < HOUR_S) return RELATIVE.format(Math.trunc(seconds / MINUTE_S), 'minute')
   if (distance < DAY_S) return RELATIVE.format(Math.trunc(seconds / HOUR_S), 'hour')
-  return distance < 7 * DAY_S ? RELATIVE.format(Math.trunc(seconds / DAY_S), 'day') : DAY.format(new Date(at))
+  if (distance < 7 * DAY_S) return RELATIVE.format(Math.trunc(seconds / DAY_S), 'day')
+  return (distance < 180 * DAY_S ? DAY : DAY_OF_YEAR).format(new Date(at))
 }
 
 /** Minutes as `1 h 05 min`. */

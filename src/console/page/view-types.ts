@@ -1,16 +1,15 @@
 /** What the parts of the page hand to each other. */
+import type { Me } from '../../auth/model'
 import type { Label } from '../../labels/model'
 import type { TicketChanges } from '../../tickets/model'
 import type { User } from '../../users/model'
 import type { Api } from './api'
 import type { Route } from './route'
-import type { SignIn } from './sign-in'
 
-type Person = Extract<SignIn, { state: 'in' }>['me']
-type Organization = Person['organizations'][number]
+type Organization = Me['organizations'][number]
 
 /** What every view gets. */
-export type View = { api: Api; route: Route; me: Person; organization: Organization }
+export type View = { api: Api; route: Route; me: Me; organization: Organization }
 
 /** People and labels of the organization, for the choices of the inbox. */
 export type Names = { users: User[]; labels: Label[] }

@@ -4,6 +4,7 @@ import type { Attachment } from '../../../attachments/model'
 import type { Message } from '../../../messages/model'
 import type { TicketWithMessages } from '../../../tickets/model'
 import { Cell, useCell } from '../cell'
+import { signIn } from '../sign-in'
 import { Action, attempt, bytes, Dialog, tell } from '../ui'
 import type { Change, View } from '../view-types'
 
@@ -11,15 +12,20 @@ type Draft = {
   is_note: boolean
   text: string
   files: Attachment[]
-  /** The last message that was there when the draft was begun. */
-  last_seen?: string
+  /** Messages that were there when the draft was begun, and those that came later and were shown. */
+  seen: string[]
 }
 
-/** Drafts by ticket. */
+const EMPTY: Draft = { is_note: false, text: '', files: [], seen: [] }
+
+/** Drafts by ticket. Who signs in after somebody else gets none of theirs. */
 const drafts = new Map<string, Cell<Draft>>()
+signIn.listen(() => {
+  if (signIn.value.state === 'none') drafts.clear()
+})
 
 function draftOf(ticket_id: string): Cell<Draft> {
-  const draft = drafts.get(ticket_id) ?? new Cell<Draft>({ is_note: false, text: '', files: [] })
+  const draft = drafts.get(ticket_id) ?? new Cell(EMPTY)
   drafts.set(ticket_id, draft)
   return draft
 }
@@ -35,11 +41,12 @@ export function Composer(props: Props) {
   const cell = draftOf(ticket.id)
   const draft = useCell(cell)
   const area = useRef<HTMLTextAreaElement>(null)
-  const { send, missed, setMissed } = useSend(props, cell)
-  const is_empty = isEmpty(draft)
+  const { send, is_sending, missed, setMissed } = useSend(props, cell)
+  const [is_uploading, setUploading] = useState(false)
+  const is_off = isEmpty(draft) || is_uploading || is_sending
   const set = (part: Partial<Draft>) => {
-    const last_seen = isEmpty(cell.value) ? ticket.messages.at(-1)?.id : cell.value.last_seen
-    cell.value = { ...cell.value, last_seen, ...part }
+    const seen = isEmpty(cell.value) ? idsOf(ticket.messages) : cell.value.seen
+    cell.value = { ...cell.value, seen, ...part }
   }
   const choose = (is_note: boolean) => {
     set({ is_note })
@@ -54,34 +61,37 @@ export function Composer(props: Props) {
           ref={area}
           rows={6}
           value={draft.text}
+          readOnly={is_sending}
           placeholder={draft.is_note ? 'Only the team sees this' : `Reply to ${ticket.contact?.email ?? 'nobody'}`}
           onInput={(event) => set({ text: (event.target as HTMLTextAreaElement).value })}
           onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void attempt(() => send())
+            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !is_off) void attempt(() => send())
           }}
         />
       </label>
-      <Files {...props} draft={draft} set={set} />
+      <Files {...props} cell={cell} set={set} is_uploading={is_uploading} setUploading={setUploading} />
       <p class="buttons">
-        <Action kind="main" run={() => send()} disabled={is_empty}>
+        <Action kind="main" run={() => send()} disabled={is_off}>
           {draft.is_note ? 'Add the note' : 'Send'}
         </Action>
         {!draft.is_note && ticket.status === 'open' && (
-          <Action run={() => send('pending')} disabled={is_empty}>
+          <Action run={() => send('pending')} disabled={is_off}>
             Send and wait
           </Action>
         )}
         {!draft.is_note && ['open', 'pending'].includes(ticket.status) && (
-          <Action run={() => send('resolved')} disabled={is_empty}>
+          <Action run={() => send('resolved')} disabled={is_off}>
             Send and resolve
           </Action>
         )}
       </p>
-      {missed && (
-        <WhatCame missed={missed} send={() => send(missed.status, true)} onClose={() => setMissed(undefined)} />
-      )}
+      {missed && <WhatCame missed={missed} send={() => send(missed.status)} onClose={() => setMissed(undefined)} />}
     </section>
   )
+}
+
+function idsOf(messages: Message[]): string[] {
+  return messages.map(({ id }) => id)
 }
 
 function isEmpty({ text, files }: Draft): boolean {
@@ -91,12 +101,13 @@ function isEmpty({ text, files }: Draft): boolean {
 /** Sends the draft, once at a time, unless somebody else has written since it was begun. */
 function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
   const [missed, setMissed] = useState<Missed>()
-  const is_busy = useRef(false)
-  const sendNow = async (status: Status | undefined, is_asked: boolean) => {
-    const { is_note, text, files, last_seen } = cell.value
+  const [is_sending, setSending] = useState(false)
+  const sendNow = async (status: Status | undefined) => {
+    const { is_note, text, files, seen } = cell.value
     const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
-    const messages = now.messages.slice(now.messages.findIndex(({ id }) => id === last_seen) + 1)
-    if (!is_asked && !is_note && messages.length > 0) {
+    const messages = now.messages.filter(({ id }) => !seen.includes(id))
+    if (!is_note && messages.length > 0) {
+      cell.value = { ...cell.value, seen: idsOf(now.messages) }
       await reload()
       return setMissed({ messages, status })
     }
@@ -106,22 +117,21 @@ function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
       attachment_ids: files.map(({ id }) => id),
     })
     setMissed(undefined)
-    cell.value = { is_note, text: '', files: [] }
+    cell.value = { ...EMPTY, is_note }
     const words = outcomeOf(data)
     tell(words)
     await reload()
     if (status && (await change({ status }))) tell(`${words.replace(/\.$/, '')}, and the ticket is ${status}.`)
   }
-  const send = async (status?: Status, is_asked = false) => {
-    if (is_busy.current || isEmpty(cell.value)) return
-    is_busy.current = true
+  const send = async (status?: Status) => {
+    setSending(true)
     try {
-      await sendNow(status, is_asked)
+      await sendNow(status)
     } finally {
-      is_busy.current = false
+      setSending(false)
     }
   }
-  return { send, missed, setMissed }
+  return { send, is_sending, missed, setMissed }
 }
 
 function Kinds({ is_note, choose }: { is_note: boolean; choose: (is_note: boolean) => void }) {
@@ -163,24 +173,35 @@ function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promi
   )
 }
 
-function Files({ api, draft, set }: Props & { draft: Draft; set: (part: Partial<Draft>) => void }) {
-  const upload = (list: FileList | null) =>
-    attempt(async () => {
-      const files = [...draft.files]
+type FilesProps = Props & {
+  cell: Cell<Draft>
+  set: (part: Partial<Draft>) => void
+  is_uploading: boolean
+  setUploading: (is_uploading: boolean) => void
+}
+
+function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
+  const { files } = useCell(cell)
+  const upload = async (list: FileList | null) => {
+    setUploading(true)
+    await attempt(async () => {
       for (const file of list ?? []) {
         const content = new FormData()
         content.append('file', file)
-        files.push((await api.post<Attachment>('/attachments', undefined, { raw: { content } })).data)
+        const { data } = await api.post<Attachment>('/attachments', undefined, { raw: { content } })
+        set({ files: [...cell.value.files, data] })
       }
-      set({ files })
     })
+    setUploading(false)
+  }
   return (
     <div class="files">
       <label class="attach">
-        <span>Attach files</span>
+        <span>{is_uploading ? 'Uploading …' : 'Attach files'}</span>
         <input
           type="file"
           multiple
+          disabled={is_uploading}
           onChange={async (event) => {
             const input = event.target as HTMLInputElement
             await upload(input.files)
@@ -188,14 +209,14 @@ function Files({ api, draft, set }: Props & { draft: Draft; set: (part: Partial<
           }}
         />
       </label>
-      {draft.files.map(({ id, filename, size }) => (
+      {files.map(({ id, filename, size }) => (
         <span key={id} class="removable">
           {filename} <small>{bytes(size)}</small>
           <button
             type="button"
             class="quiet"
             aria-label={`Remove ${filename}`}
-            onClick={() => set({ files: draft.files.filter((file) => file.id !== id) })}
+            onClick={() => set({ files: files.filter((file) => file.id !== id) })}
           >
             ×
           </button>

@@ -1,6 +1,7 @@
 /** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
 import type { Label } from '../../../labels/model'
 import type { User } from '../../../users/model'
+import { readRows } from '../lists'
 import { useLive } from '../live'
 import type { Names, View } from '../view-types'
 import { FirstSteps } from './first-steps'
@@ -9,6 +10,8 @@ import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
 
 const NAMES_EVERY_MS = 60_000
+/** More would not fit a choice. */
+const MOST_PEOPLE = 1000
 
 export function Inbox(view: View) {
   const { api, route } = view
@@ -17,10 +20,10 @@ export function Inbox(view: View) {
     `names ${api.organization_id}`,
     async (_before, signal) => {
       const [users, labels] = await Promise.all([
-        api.get<User[]>('/users?per_page=100', { signal }),
+        readRows<User>(api, '/users', {}, MOST_PEOPLE, signal),
         api.get<Label[]>('/labels', { signal }),
       ])
-      return { users: users.data, labels: labels.data }
+      return { users: users.rows, labels: labels.data }
     },
     NAMES_EVERY_MS,
   )

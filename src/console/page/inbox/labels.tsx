@@ -85,7 +85,7 @@ function NewLabel({ api, onClose, onMade }: { api: Api; onClose: () => void; onM
           <legend>Colour</legend>
           {PALETTE.map(([color, name], place) => (
             <label key={color}>
-              <input type="radio" name="color" value={color} checked={place === 4} />
+              <input type="radio" name="color" value={color} defaultChecked={place === 4} />
               <svg aria-hidden="true" viewBox="0 0 8 8">
                 <circle cx="4" cy="4" r="4" fill={color} />
               </svg>

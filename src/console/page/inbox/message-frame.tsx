@@ -3,16 +3,15 @@
  * apart here, in a document that loads nothing, and only what may be shown is put into the frame.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { fileAddress } from '../api'
 
 /** Attributes that name something to be loaded. */
 const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'action', 'formaction', 'ping', 'xlink:href']
 const DROPPED =
   'script, style, link, meta, base, iframe, frame, object, embed, form, input, button, video, audio, source, svg, math, template'
 
-/** Tells if an address is one of the service's own attachments. */
-function isOwn(address: string): boolean {
-  return /^https?:\/\/[^/]+\/api\/v1\/attachments\/[0-9a-f-]{36}\/content\b/.test(address)
-}
+/** A longer message is scrolled in its frame: it must not push the rest of the ticket out of reach. */
+const MOST_PX = 6000
 
 type Prepared = {
   body: HTMLElement
@@ -60,7 +59,8 @@ function showImage(image: HTMLImageElement, shows_images: boolean): boolean {
   const address = image.getAttribute('src') ?? image.dataset.src ?? ''
   image.removeAttribute('src')
   image.referrerPolicy = 'no-referrer'
-  if (isOwn(address)) image.setAttribute('src', new URL(address).pathname + new URL(address).search)
+  const own = /^data:image\//i.test(address) ? address : fileAddress(address)
+  if (own) image.setAttribute('src', own)
   else if (!/^https:/i.test(address)) return true
   else if (shows_images) image.setAttribute('src', address)
   else return false
@@ -94,7 +94,7 @@ export function MessageFrame({ html, title }: { html: string; title: string }) {
     const document = frame.current?.contentDocument
     if (!is_loaded || !document?.body) return
     adopt(document, prepared)
-    const measure = () => setHeight(document.documentElement.scrollHeight)
+    const measure = () => setHeight(Math.min(document.documentElement.scrollHeight, MOST_PX))
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(document.body)

@@ -1,11 +1,15 @@
-/** The messages of a ticket, oldest first. */
+/** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
 import { useState } from 'preact/hooks'
 import type { Attachment } from '../../../attachments/model'
 import type { Message } from '../../../messages/model'
 import type { TicketWithMessages } from '../../../tickets/model'
+import { fileAddress } from '../api'
 import { bytes, Dot, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'
 import { MessageFrame } from './message-frame'
+
+/** Each message is a document of its own: hundreds of them at once would be slow. */
+const SHOWN = 30
 
 export function Conversation({
   api,
@@ -13,10 +17,19 @@ export function Conversation({
   reload,
 }: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
   const [doomed, setDoomed] = useState<Message>()
+  const [most, setMost] = useState(SHOWN)
+  const hidden = Math.max(0, ticket.messages.length - most)
   return (
     <ol class="messages" aria-label="Messages">
       {ticket.messages.length === 0 && <li class="empty">There is no message yet.</li>}
-      {ticket.messages.map((message) => (
+      {hidden > 0 && (
+        <li>
+          <button type="button" class="quiet" onClick={() => setMost(most + SHOWN)}>
+            Show earlier messages ({hidden})
+          </button>
+        </li>
+      )}
+      {ticket.messages.slice(hidden).map((message) => (
         <li key={message.id}>
           <OneMessage message={message} onDelete={() => setDoomed(message)} />
         </li>
@@ -98,7 +111,7 @@ function Files({ attachments }: { attachments: Attachment[] }) {
     <ul class="files" aria-label="Attachments">
       {attachments.map(({ id, filename, size, url }) => (
         <li key={id}>
-          <a href={url} download={filename}>
+          <a href={fileAddress(url)} download={filename}>
             {filename}
           </a>{' '}
           <small>{bytes(size)}</small>

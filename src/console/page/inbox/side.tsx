@@ -103,7 +103,7 @@ function TimePart({ api, ticket, reload }: Props) {
           <Field label="Minutes" name="minutes" type="number" min={1} max={525_600} required />
           <Field label="Description" name="description" maxLength={10_000} />
           <label class="check">
-            <input type="checkbox" name="billable" checked /> billable
+            <input type="checkbox" name="billable" defaultChecked /> billable
           </label>
         </Form>
       ) : (

@@ -1,8 +1,7 @@
 /** The list of tickets with its filters. */
 import { useState } from 'preact/hooks'
 import type { Ticket, TicketListMeta } from '../../../tickets/model'
-import { query } from '../api'
-import { useLive } from '../live'
+import { useRows } from '../lists'
 import { changed, go, hrefOf } from '../route'
 import { Action, Choice, Dot, Time, Waiting } from '../ui'
 import type { Names, View } from '../view-types'
@@ -15,41 +14,26 @@ const STATUSES = [
   ['closed', 'Closed'],
   ['', 'All'],
 ] as const
-const PER_PAGE = 50
-
-type Page = { rows: Ticket[]; meta: TicketListMeta; next: string | null }
 
 export function TicketList(view: View & { names: Names }) {
   const { api, route } = view
   const filter = Object.fromEntries(FILTERS.map((name) => [name, route.query.get(name) ?? '']))
-  const words = query({ ...filter, per_page: PER_PAGE })
-  const list = useLive<Page>(`${api.organization_id}${words}`, async (before, signal) => {
-    const { data, meta } = await api.get<Ticket[], TicketListMeta>(`/tickets${words}`, { signal })
-    return joined(before, data, meta)
-  })
-  const page = list.value
-  const loadMore = async () => {
-    const more = query({ ...filter, per_page: PER_PAGE, cursor: page!.next! })
-    const { data, meta } = await api.get<Ticket[], TicketListMeta>(`/tickets${more}`)
-    const known = new Set(page!.rows.map(({ id }) => id))
-    const rows = [...page!.rows, ...data.filter(({ id }) => !known.has(id))]
-    list.show({ rows, meta: page!.meta, next: meta.next_cursor })
-  }
+  const list = useRows<Ticket, TicketListMeta & { next_cursor: string | null }>(api, '/tickets', filter)
   return (
     <section class="list" aria-label="Tickets">
       <Filters {...view} />
-      {!page && <Waiting error={list.error} />}
-      {page && (
+      {(!list.rows || list.error) && <Waiting error={list.error} />}
+      {list.rows && (
         <>
           <p class="count" role="status">
-            {counted(page.meta)}
+            {counted(list.meta!)}
           </p>
           <ul>
-            {page.rows.map((ticket) => (
+            {list.rows.map((ticket) => (
               <Row key={ticket.id} {...view} ticket={ticket} />
             ))}
           </ul>
-          {page.next && <Action run={loadMore}>Show more</Action>}
+          {list.has_more && <Action run={list.loadMore}>Show more</Action>}
         </>
       )}
     </section>
@@ -59,15 +43,6 @@ export function TicketList(view: View & { names: Names }) {
 function counted({ total = 0, total_is_exact }: TicketListMeta): string {
   const words = `${total.toLocaleString('en')} ${total === 1 ? 'ticket' : 'tickets'}`
   return total_is_exact === false ? `More than ${words}` : words
-}
-
-/** The first page, read again, before the rows of further pages. */
-function joined(before: Page | undefined, rows: Ticket[], meta: TicketListMeta): Page {
-  if (!before || before.rows.length <= PER_PAGE) return { rows, meta, next: meta.next_cursor }
-  const first = new Set(rows.map(({ id }) => id))
-  // A row that is on none of the pages any more was moved or changed; what was further down stays.
-  const later = before.rows.slice(PER_PAGE).filter(({ id }) => !first.has(id))
-  return { rows: [...rows, ...later], meta, next: before.next }
 }
 
 function Row({ route, api, ticket }: View & { ticket: Ticket }) {

@@ -1,6 +1,7 @@
 /** The audit log: who did what in the organization. */
 import type { AuditLogEntry } from '../../../audit-log/model'
-import { Table, useRows } from '../rows'
+import { useRows } from '../lists'
+import { Table } from '../rows'
 import { Time } from '../ui'
 import type { View } from '../view-types'
 

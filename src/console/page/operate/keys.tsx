@@ -1,7 +1,8 @@
 /** API keys. A new one is shown once. */
 import { useState } from 'preact/hooks'
 import type { ApiKey, CreatedApiKey } from '../../../api-keys/model'
-import { Table, useRows } from '../rows'
+import { useRows } from '../lists'
+import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'
 
@@ -110,7 +111,7 @@ function Making({
           <legend>It may</legend>
           {GRANTS.map((grant) => (
             <label key={grant} class="check">
-              <input type="checkbox" name="permissions" value={grant} checked={grant === '*:read'} /> {grant}
+              <input type="checkbox" name="permissions" value={grant} defaultChecked={grant === '*:read'} /> {grant}
             </label>
           ))}
         </fieldset>

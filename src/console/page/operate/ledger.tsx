@@ -2,9 +2,10 @@
 import { useState } from 'preact/hooks'
 import type { InboundMessage } from '../../../inbound-messages/model'
 import type { Mailbox } from '../../../mailboxes/model'
+import { useRows } from '../lists'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
-import { Table, useRows } from '../rows'
+import { Table } from '../rows'
 import { Action, bytes, Choice, Dialog, Dot, Form, Time, tell } from '../ui'
 import type { View } from '../view-types'
 

@@ -1,7 +1,8 @@
 /** Mailboxes: where email comes in, and through which server it goes out. */
 import { useState } from 'preact/hooks'
 import type { Mailbox, MailboxTest } from '../../../mailboxes/model'
-import { Table, useRows } from '../rows'
+import { useRows } from '../lists'
+import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, tell } from '../ui'
 import type { View } from '../view-types'
 
@@ -118,9 +119,9 @@ export function Edit({
         <Field label="Port" name="port" type="number" min={1} max={65_535} value={smtp?.port ?? 587} />
         <label class="field">
           <span>Security</span>
-          <select name="security" value={smtp?.security ?? 'starttls'}>
+          <select name="security">
             {SECURITIES.map((one) => (
-              <option key={one} value={one}>
+              <option key={one} value={one} selected={one === (smtp?.security ?? 'starttls')}>
                 {one}
               </option>
             ))}
@@ -135,7 +136,7 @@ export function Edit({
           hint={smtp ? 'Empty: stays as it is' : undefined}
         />
         <label class="check">
-          <input type="checkbox" name="active" checked={mailbox?.active ?? true} /> active
+          <input type="checkbox" name="active" defaultChecked={mailbox?.active ?? true} /> active
         </label>
       </Form>
     </Dialog>

@@ -1,7 +1,8 @@
 /** Members of the organization, and invitations. */
 import { useState } from 'preact/hooks'
 import type { User } from '../../../users/model'
-import { Table, useRows } from '../rows'
+import { useRows } from '../lists'
+import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, tell } from '../ui'
 import { isAdmin, type View } from '../view-types'
 

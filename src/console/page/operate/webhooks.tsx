@@ -1,9 +1,10 @@
 /** Webhooks and their deliveries. */
 import { useState } from 'preact/hooks'
 import type { Delivery, DeliveryDetail, Webhook } from '../../../webhooks/model'
+import { useRows } from '../lists'
 import { useLive } from '../live'
 import { go, hrefOf } from '../route'
-import { Table, useRows } from '../rows'
+import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, Time, tell, Waiting } from '../ui'
 import type { View } from '../view-types'
 
@@ -64,7 +65,7 @@ function Making({ api, onClose, reload }: Pick<View, 'api'> & { onClose: () => v
           <legend>Events</legend>
           {EVENTS.map((event) => (
             <label key={event} class="check">
-              <input type="checkbox" name="events" value={event} checked /> {event}
+              <input type="checkbox" name="events" value={event} defaultChecked /> {event}
             </label>
           ))}
         </fieldset>
