@@ -1,7 +1,7 @@
 /** Reads lists of the API, as far as they are shown. */
-import { useRef } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { type Api, query } from './api'
-import { useLive } from './live'
+import { EVERY_MS, useLive } from './live'
 
 type Meta = { next_cursor: string | null }
 type Filter = Record<string, string>
@@ -41,8 +41,15 @@ export function useRows<T extends { id: string | null }, M extends Meta = Meta>(
   const key = `${api.organization_id}${path}${query(filter)}`
   const wanted = useRef({ key, rows: PER_PAGE })
   if (wanted.current.key !== key) wanted.current = { key, rows: PER_PAGE }
-  const { value, error, reload } = useLive<Rows<T, M>>(key, (_before, signal) =>
-    readRows(api, path, filter, wanted.current.rows, signal),
+  const [requests, setRequests] = useState(1)
+  const { value, error, reload } = useLive<Rows<T, M>>(
+    key,
+    (_before, signal) => {
+      setRequests(Math.ceil(wanted.current.rows / MOST_PER_PAGE))
+      return readRows(api, path, filter, wanted.current.rows, signal)
+    },
+    // A long list is read less often, because each person has a limit of requests.
+    requests * EVERY_MS,
   )
   return {
     rows: value?.rows,

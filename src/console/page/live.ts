@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api'
 
-const EVERY_MS = 5000
+export const EVERY_MS = 5000
 
 type Live<T> = {
   /** Undefined until it was read once. */
