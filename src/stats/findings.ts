@@ -12,6 +12,7 @@ const STUCK_MS = 120_000
 type Facts = {
   mailboxes: number
   failed_webhooks: string[]
+  retried_emails: number
   failed_emails: number
   bounced_emails: number
   unparsed: number
@@ -40,7 +41,7 @@ function stuck({ inbound, email, webhooks }: Waiting): Finding[] {
 }
 
 function ofFacts(facts: Facts, { held }: Waiting): Finding[] {
-  const { mailboxes, failed_webhooks, failed_emails, bounced_emails, unparsed } = facts
+  const { mailboxes, failed_webhooks, retried_emails, failed_emails, bounced_emails, unparsed } = facts
   const found: (Finding | false)[] = [
     mailboxes === 0 && {
       level: 'warning',
@@ -54,6 +55,11 @@ function ofFacts(facts: Facts, { held }: Waiting): Finding[] {
         action: 'Look at its deliveries, mend the receiver, and enable the webhook again.',
       }),
     ),
+    retried_emails > 0 && {
+      level: 'warning',
+      message: `${retried_emails === 1 ? '1 email was' : `${retried_emails} emails were`} not taken by the server, and will be tried again.`,
+      action: 'Test the mailbox, and look at the error in the ticket.',
+    },
     failed_emails > 0 && {
       level: 'error',
       message: `${failed_emails} emails of the last 24 hours could not be sent.`,
@@ -81,6 +87,9 @@ async function readFacts({ sql, organization_id }: Scope): Promise<Facts> {
         select coalesce(json_agg(substring(url from '^https://([^/?#]+)') order by id), '[]') from webhooks
         where organization_id = ${organization_id} and active and status = 'failed' and deleted_at is null
       ) as failed_webhooks,
+      (
+        select count(*) from outbox where organization_id = ${organization_id} and kind = 'email' and attempts > 0
+      ) as retried_emails,
       (
         select coalesce(sum(emails_failed), 0)::float8 from stats
         where organization_id = ${organization_id} and size_s = 900 and at > now() - interval '1 day'

@@ -121,12 +121,14 @@ describe('what waits and what needs attention', () => {
     const ticket = await createTicket(other.admin)
     await createMessage(other.admin, ticket.id, { body: 'Later' })
     const { sql } = connection()
-    await sql`update outbox set run_at = now() - interval '10 minutes' where organization_id = ${other.id}`
+    await sql`
+      update outbox set run_at = now() - interval '10 minutes', attempts = 1 where organization_id = ${other.id}`
     const { waiting, findings } = await statsOf(other)
     expect(waiting.email.count).toBe(1)
     expect(Date.now() - Date.parse(waiting.email.oldest_at)).toBeGreaterThan(500_000)
     expect(findings[0]).toMatchObject({ level: 'error' })
     expect(findings[0].message).toContain('Outbound email has been waiting since')
+    expect(findings[1].message).toBe('1 email was not taken by the server, and will be tried again.')
     await drain()
   })
 })

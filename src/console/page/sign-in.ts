@@ -8,7 +8,7 @@ import { Cell } from './cell'
 type Session = { access_token: string; refresh_token: string; me: Me }
 
 /** `asking`: other tabs are asked. `ended`: the page stays as it is under the form for signing in again. */
-export type SignIn = { state: 'asking' } | { state: 'none' } | { state: 'in' | 'ended'; me: Me }
+type SignIn = { state: 'asking' } | { state: 'none' } | { state: 'in' | 'ended'; me: Me }
 
 export const signIn = new Cell<SignIn>({ state: 'asking' })
 
@@ -66,7 +66,10 @@ function askWho(access_token: string): Promise<Response> {
 export async function readMe(): Promise<void> {
   const token = session?.access_token
   const response = token ? await askWho(token).catch(() => undefined) : undefined
-  if (!response?.ok || session?.access_token !== token) return
+  if (session?.access_token !== token) return
+  // A person who was switched off has no session any more.
+  if (response?.status === 401) return void renew()
+  if (!response?.ok) return
   const me = (await response.json()) as Me
   if (session && JSON.stringify(me) !== JSON.stringify(session.me)) keep({ ...session, me })
 }
@@ -94,7 +97,6 @@ async function renewNow(): Promise<boolean> {
     if (response?.ok && session) {
       const { access_token } = (await response.json()) as AccessToken
       session = { ...session, access_token }
-      void readMe()
       return true
     }
     if (response?.status !== 401) return false

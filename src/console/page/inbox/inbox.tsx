@@ -3,6 +3,7 @@ import type { Label } from '../../../labels/model'
 import type { User } from '../../../users/model'
 import { readRows } from '../lists'
 import { useLive } from '../live'
+import { readMe } from '../sign-in'
 import type { Names, View } from '../view-types'
 import { FirstSteps } from './first-steps'
 import { useShortcuts } from './shortcuts'
@@ -22,6 +23,7 @@ export function Inbox(view: View) {
       const [users, labels] = await Promise.all([
         readRows<User>(api, '/users', {}, MOST_PEOPLE, signal),
         api.get<Label[]>('/labels', { signal }),
+        readMe(),
       ])
       return { users: users.rows, labels: labels.data }
     },

@@ -92,7 +92,7 @@ function OneMessage({ message, onDelete }: { message: Message; onDelete: () => v
   )
 }
 
-/** What became of the email, with what the server said when it failed. */
+/** What became of the email, with what the server said when it did not take it. */
 function EmailStatus({ message }: { message: Message }) {
   const { email_status, email_error, email_recipients } = message
   if (email_status === 'none') return null
@@ -100,7 +100,7 @@ function EmailStatus({ message }: { message: Message }) {
   return (
     <span title={[email_error, ...faults].filter(Boolean).join('\n')}>
       <Dot kind={email_status}>{email_status === 'queued' ? 'waits to be sent' : email_status}</Dot>
-      {(email_status === 'failed' || email_status === 'bounced') && <small>{email_error}</small>}
+      {email_status !== 'sent' && <small>{email_error}</small>}
     </span>
   )
 }
