@@ -7,7 +7,6 @@ import { version } from '../../package.json'
 import { holdRemovals } from '../attachments/removals'
 import { fileStore, storage } from '../attachments/storage'
 import type { Store } from '../attachments/store'
-import { isNothingThere } from '../attachments/store-faults'
 import { audit, OPERATOR } from '../audit-log/audit'
 import { NO_LIMITS } from '../db/driver-client'
 import { connection } from '../db/pool'
@@ -20,6 +19,7 @@ import { BackupError, DamagedFilesError, explained } from './backup-error'
 import { fileNames, KINDS, type Kind } from './export-kinds'
 import { enterNewFolder } from './operator-folder'
 import { linesOf } from './read-file'
+import { openIfThere } from './stored-files'
 
 const WHAT = 'the export'
 
@@ -120,14 +120,14 @@ async function copyNamed(to: Store): Promise<Pick<Exported, 'files' | 'file_byte
   const counts = { files: 0, file_bytes: 0, missing_files: 0 }
   for await (const line of linesOf(NAMES)) {
     const { file, storage_key } = JSON.parse(line) as { file: string; storage_key: string }
-    try {
-      const { size } = await to.put(file, await storage().open(storage_key))
-      counts.files++
-      counts.file_bytes += size
-    } catch (error) {
-      if (!isNothingThere(error)) throw error
+    const bytes = await openIfThere(storage(), storage_key)
+    if (!bytes) {
       counts.missing_files++
+      continue
     }
+    const { size } = await to.put(file, bytes)
+    counts.files++
+    counts.file_bytes += size
   }
   await to.remove(NAMES)
   return counts

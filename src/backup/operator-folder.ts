@@ -28,6 +28,7 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
   }
   const { dev, ino } = fs.statSync('.')
   const discard = () => {
+    keep()
     const here = fs.statSync('.')
     // Nothing of another folder is ever removed.
     if (here.dev !== dev || here.ino !== ino) return
@@ -43,7 +44,8 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
     process.once(signal, end)
     return { signal, end }
   })
-  return { discard, keep: () => handlers.forEach(({ signal, end }) => void process.removeListener(signal, end)) }
+  const keep = () => handlers.forEach(({ signal, end }) => void process.removeListener(signal, end))
+  return { discard, keep }
 }
 
 /** Enters a folder to read it. @throws BackupError when that is not possible */

@@ -9,6 +9,7 @@ import { config } from '../config'
 import { migrateDatabase } from '../db/migrate'
 import { longTransaction, type Session, withSession } from '../db/session'
 import { usesDataDir } from '../disk/free-space'
+import { OperatorError } from '../errors'
 import { makePrivateFolder } from '../process/private-folder'
 import { useSecrets } from '../secrets'
 import { DATA_ENTRIES, UNFINISHED_RESTORE } from '../start/data-dir'
@@ -41,7 +42,7 @@ export async function checkBackup(folder: string): Promise<Checked> {
  * Restores a backup into the database and the attachment store that the settings name, and brings the database to the schema
  * of this release.
  * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something is not
- * as it was backed up. Nothing stays of a restore that failed.
+ * as it was backed up, or when the migration at the end fails. Otherwise nothing stays of a restore that failed.
  */
 export async function restore(folder: string): Promise<Checked> {
   try {
@@ -113,9 +114,22 @@ async function restoreEverything(manifest: Manifest): Promise<void> {
   try {
     await withSession(database.target, (session) => fill(session, manifest))
     fs.rmSync(markFile(), { force: true })
-    await migrateDatabase(database.target)
+    await migrateRestored(database.target)
   } finally {
     await database.close()
+  }
+}
+
+async function migrateRestored(target: Parameters<typeof migrateDatabase>[0]): Promise<void> {
+  try {
+    await migrateDatabase(target)
+  } catch (error) {
+    const known = explained(error, 'the migration')
+    if (!(known instanceof OperatorError)) throw known
+    throw new BackupError(
+      `all of the backup is restored, but not migrated to this release: ${known.message}. ` +
+        'Correct that and run the command migrate, or start the service',
+    )
   }
 }
 

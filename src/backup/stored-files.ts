@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
-import { storage } from '../attachments/storage'
-import type { Store } from '../attachments/store'
+import { openStore } from '../attachments/storage'
+import type { Bytes, Store } from '../attachments/store'
 import { isNothingThere } from '../attachments/store-faults'
 import type { Transaction } from '../db/session'
 import { BackupError } from './backup-error'
@@ -46,7 +46,8 @@ export async function listNames(sql: Transaction, to: Store): Promise<void> {
 /** Copies the files that `listNames` wrote down. @returns how many, and the list of what they are */
 export async function copyFiles(to: Store): Promise<Manifest['files']> {
   const counts = { count: 0, bytes: 0, missing: 0, damaged: 0 }
-  const copies = inOrder(namesIn(NAMES), (named) => copyFile(named, to))
+  const from = openStore()
+  const copies = inOrder(namesIn(NAMES), (named) => copyFile(named, from, to))
   async function* lines() {
     for await (const listed of copies) {
       if (listed.fault) counts[listed.fault]++
@@ -69,17 +70,28 @@ async function* namesIn(file: string): AsyncGenerator<Named> {
   }
 }
 
-async function copyFile({ key, size, digest }: Named, to: Store): Promise<Listed> {
-  const bytes = await storage()
-    .open(key)
-    .catch((error) => {
-      if (isNothingThere(error)) return undefined
-      throw error
-    })
+async function copyFile({ key, size, digest }: Named, from: Store, to: Store): Promise<Listed> {
+  const bytes = await openIfThere(from, key)
   if (!bytes) return { key, fault: 'missing' }
   const stored = await to.put(`${FILES}/${key}`, bytes)
   const is_whole = stored.size === size && (digest === null || digest === stored.digest)
   return { key, size: stored.size, sha256: stored.digest, ...(!is_whole && { fault: 'damaged' as const }) }
+}
+
+/** Opens a stored file. @returns undefined when the store does not have it */
+export async function openIfThere(store: Store, key: string): Promise<Bytes | undefined> {
+  try {
+    return await store.open(key)
+  } catch (error) {
+    if (!isNothingThere(error)) throw error
+  }
+  // To HEAD, with which an object is opened, S3 gives the same answer when there is no such bucket. To GET it does not.
+  try {
+    return await store.read(key)
+  } catch (error) {
+    if (isNothingThere(error)) return undefined
+    throw error
+  }
 }
 
 /** The files in the list of a backup. @throws BackupError for a key that this service has not made */
@@ -113,21 +125,22 @@ export async function checkFile({ file, size, sha256 }: FileInBackup): Promise<v
  * @throws BackupError when the store has another file in the place of one, or gives back other bytes
  */
 export async function restoreFiles(list: FileInBackup): Promise<void> {
-  for await (const _ of inOrder(filesIn(list), restoreFile));
+  const to = openStore()
+  for await (const _ of inOrder(filesIn(list), (listed) => restoreFile(listed, to)));
 }
 
-async function restoreFile({ key, file, sha256 }: { key: string } & FileInBackup): Promise<void> {
-  const found = await digestInStore(key)
+async function restoreFile({ key, file, sha256 }: { key: string } & FileInBackup, to: Store): Promise<void> {
+  const found = await digestInStore(key, to)
   if (found === sha256) return
   if (found !== undefined) throw new BackupError(`the attachment store has another file in the place of ${key}`)
-  await storage().put(key, bytesOf(file))
-  if ((await digestInStore(key)) !== sha256)
+  await to.put(key, bytesOf(file))
+  if ((await digestInStore(key, to)) !== sha256)
     throw new BackupError(`the attachment store gives back other bytes: ${key}`)
 }
 
-async function digestInStore(key: string): Promise<string | undefined> {
+async function digestInStore(key: string, store: Store): Promise<string | undefined> {
   try {
-    return (await measure(await storage().open(key))).sha256
+    return (await measure(await store.open(key))).sha256
   } catch (error) {
     if (isNothingThere(error)) return undefined
     throw error

@@ -1,8 +1,10 @@
 /** Runs all checks beside each other, each with a time limit, also when the database is away. */
+import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { OperatorError } from '../errors'
 import { within } from '../flow/within'
 import { safeError } from '../log'
+import { UnfinishedRestoreError } from '../start/data-dir'
 import { checkAccounts } from './account-doubts'
 import { checkClock, checkRole, checkServer } from './database-server'
 import { checkDisk } from './disk-space'
@@ -89,16 +91,22 @@ async function openDatabase(opening: Promise<Connection>): Promise<{ connection?
     const findings = await within(CHECK_MS, checkSchema(connection), 'it does not answer')
     return { findings, ...(findings.length === 0 && { connection }) }
   } catch (error) {
-    const why = error instanceof OperatorError ? error.message : wordsOf(error)
-    return {
-      findings: [
-        failure(
-          `The database cannot be used: ${why}. Nothing works without it`,
-          'Start the database, or correct DATABASE_URL or DATA_DIR. The service connects by itself when it is back.',
-        ),
-      ],
-    }
+    return { findings: [whyClosed(error)] }
   }
+}
+
+function whyClosed(error: unknown): Finding {
+  if (error instanceof UnfinishedRestoreError) {
+    return failure(
+      `A restore into DATA_DIR ${config.DATA_DIR} has not ended. The service does not start on what it left`,
+      'If no restore is at work, run the same one again: it begins anew.',
+    )
+  }
+  const why = error instanceof OperatorError ? error.message : wordsOf(error)
+  return failure(
+    `The database cannot be used: ${why}. Nothing works without it`,
+    'Start the database, or correct DATABASE_URL or DATA_DIR. The service connects by itself when it is back.',
+  )
 }
 
 async function limited(name: string, work: Promise<Finding[]>): Promise<Result> {

@@ -1,13 +1,13 @@
 /** Opens the database for the doctor: as it is, without migrating it and without making one. */
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { ConfigError, config } from '../config'
+import { config } from '../config'
 import { connectDatabase, connection } from '../db/pool'
 import type { TimeLimits } from '../db/pooler'
 import type { Connection } from '../db/transact'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
-import { UNFINISHED_RESTORE } from '../start/data-dir'
+import { refuseUnfinishedRestore } from '../start/data-dir'
 import { openAsItIs } from '../start/database'
 
 /** Checks run beside each other. */
@@ -16,13 +16,11 @@ const LIMITS: TimeLimits = { statement_ms: 8000, idle_in_transaction_ms: 8000 }
 
 /**
  * Connects the pool. The embedded server is joined, or started for as long as the doctor runs.
- * @throws ConfigError, EmbeddedError
+ * @throws ConfigError, EmbeddedError, UnfinishedRestoreError
  */
 export async function openForDoctor(): Promise<Connection> {
   const { DATA_DIR, DATABASE_URL, SECRET_KEY, SECRET_KEY_PREVIOUS } = config
-  if (existsSync(path.join(DATA_DIR, UNFINISHED_RESTORE))) {
-    throw new ConfigError(`DATA_DIR ${DATA_DIR} holds a restore that has not ended: restore the backup again`)
-  }
+  refuseUnfinishedRestore(DATA_DIR)
   const secret = SECRET_KEY ?? generatedKey()
   if (secret) useSecrets(secret, SECRET_KEY_PREVIOUS)
   // The owner of the embedded database sees the migrations, and rows that the service's role may not read.

@@ -1,11 +1,22 @@
 /** The folder DATA_DIR: what the service makes in it, and who may look into it. */
 import fs from 'node:fs'
+import path from 'node:path'
+import { ConfigError } from '../config'
 
 /** What the service keeps in DATA_DIR. */
 export const DATA_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json']
 
 /** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */
 export const UNFINISHED_RESTORE = 'unfinished-restore'
+
+/** DATA_DIR and the database are half filled: a restore is at work, or was killed. */
+export class UnfinishedRestoreError extends ConfigError {}
+
+/** @throws UnfinishedRestoreError when a restore into DATA_DIR has not ended */
+export function refuseUnfinishedRestore(data_dir: string): void {
+  if (!fs.existsSync(path.join(data_dir, UNFINISHED_RESTORE))) return
+  throw new UnfinishedRestoreError(`DATA_DIR ${data_dir} holds a restore that has not ended: restore the backup again`)
+}
 
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
 const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, 'lost+found']

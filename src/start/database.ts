@@ -13,7 +13,7 @@ import type { TimeLimits } from '../db/pooler'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
-import { UNFINISHED_RESTORE } from './data-dir'
+import { refuseUnfinishedRestore } from './data-dir'
 import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
@@ -36,12 +36,10 @@ type DatabaseUse = {
 
 /**
  * Connects the pool to a migrated database and sets the secret key. Without DATABASE_URL it starts the embedded one.
- * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator
+ * @throws EmbeddedError, MigrationError, ConfigError with one line for the operator; UnfinishedRestoreError
  */
 export async function openDatabase(use: DatabaseUse): Promise<OpenDatabase> {
-  if (existsSync(path.join(config.DATA_DIR, UNFINISHED_RESTORE))) {
-    throw new ConfigError(`DATA_DIR ${config.DATA_DIR} holds a restore that has not ended: restore the backup again`)
-  }
+  refuseUnfinishedRestore(config.DATA_DIR)
   return config.DATABASE_URL ? openExternal(config.DATABASE_URL, use) : openEmbedded(use)
 }
 

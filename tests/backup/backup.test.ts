@@ -1,19 +1,21 @@
 /** Backups of an external database with the file store: made, checked, restored, compared. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
-import { storage } from '../../src/attachments/storage'
+import S3rver from 's3rver'
+import { openStore, storage } from '../../src/attachments/storage'
+import { backUp } from '../../src/backup/back-up'
 import { enterNewFolder } from '../../src/backup/operator-folder'
-import { checkBackup } from '../../src/backup/restore'
-import { createMigrationsTable, migrateDatabase } from '../../src/db/migrate'
-import { readMigrations } from '../../src/db/migration-files'
+import { checkBackup, restore } from '../../src/backup/restore'
 import { connection } from '../../src/db/pool'
 import { UNFINISHED_RESTORE } from '../../src/start/data-dir'
 import { createOrganization, startApi, stopApi } from '../support/api'
-import { contentsOf, EmptyDatabases, runCli } from '../support/backups'
+import { contentsOf, EmptyDatabases, runCli, runHere } from '../support/backups'
 import type { TestDatabase } from '../support/database'
+import { startPgBouncer, WHY_NO_PGBOUNCER } from '../support/pgbouncer'
 import { createWorld } from '../support/world'
 
 const SECRET_KEY = 'a secret key that only tests use'
@@ -25,6 +27,8 @@ let empty: EmptyDatabases
 let base: string
 let backup: string
 let made: Awaited<ReturnType<typeof runCli>>
+let restored: ReturnType<typeof settingsOf>
+let restoring: typeof made
 let folders = 0
 
 beforeAll(async () => {
@@ -37,7 +41,9 @@ beforeAll(async () => {
   await connection().sql`update tickets set subject = E'tab\t back\\slash \\N line\n return\r end'`
   await connection().sql`update outbox set run_at = 'infinity'`
   backup = freshFolder()
-  made = await runCli(['backup', backup], { ...settingsOf(source.url), DATA_DIR: process.env.DATA_DIR! })
+  made = await runCli(['backup', backup], settingsOf(source.url))
+  restored = { ...settingsOf(await empty.create()), DATA_DIR: freshFolder() }
+  restoring = await runCli(['restore', backup], restored)
 })
 
 afterAll(async () => {
@@ -56,24 +62,22 @@ test('a backup says what is in it, and only its owner may read it', () => {
 })
 
 test('a restore gives the same rows, schema, sequences and files to a role that is no superuser', async () => {
-  const [url, DATA_DIR] = [await empty.create(), freshFolder()]
-  const settings = { ...settingsOf(url), DATA_DIR }
-  const restored = await runCli(['restore', backup], settings)
-  expect(restored).toMatchObject({ code: 0, stderr: '' })
-  expect(await contentsOf(url)).toEqual(await contentsOf(source.url))
+  const { DATABASE_URL, DATA_DIR } = restored
+  expect(restoring).toMatchObject({ code: 0, stderr: '' })
+  expect(await contentsOf(DATABASE_URL)).toEqual(await contentsOf(source.url))
   expect(filesOf(path.join(DATA_DIR, 'attachments'))).toEqual(filesOf(path.join(process.env.DATA_DIR!, 'attachments')))
   expect(fs.readdirSync(DATA_DIR)).toEqual(['attachments'])
+})
 
-  const again = await runCli(['restore', backup], settings)
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('is not empty: it holds attachments') })
-  const elsewhere = await runCli(['restore', backup], { ...settings, DATA_DIR: freshFolder() })
-  expect(elsewhere).toMatchObject({ code: 1, stderr: 'deskwire: the database is not empty: name an empty one\n' })
+test('a restore into a place that is not empty is refused', async () => {
+  await expect(runHere(restored, () => restore(backup))).rejects.toThrow('is not empty: it holds attachments')
+  const elsewhere = { ...restored, DATA_DIR: freshFolder() }
+  await expect(runHere(elsewhere, () => restore(backup))).rejects.toThrow('the database is not empty: name an empty')
 })
 
 test('a wrong key restores nothing', async () => {
   const settings = { ...settingsOf(await empty.create()), DATA_DIR: freshFolder(), SECRET_KEY: OTHER_KEY }
-  const refused = await runCli(['restore', backup], settings)
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('SECRET_KEY is not that of the backup') })
+  await expect(runHere(settings, () => restore(backup))).rejects.toThrow('SECRET_KEY is not that of the backup')
   expect(fs.existsSync(settings.DATA_DIR)).toBe(false)
   expect((await contentsOf(settings.DATABASE_URL)).schema).toEqual([])
 })
@@ -92,7 +96,6 @@ describe('a backup is not taken for a whole one', () => {
   ])('%s', async (_, spoil, fault) => {
     const folder = freshFolder()
     fs.cpSync(backup, folder, { recursive: true })
-    expect((await checkBackup(folder)).files).toBe(6)
     spoil(folder)
     await expect(checkBackup(folder)).rejects.toThrow(fault)
   })
@@ -102,11 +105,7 @@ test('a folder with something in it is refused and left alone', async () => {
   const folder = freshFolder()
   fs.mkdirSync(folder)
   fs.writeFileSync(path.join(folder, 'kept'), '')
-  const settings = { ...settingsOf(source.url), DATA_DIR: process.env.DATA_DIR! }
-  expect(await runCli(['backup', folder], settings)).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining('empty'),
-  })
+  await expect(runHere(settingsOf(source.url), () => backUp(folder))).rejects.toThrow('is not empty: name a new folder')
   expect(fs.readdirSync(folder)).toEqual(['kept'])
 })
 
@@ -132,8 +131,7 @@ test.skipIf(!is_root)('a link in what a killed restore left is removed, and not 
   const link = path.join(DATA_DIR, 'attachments')
   fs.symlinkSync(foreign, link)
   fs.lchownSync(link, 12_345, 12_345)
-  const restored = await runCli(['restore', backup], { ...settingsOf(await empty.create()), DATA_DIR })
-  expect(restored).toMatchObject({ code: 0, stderr: '' })
+  await runHere({ ...settingsOf(await empty.create()), DATA_DIR }, () => restore(backup))
   expect(fs.readdirSync(foreign)).toEqual(['kept'])
   expect(fs.lstatSync(link).isDirectory()).toBe(true)
 })
@@ -146,43 +144,95 @@ test('a missing and a damaged file are in no backup unseen', async () => {
   await storage().remove(gone!.storage_key)
   change(file(spoiled!.storage_key))
   const folder = freshFolder()
-  const { code, stderr } = await runCli(['backup', folder], {
-    ...settingsOf(source.url),
-    DATA_DIR: process.env.DATA_DIR!,
-  })
-  expect([code, stderr]).toEqual([3, expect.stringContaining('1 were missing and 1 were damaged')])
+  const ended = await runHere(settingsOf(source.url), () => backUp(folder)).catch((error) => error)
+  expect([ended.exit_code, ended.message]).toEqual([3, expect.stringContaining('1 were missing and 1 were damaged')])
   expect((await checkBackup(folder)).files).toBe(5)
   ;[gone!, spoiled!].forEach(({ storage_key }, index) => void fs.writeFileSync(file(storage_key), kept[index]!))
 })
 
-test('the backup of an older release is restored, and gets the schema and the figures of this one', async () => {
-  const [old, url] = [await empty.create(), await empty.create()]
-  await makeOld(old)
-  const [folder, DATA_DIR] = [freshFolder(), freshFolder()]
-  expect(await runCli(['backup', folder], { ...settingsOf(old), DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
-  const restored = await runCli(['restore', folder], { ...settingsOf(url), DATA_DIR })
-  expect(restored).toMatchObject({ code: 0, stderr: '' })
-  expect(JSON.parse(restored.stdout).migration).toBe('0016_timers')
-  await migrateDatabase(old)
-  // Their migrations did not run at the same moment.
-  expect(await contentsOf(url)).toEqual({ ...(await contentsOf(old)), fills: expect.objectContaining({ n: 1 }) })
+test('the backup of a newer release is refused in one line', async () => {
+  const { sql } = connection()
+  await sql`insert into drizzle.__drizzle_migrations values (9999, 'later', 9999999999999)`
+  const folder = freshFolder()
+  await expect(runHere(settingsOf(source.url), () => backUp(folder))).rejects.toThrow('migrated by another release')
+  await sql`delete from drizzle.__drizzle_migrations where hash = 'later'`
+  expect(fs.existsSync(folder)).toBe(false)
 })
 
-test('the backup of a newer release is refused in one line', async () => {
-  const newer = await empty.create()
-  await migrateDatabase(newer)
-  const sql = postgres(newer, { max: 1 })
-  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('later', 9999999999999)`
-  await sql.end()
+test('objects of a bucket come back in another bucket', async () => {
+  const directory = freshFolder()
+  const configureBuckets = ['desk', 'other'].map((name) => ({ name, configs: [] }))
+  const server = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory, configureBuckets })
+  const S3_ENDPOINT = `http://127.0.0.1:${(await server.run()).port}`
+  const s3 = { S3_ENDPOINT, S3_REGION: 'us-east-1', S3_ACCESS_KEY_ID: 'S3RVER', S3_SECRET_ACCESS_KEY: 'S3RVER' }
+  const inBucket = { ...settingsOf(source.url), ...s3, ATTACHMENT_STORE: 's3://desk' }
+  const files = filesOf(path.join(backup, 'files'))
+  await runHere(inBucket, async () => {
+    for (const [key, bytes] of Object.entries(files)) await openStore().put(key, Buffer.from(bytes, 'hex'))
+  })
   const folder = freshFolder()
-  const refused = await runCli(['backup', folder], { ...settingsOf(newer), DATA_DIR: freshFolder() })
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('migrated by another release') })
-  // A folder of root cannot be removed by the user that root became.
-  expect(fs.existsSync(folder) ? fs.readdirSync(folder) : []).toEqual([])
+  expect(await runHere(inBucket, () => backUp(folder))).toMatchObject({ files: 6 })
+  const other = { ...settingsOf(await empty.create()), ...s3, ATTACHMENT_STORE: 's3://other/a/prefix' }
+  // What is there already stays.
+  const [kept] = Object.entries(files)
+  await runHere(other, () => openStore().put(kept![0], Buffer.from(kept![1], 'hex')))
+  await runHere(other, () => restore(folder))
+  await runHere(other, async () => {
+    for (const [key, bytes] of Object.entries(files)) {
+      expect(Buffer.from(await openStore().read(key)).toString('hex')).toBe(bytes)
+    }
+  })
+  const nowhere = { ...inBucket, ATTACHMENT_STORE: 's3://nowhere' }
+  await expect(runHere(nowhere, () => backUp(freshFolder()))).rejects.toThrow('the backup ended: S3 says NoSuchBucket')
+  await server.close()
+})
+
+test.skipIf(Boolean(WHY_NO_PGBOUNCER))(`through a pooler (${WHY_NO_PGBOUNCER ?? 'PgBouncer'})`, async () => {
+  const target = await empty.create()
+  const pooler = await startPgBouncer(target)
+  const pooled = { ...settingsOf(pooler.url), DATA_DIR: freshFolder() }
+  await runHere(pooled, () => restore(backup))
+  expect(await contentsOf(target)).toEqual(await contentsOf(source.url))
+  const folder = freshFolder()
+  await runHere(pooled, () => backUp(folder))
+  await pooler.stop()
+  await checkBackup(folder)
+  const direct = { ...pooled, DATABASE_DIRECT_URL: target }
+  expect(await runHere(direct, () => backUp(freshFolder()))).toMatchObject({ files: 6 })
+})
+
+test('a connection that is lost in the middle of a table ends the backup in one line, and nothing stays', async () => {
+  const sql = postgres(restored.DATABASE_URL, { max: 1, onnotice: () => {} })
+  await sql`alter table tickets enable row level security, force row level security`
+  await sql`create policy lost on tickets using (pg_terminate_backend(pg_backend_pid()))`
+  const folder = freshFolder()
+  const ended = await runHere(restored, () => backUp(folder)).catch((error) => error)
+  expect([ended.exit_code, ended.message]).toEqual([
+    1,
+    expect.stringMatching(/^the backup ended: the (connection to the database was lost|database says: .*57P01)/),
+  ])
+  expect(fs.existsSync(folder)).toBe(false)
+  await sql`drop policy lost on tickets`
+  await sql`alter table tickets disable row level security, no force row level security`
+  await sql.end()
+})
+
+test.skipIf(process.getuid?.() !== 0)('a full disk ends the backup in one line, and nothing stays', async () => {
+  const folder = freshFolder()
+  fs.mkdirSync(folder)
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder])
+  if (status !== 0) return console.warn('a small disk cannot be mounted here')
+  try {
+    const backingUp = runHere(settingsOf(source.url), () => backUp(folder))
+    await expect(backingUp).rejects.toThrow('the backup ended: the disk is full')
+    expect(fs.readdirSync(folder)).toEqual([])
+  } finally {
+    spawnSync('umount', ['-l', folder])
+  }
 })
 
 function settingsOf(DATABASE_URL: string) {
-  return { DATABASE_URL, SECRET_KEY }
+  return { DATABASE_URL, SECRET_KEY, DATA_DIR: process.env.DATA_DIR! }
 }
 
 function freshFolder(): string {
@@ -213,31 +263,4 @@ function change(file: string): void {
 
 function cut(file: string): void {
   fs.truncateSync(file, fs.statSync(file).size - 1)
-}
-
-/** A database as release 0016 left it, with rows that later migrations count and fill. */
-async function makeOld(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} })
-  const [organization, user, ticket] = [1, 2, 3].map((n) => `01a1fc97-2943-7736-a4b5-d2e8563c833${n}`)
-  const migrations = await readMigrations()
-  const count = migrations.findIndex(({ name }) => name === '0016_timers') + 1
-  await sql.begin(async (sql) => {
-    await createMigrationsTable(sql)
-    for (const { statements, when } of migrations.slice(0, count)) {
-      for (const statement of statements) await sql.unsafe(statement)
-      await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('', ${when})`
-    }
-    await sql`insert into organizations (id, name) values (${organization!}, 'Old')`
-    await sql`
-      insert into users (id, email, email_key, name, password_hash)
-      values (${user!}, 'old@example.com', 'old@example.com', 'Old', '')`
-    await sql`insert into memberships (organization_id, user_id) values (${organization!}, ${user!})`
-    await sql`
-      insert into tickets (organization_id, id, number, code, subject)
-      values (${organization!}, ${ticket!}, 1, 'TKT-1', 'An old ticket')`
-    await sql`
-      insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, rate, currency, date)
-      values (${organization!}, ${ticket!}, ${ticket!}, ${user!}, 30, 90, 'USD', '2026-01-02')`
-  })
-  await sql.end()
 }

@@ -1,5 +1,8 @@
 /** What the doctor says of faults that show in the database, each planted in one. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import postgres from 'postgres'
 import { config, readConfig } from '../../src/config'
 import { newId } from '../../src/db/columns'
@@ -10,6 +13,7 @@ import { readFigures } from '../../src/doctor/figures'
 import type { Finding } from '../../src/doctor/finding'
 import { checkMailDns } from '../../src/doctor/mail-dns'
 import { checkLetterWay, checkMailboxServers } from '../../src/doctor/mail-servers'
+import { openForDoctor } from '../../src/doctor/open'
 import { checkService } from '../../src/doctor/own-service'
 import { checkMailboxDomains, checkProcesses } from '../../src/doctor/settings-fit'
 import { checkStoredSecrets } from '../../src/doctor/stored-secrets'
@@ -261,4 +265,18 @@ test('settings that fit badly to organizations and mailboxes are found', async (
   const { unverified_domains, counts } = await readFigures(connection())
   expect(unverified_domains).toEqual([{ organization_id: organization.id, domain: 'desk.co' }])
   expect(counts).toMatchObject({ organizations: 2, fills_left: 0, unverified_mailboxes: 1 })
+})
+
+test('a restore that was killed is an error that says to restore again', async () => {
+  const DATA_DIR = mkdtempSync(path.join(tmpdir(), 'doctor-'))
+  writeFileSync(path.join(DATA_DIR, 'unfinished-restore'), '')
+  using _ = withSettings({ DATA_DIR })
+  const { findings, skipped } = await examine(openForDoctor())
+  const [finding] = findings.filter(({ check }) => check === 'database')
+  expect(texts([finding!])).toEqual([
+    `error: A restore into DATA_DIR ${DATA_DIR} has not ended. The service does not start on what it left -> ` +
+      'If no restore is at work, run the same one again: it begins anew.',
+  ])
+  expect(skipped).toContain('work')
+  rmSync(DATA_DIR, { recursive: true })
 })

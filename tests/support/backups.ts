@@ -1,8 +1,12 @@
 /** Backups in tests: the operator's command as a separate process, empty databases, and all that a database holds. */
+import { spyOn } from 'bun:test'
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import postgres from 'postgres'
+import { type Config, readConfig } from '../../src/config'
+import { useSecrets } from '../../src/secrets'
 import { runOnServer, withDatabase } from './database'
+import { withSettings } from './settings'
 
 const CLI = path.join(import.meta.dirname, '../../src/cli.ts')
 
@@ -26,6 +30,25 @@ export function startCli(args: string[], env: Record<string, string>) {
 /** Runs a command of the operator to its end. */
 export function runCli(args: string[], env: Record<string, string>): Promise<Ended> {
   return startCli(args, env).ended
+}
+
+/**
+ * Does the work of a command in this process, which starts in a fraction of a command's time. Not for the embedded database.
+ * @param env the settings of the command
+ */
+export async function runHere<T>(env: Record<string, string>, work: () => Promise<T>): Promise<T> {
+  const folder = process.cwd()
+  const settings: Config = readConfig({ NODE_ENV: 'test', LOG_LEVEL: 'silent', ...env })
+  using _ = withSettings(settings)
+  // The process of the tests must not become another user.
+  const uid = spyOn(process, 'getuid').mockReturnValue(1000)
+  try {
+    return await work()
+  } finally {
+    uid.mockRestore()
+    process.chdir(folder)
+    useSecrets('a secret key that only tests use')
+  }
 }
 
 /** Makes databases without anything in them, all of a role that is no superuser. */
