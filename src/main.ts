@@ -20,6 +20,7 @@ import { startJobs } from './start/jobs'
 import { HANDLERS } from './start/outbox-handlers'
 import { checkSettings, readCertificate } from './start/preflight'
 import { stopOnSignal } from './start/stop'
+import { logLostSecrets } from './start/try-secrets'
 import { welcome } from './start/welcome'
 import { startTracing } from './tracing/start-tracing'
 
@@ -59,6 +60,7 @@ async function start(): Promise<void> {
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
   log.info({ port: http.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp?.port, admin?.email)
+  logLostSecrets(connection())
   keeper.start((changed) => {
     http.replaceCertificate(changed)
     smtp?.replaceCertificate(changed)

@@ -1,16 +1,12 @@
-/** Tries the stored secrets: after a restore with another SECRET_KEY they cannot be decrypted. */
+/** Says which stored secrets SECRET_KEY does not decrypt, or another key encrypted. */
 import { config } from '../config'
 import type { Connection } from '../db/transact'
-import { decrypt, ENCRYPTED_COLUMNS, encryptionKeyIds, type StoredAt } from '../secrets'
+import { encryptionKeyIds } from '../secrets'
+import { type SecretGroup, sumOf, tryStoredSecrets } from '../start/try-secrets'
 import { counted, type Finding, failure, warning } from './finding'
 import { hasSecretKey } from './open'
 
-type Column = StoredAt['column']
-
-/** The secrets of a column that were encrypted with one key, and one of them. */
-type Group = { column: Column; key_id: string; n: number; organization_id: string; id: string; encrypted: string }
-
-const NAMES: Record<Column, string> = {
+const NAMES: Record<SecretGroup['column'], string> = {
   'letters.sealed_text': 'letter that waits',
   'mailboxes.smtp_password': 'password of a mailbox',
   'mailboxes.dkim_private_key': 'DKIM key',
@@ -20,9 +16,9 @@ const NAMES: Record<Column, string> = {
 
 /** Tries one secret of each column and key, and counts the others with it. */
 export async function checkStoredSecrets(connection: Connection): Promise<Finding[]> {
-  const groups = (await Promise.all(ENCRYPTED_COLUMNS.map((column) => readGroups(connection, column)))).flat()
+  const groups = await tryStoredSecrets(connection)
   if (!hasSecretKey()) return groups.length > 0 ? [missingKey()] : []
-  const lost = groups.filter((group) => !canDecrypt(group))
+  const lost = groups.filter((group) => !group.is_readable)
   const [present] = encryptionKeyIds()
   const outdated = groups.filter((group) => group.key_id !== present && !lost.includes(group))
   return [...lostSecrets(lost, groups), ...outdatedSecrets(outdated)]
@@ -35,11 +31,11 @@ function missingKey(): Finding {
   )
 }
 
-function lostSecrets(lost: Group[], all: Group[]): Finding[] {
+function lostSecrets(lost: SecretGroup[], all: SecretGroup[]): Finding[] {
   if (lost.length === 0) return []
-  const [n, total] = [sum(lost), sum(all)]
+  const [n, total] = [sumOf(lost), sumOf(all)]
   const kinds = Map.groupBy(lost, ({ column }) => column)
-  const list = [...kinds].map(([column, groups]) => `${sum(groups)} × ${NAMES[column]}`).join(', ')
+  const list = [...kinds].map(([column, groups]) => `${sumOf(groups)} × ${NAMES[column]}`).join(', ')
   const has_previous = config.SECRET_KEY_PREVIOUS !== undefined
   return [
     failure(
@@ -51,11 +47,11 @@ function lostSecrets(lost: Group[], all: Group[]): Finding[] {
   ]
 }
 
-function outdatedSecrets(outdated: Group[]): Finding[] {
+function outdatedSecrets(outdated: SecretGroup[]): Finding[] {
   if (outdated.length === 0) return []
   return [
     warning(
-      `The present SECRET_KEY has not encrypted ${counted(sum(outdated), 'stored secret')} yet: without the former key nobody can read them`,
+      `The present SECRET_KEY has not encrypted ${counted(sumOf(outdated), 'stored secret')} yet: without the former key nobody can read them`,
       'Run bun run cli secrets rotate.',
       { keys: keysOf(outdated) },
     ),
@@ -63,39 +59,13 @@ function outdatedSecrets(outdated: Group[]): Finding[] {
 }
 
 /** Which key encrypted how many: keys by their public ids. */
-function keysOf(groups: Group[]): { key: string; secrets: number; setting: string | null }[] {
+function keysOf(groups: SecretGroup[]): { key: string; secrets: number; setting: string | null }[] {
   const known = encryptionKeyIds()
   const names = ['SECRET_KEY', 'SECRET_KEY_PREVIOUS']
   const by_key = Map.groupBy(groups, ({ key_id }) => key_id)
   return [...by_key].map(([key_id, of_key]) => ({
     key: key_id || 'not named (older release)',
-    secrets: sum(of_key),
+    secrets: sumOf(of_key),
     setting: names[known.indexOf(key_id)] ?? null,
   }))
-}
-
-function sum(groups: Group[]): number {
-  return groups.reduce((total, { n }) => total + n, 0)
-}
-
-async function readGroups({ sql }: Connection, column: Column): Promise<Group[]> {
-  const [table, name] = column.split('.') as [string, string]
-  const rows = await sql<Omit<Group, 'column'>[]>`
-    with secrets as (
-      select organization_id, id, ${sql(name)} as encrypted,
-        case when position('.' in ${sql(name)}) > 0 then split_part(${sql(name)}, '.', 1) else '' end as key_id
-      from ${sql(table)} where ${sql(name)} is not null
-    )
-    select distinct on (key_id) key_id, count(*) over (partition by key_id) as n, organization_id, id, encrypted
-    from secrets order by key_id, id desc`
-  return rows.map((row) => ({ ...row, column }))
-}
-
-function canDecrypt({ column, organization_id, id, encrypted }: Group): boolean {
-  try {
-    decrypt(encrypted, { column, organization_id, id })
-    return true
-  } catch {
-    return false
-  }
 }

@@ -1,13 +1,15 @@
 /** A change of SECRET_KEY, with the secrets of mailboxes and webhooks that are stored. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect, spyOn, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { createCipheriv, randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { enqueueLetter } from '../../src/letters/enqueue-letter'
+import { log } from '../../src/log'
 import { getMailbox, getMailboxSmtp } from '../../src/mailboxes/queries'
 import { decrypt, ENCRYPTED_COLUMNS, keysOf, useSecrets } from '../../src/secrets'
+import { logLostSecrets } from '../../src/start/try-secrets'
 import { type StoredSecrets, secretsOf } from '../../src/webhooks/signing-secrets'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
@@ -84,6 +86,18 @@ test('a secret that no key fits is counted and left as it is', async () => {
     [0, 1],
   ])
   expect(await stored.ciphertexts()).toEqual(before)
+})
+
+test('a start with a key that fits no secret logs an error, and one with the right key nothing', async () => {
+  await storeSecrets()
+  using error = spyOn(log, 'error').mockImplementation(() => {})
+  await logLostSecrets(connection())
+  expect(error).not.toHaveBeenCalled()
+  useSecrets(NEW)
+  await logLostSecrets(connection())
+  expect(error.mock.calls).toEqual([
+    [{ unreadable: 5, stored: 5 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
+  ])
 })
 
 /** An organization with a secret in every column: a mailbox that signs in and signs, a webhook whose secret was changed. */
