@@ -4,7 +4,7 @@
  * does nothing twice.
  */
 import { Cell } from './cell'
-import { authorization, readMe, renew, signIn } from './sign-in'
+import { authorization, personHere, readMe, renew, signIn } from './sign-in'
 
 /** Why the service does not answer now, in words; empty when it does. */
 export const trouble = new Cell('')
@@ -87,7 +87,9 @@ export class Api {
 
   /** Sends a request until it is answered with something that trying again would not change. */
   async #send(method: Method, path: string, options: Options): Promise<Response> {
+    const person = personHere()
     for (let attempt = 0, is_fresh = false; ; attempt++) {
+      if (personHere() !== person) throw new Refusal(401, 'SIGNED_OUT', 'Not sent, because you have signed out.', {})
       let response = await this.#try(method, path, options)
       if (response?.status === 401 && !is_fresh && signIn.value.state !== 'none') {
         is_fresh = await renew()

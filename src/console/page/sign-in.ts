@@ -102,18 +102,23 @@ async function renewNow(): Promise<boolean> {
     if (response?.status !== 401) return false
     if (session) forget({ state: 'ended', me: session.me })
   }
-  await signedInAgain()
-  return true
+  return signedInAgain()
 }
 
-function signedInAgain(): Promise<void> {
+/** @returns false when the person signs out instead */
+function signedInAgain(): Promise<boolean> {
   return new Promise((resolve) => {
     const end = signIn.listen(() => {
-      if (signIn.value.state !== 'in') return
+      if (signIn.value.state === 'ended') return
       end()
-      resolve()
+      resolve(signIn.value.state === 'in')
     })
   })
+}
+
+/** Id of the person who is signed in, or whose session has ended. */
+export function personHere(): string | undefined {
+  return 'me' in signIn.value ? signIn.value.me.id : undefined
 }
 
 /** Signs out here and in the other tabs. */
