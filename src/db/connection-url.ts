@@ -138,6 +138,9 @@ export function forPrograms(text: string): { url: string; password: string | und
   return {
     url: `${scheme}${name ? `${name}@` : ''}${hosts}${pathname}${known && `?${known}`}`,
     password,
-    options: given.flatMap(([key, value]) => (NOT_FOR_SERVER.has(key) ? [] : `-c ${key}=${value}`)).join(' '),
+    // A blank in a value would begin another word.
+    options: given
+      .flatMap(([key, value]) => (NOT_FOR_SERVER.has(key) ? [] : `-c ${key}=${value.replace(/[\\\s]/g, '\\$&')}`))
+      .join(' '),
   }
 }

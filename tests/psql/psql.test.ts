@@ -72,6 +72,10 @@ test.each([
     'postgresql://u@h1,h2:2/d?sslmode=require&jit=off&prepare=false',
     { url: 'postgresql://u@h1,h2:2/d?sslmode=require', password: undefined, options: '-c jit=off' },
   ],
+  [
+    'postgres://u@h/d?application_name=one%20two%5C',
+    { url: 'postgres://u@h/d', password: undefined, options: '-c application_name=one\\ two\\\\' },
+  ],
   ['postgres://h/d?password=p&user=u', { url: 'postgres://h/d?user=u', password: 'p', options: '' }],
 ])('of %p programs of PostgreSQL get what they know, and no password in their arguments', (url, expected) => {
   expect(forPrograms(url)).toEqual(expected)
