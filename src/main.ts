@@ -20,7 +20,7 @@ import { startJobs } from './start/jobs'
 import { HANDLERS } from './start/outbox-handlers'
 import { checkSettings, readCertificate } from './start/preflight'
 import { stopOnSignal } from './start/stop'
-import { logLostSecrets } from './start/try-secrets'
+import { logLostSecrets } from './start/secret-groups'
 import { welcome } from './start/welcome'
 import { startTracing } from './tracing/start-tracing'
 

@@ -2,7 +2,7 @@
 import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { encryptionKeyIds } from '../secrets'
-import { type SecretGroup, sumOf, tryStoredSecrets } from '../start/try-secrets'
+import { type SecretGroup, sumOf, readSecretGroups } from '../start/secret-groups'
 import { counted, type Finding, failure, warning } from './finding'
 import { hasSecretKey } from './open'
 
@@ -16,7 +16,7 @@ const NAMES: Record<SecretGroup['column'], string> = {
 
 /** Tries one secret of each column and key, and counts the others with it. */
 export async function checkStoredSecrets(connection: Connection): Promise<Finding[]> {
-  const groups = await tryStoredSecrets(connection)
+  const groups = await readSecretGroups(connection)
   if (!hasSecretKey()) return groups.length > 0 ? [missingKey()] : []
   const lost = groups.filter((group) => !group.is_readable)
   const [present] = encryptionKeyIds()

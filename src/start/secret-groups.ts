@@ -11,14 +11,14 @@ export type SecretGroup = { column: Column; key_id: string; n: number; is_readab
 type Sample = { key_id: string; n: number; organization_id: string; id: string; encrypted: string }
 
 /** Counts stored secrets by column and key, and tries one of each. */
-export async function tryStoredSecrets(connection: Connection): Promise<SecretGroup[]> {
+export async function readSecretGroups(connection: Connection): Promise<SecretGroup[]> {
   return (await Promise.all(ENCRYPTED_COLUMNS.map((column) => tryColumn(connection, column)))).flat()
 }
 
 /** Logs an error when SECRET_KEY is not the key of the database. It never throws. */
 export async function logLostSecrets(connection: Connection): Promise<void> {
   try {
-    const groups = await tryStoredSecrets(connection)
+    const groups = await readSecretGroups(connection)
     const lost = groups.filter(({ is_readable }) => !is_readable)
     if (lost.length === 0) return
     const counts = { unreadable: sumOf(lost), stored: sumOf(groups) }
