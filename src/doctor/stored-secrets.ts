@@ -2,7 +2,7 @@
 import { config } from '../config'
 import type { Connection } from '../db/transact'
 import { encryptionKeyIds } from '../secrets'
-import { type SecretGroup, sumOf, readSecretGroups } from '../start/secret-groups'
+import { readSecretGroups, type SecretGroup, sumOf } from '../start/secret-groups'
 import { counted, type Finding, failure, warning } from './finding'
 import { hasSecretKey } from './open'
 
