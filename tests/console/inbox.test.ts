@@ -1,6 +1,6 @@
 /** The inbox of the console, as an agent uses it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { openTicket, type StartedConsole, startConsole, TIMEOUT_MS, whyNoConsole } from '../support/console'
+import { enter, openTicket, type StartedConsole, startConsole, TIMEOUT_MS, whyNoConsole } from '../support/console'
 import { ADMIN, until } from '../support/service'
 
 const reason = whyNoConsole()
@@ -148,9 +148,12 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
   )
 
   test(
-    'a new tab is signed in by the open one, and signing out ends both',
+    'tabs are signed in and out together, and signing out drops what was written',
     async () => {
+      const subject = await desk.mail('For my eyes')
       const page = await desk.open()
+      await openTicket(page, subject)
+      await page.getByPlaceholder('Reply to carla@customer.example').fill('A secret')
       const tab = await page.context().newPage()
       await tab.goto(desk.service().url)
       await tab.getByRole('navigation', { name: 'Sections' }).waitFor()
@@ -161,6 +164,10 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
         0,
         '',
       ])
+      await enter(page, ADMIN.email, ADMIN.password)
+      await tab.getByRole('navigation', { name: 'Sections' }).waitFor()
+      await openTicket(page, subject)
+      expect(await page.getByPlaceholder('Reply to carla@customer.example').inputValue()).toBe('')
       await page.context().close()
     },
     TIMEOUT_MS,

@@ -137,6 +137,13 @@ describe.skipIf(reason !== undefined)('an admin', () => {
       await openPart(page, 'Mailboxes')
       await page.getByRole('button', { name: 'Test support@desk.example' }).click()
       await page.getByText('took the sign-in').waitFor()
+      await page.getByRole('button', { name: 'Add a mailbox' }).click()
+      await page.getByLabel('Host').fill('mail.desk.example')
+      // What is typed stays when the list below is drawn again.
+      await desk.service().call('POST', '/mailboxes', { address: 'sales@desk.example' })
+      await page.getByText('sales@desk.example', { exact: true }).waitFor()
+      expect(await page.getByLabel('Host').inputValue()).toBe('mail.desk.example')
+      await page.keyboard.press('Escape')
       await openPart(page, 'Audit log')
       await page.getByRole('row', { name: /api_key.created/ }).waitFor()
       await openPart(page, 'Overview')
