@@ -3,8 +3,10 @@ import { afterAll, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import postgres from 'postgres'
 import { checkBackup } from '../../src/backup/restore'
-import { runCli, startCli } from '../support/backups'
+import { EmptyDatabases, runCli, startCli } from '../support/backups'
+import { createDatabase } from '../support/database'
 import { rawMail } from '../support/mail'
 import { type Service, startService, until } from '../support/service'
 import { sendMail } from '../support/smtp'
@@ -40,6 +42,7 @@ test('a backup under load is whole, its restore serves, and a killed backup and 
   for (const folder of folders) await checkBackup(folder)
   process.chdir(PROGRAM)
   await restoreAndCompare(folders[1]!)
+  await moveToServerAndBack(folders[1]!)
 }, 300_000)
 
 async function expectNoBackupAfterKill(DATA_DIR: string) {
@@ -73,13 +76,7 @@ async function restoreAndCompare(folder: string) {
 
   const copy = path.join(base, 'copy')
   expect(await runCli(['backup', copy], { DATA_DIR })).toMatchObject({ code: 0, stderr: '' })
-  const [given, found] = [folder, copy].map((name) =>
-    JSON.parse(fs.readFileSync(path.join(name, 'manifest.json'), 'utf8')),
-  )
-  expect(found.files).toEqual(given.files)
-  expect(found.sequences).toEqual(given.sequences)
-  expect(found.secret_keys).toEqual(given.secret_keys)
-  expect(linesOf(copy, found.tables)).toEqual(linesOf(folder, given.tables))
+  const given = expectSameContents(copy, folder)
 
   const service = await startService({ DATA_DIR })
   try {
@@ -90,6 +87,55 @@ async function restoreAndCompare(folder: string) {
   } finally {
     await service.stop()
   }
+}
+
+/** Moves the data of an embedded database to a server of its own, and from there to an embedded one. */
+async function moveToServerAndBack(folder: string) {
+  const server = await createDatabase()
+  const empty = new EmptyDatabases(server.url)
+  const SECRET_KEY = fs.readFileSync(path.join(folder, 'secret-key'), 'utf8')
+  const external = { DATABASE_URL: await empty.create(), SECRET_KEY, DATA_DIR: path.join(base, 'external') }
+  await expectNothingAfterLostDatabase(folder, { ...external, DATA_DIR: path.join(base, 'lost') })
+  expect(await runCli(['restore', folder], external)).toMatchObject({ code: 0, stderr: '' })
+  const there = path.join(base, 'there')
+  expect(await runCli(['backup', there], external)).toMatchObject({ code: 0, stderr: '' })
+  expectSameContents(there, folder)
+
+  const embedded = { DATA_DIR: path.join(base, 'embedded') }
+  expect(await runCli(['restore', there], embedded)).toMatchObject({ code: 0, stderr: '' })
+  const back = path.join(base, 'back')
+  expect(await runCli(['backup', back], embedded)).toMatchObject({ code: 0, stderr: '' })
+  expectSameContents(back, folder)
+  await empty.drop()
+  await server.drop()
+}
+
+/** Ends the sessions of a restore while it fills the database. */
+async function expectNothingAfterLostDatabase(folder: string, settings: Record<string, string>) {
+  const sql = postgres(settings.DATABASE_URL!, { max: 1 })
+  const command = startCli(['restore', folder], settings)
+  await until('a session of the restore is lost', async () => {
+    const lost = await sql`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and query ~* '^(copy|alter|create|drop)'`
+    return lost.length > 0
+  })
+  const { code, stderr } = await command.ended
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^deskwire: the restore ended: the .*\n$/)])
+  expect([...(await sql`select from pg_tables where schemaname in ('public', 'drizzle')`)]).toEqual([])
+  expect(fs.readdirSync(settings.DATA_DIR!)).toEqual([])
+  await sql.end()
+}
+
+function expectSameContents(copy: string, folder: string) {
+  const [given, found] = [folder, copy].map((name) =>
+    JSON.parse(fs.readFileSync(path.join(name, 'manifest.json'), 'utf8')),
+  )
+  expect(found.files).toEqual(given.files)
+  expect(found.sequences).toEqual(given.sequences)
+  expect(found.secret_keys).toEqual(given.secret_keys)
+  expect(linesOf(copy, found.tables)).toEqual(linesOf(folder, given.tables))
+  return given
 }
 
 /** Rows of each table in an order of their own: a copy need not have that of its source. */
