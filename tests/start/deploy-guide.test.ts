@@ -84,8 +84,19 @@ test.skipIf(!analyze)('systemd understands the unit, and finds little that it ex
   fs.rmSync(dir, { recursive: true })
 })
 
-function blocks(language: string): string[] {
-  return [...GUIDE.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code!)
+test.skipIf(!analyze)('systemd understands the nightly backup', () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'unit-'))
+  const [service, timer] = blocks('ini', read('src/guide/backup.md'))
+  const files = ['service', 'timer'].map((kind) => path.join(dir, `deskwire-backup.${kind}`))
+  fs.writeFileSync(files[0]!, service!)
+  fs.writeFileSync(files[1]!, timer!)
+  const verified = spawnSync(analyze!, ['verify', ...files], { encoding: 'utf8' })
+  expect([verified.status, verified.stderr]).toEqual([0, ''])
+  fs.rmSync(dir, { recursive: true })
+})
+
+function blocks(language: string, guide = GUIDE): string[] {
+  return [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code!)
 }
 
 function read(file: string): string {
