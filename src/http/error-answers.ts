@@ -24,7 +24,10 @@ export function errorAnswers(handlers: Handlers, declarations: Declarations) {
       const { id, scope } = stateOf(request)
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as FailedCall
       const error = await toApiError(thrown, call, { handlers, declarations }).catch(toInternal)
-      if (error.status >= 500) log.error({ request_id: id, lost: lostBy(thrown), error: safeError(thrown) }, error.code)
+      if (error.status >= 500) {
+        const why = { lost: lostBy(thrown), reason: error.details.reason }
+        log.error({ request_id: id, ...why, error: safeError(thrown) }, error.code)
+      }
       const details = error.status === 500 ? { request_id: id } : error.details
       set.status = error.status
       set.headers['x-request-id'] = id

@@ -1,5 +1,5 @@
 /** The attachment endpoints: uploads, downloads, limits and removal. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -11,6 +11,7 @@ import { attachmentUrl, organizationOfUrl } from '../../src/attachments/signed-u
 import { storage } from '../../src/attachments/storage'
 import { config } from '../../src/config'
 import { connection } from '../../src/db/pool'
+import { log } from '../../src/log'
 import { useSecrets } from '../../src/secrets'
 import { api, type Client, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { createMessage, formOf, insertTicket, uploadFile } from '../support/factories'
@@ -428,16 +429,19 @@ describe('limits of uploads:', () => {
     expect(row!.bytes).toBeLessThanOrEqual(3000)
   })
 
-  test('while the disk is nearly full an upload is 503 and leaves nothing', async () => {
+  test('while the disk is nearly full an upload is 503, leaves nothing, and the log says why', async () => {
     const { agent, scope } = await createOrganization()
     {
       using _ = withSettings({ SMTP_MAX_BYTES: Number.MAX_SAFE_INTEGER })
+      using error = spyOn(log, 'error').mockImplementation(() => {})
       const answer = await upload(agent)
       expect([answer.status, answer.body.error.code, answer.headers.get('retry-after')]).toEqual([
         503,
         'SERVICE_UNAVAILABLE',
         '5',
       ])
+      const reason = 'There is not enough storage at the moment'
+      expect(error.mock.calls.map(([line]) => line)).toEqual([expect.objectContaining({ reason })])
     }
     expect(await scope.sql`select from attachments where organization_id = ${scope.organization_id}`).toHaveLength(0)
     expect((await upload(agent)).status).toBe(201)
