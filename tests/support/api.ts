@@ -68,9 +68,11 @@ async function checker() {
   return check_answer
 }
 
+/** In the folder of the run: a test may set TMPDIR to one of its own later. */
+const kept = path.join(tmpdir(), 'openapi.json')
+
 /** The document of the API is made by the first file of a run: it takes 50 ms, and is the same in all of them. */
 async function document(): Promise<Document> {
-  const kept = path.join(tmpdir(), 'openapi.json')
   const text = await readFile(kept, 'utf8').catch(() => undefined)
   if (text !== undefined) return JSON.parse(text)
   const made = await (await app.handle(new Request('http://localhost/swagger/json'))).text()
