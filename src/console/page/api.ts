@@ -167,8 +167,8 @@ export function fileAddress(url: string): string | undefined {
   return path && new URL(path, location.href).href
 }
 
-/** `crypto.randomUUID` is missing where the page is not served over HTTPS. */
-function randomId(): string {
+/** A key that no other request has. `crypto.randomUUID` is missing where the page is not served over HTTPS. */
+export function randomId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 

@@ -3,6 +3,7 @@ import { useRef, useState } from 'preact/hooks'
 import type { Attachment } from '../../../attachments/model'
 import type { Message } from '../../../messages/model'
 import type { TicketWithMessages } from '../../../tickets/model'
+import { randomId } from '../api'
 import { Cell, useCell } from '../cell'
 import { signIn } from '../sign-in'
 import { Action, attempt, bytes, Dialog, tell } from '../ui'
@@ -14,6 +15,8 @@ type Draft = {
   files: Attachment[]
   /** Messages that were there when the draft was begun, and those that came later and were shown. */
   seen: string[]
+  /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
+  key?: string
 }
 
 const EMPTY: Draft = { is_note: false, text: '', files: [], seen: [] }
@@ -46,7 +49,7 @@ export function Composer(props: Props) {
   const is_off = isEmpty(draft) || is_uploading || is_sending
   const set = (part: Partial<Draft>) => {
     const seen = isEmpty(cell.value) ? idsOf(ticket.messages) : cell.value.seen
-    cell.value = { ...cell.value, seen, ...part }
+    cell.value = { ...cell.value, key: undefined, seen, ...part }
   }
   const choose = (is_note: boolean) => {
     set({ is_note })
@@ -111,11 +114,15 @@ function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
       await reload()
       return setMissed({ messages, status })
     }
-    const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages`, {
+    const key = cell.value.key ?? randomId()
+    cell.value = { ...cell.value, key }
+    const message = {
       body: text.trim() || 'See the attachment.',
       is_internal: is_note,
       attachment_ids: files.map(({ id }) => id),
-    })
+    }
+    const headers = { 'idempotency-key': key }
+    const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages`, message, { headers })
     setMissed(undefined)
     cell.value = { ...EMPTY, is_note }
     const words = outcomeOf(data)
