@@ -15,11 +15,11 @@ import {
   ParserBusy,
   type ParserOptions,
   parseInWorker,
-} from '../../../src/mail/parse/lanes'
-import { UnparsableMail } from '../../../src/mail/parse/parse'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
-import { createMailbox, importMail } from '../../support/mail'
-import { until } from '../../support/service'
+} from '../../src/mail/parse/lanes'
+import { UnparsableMail } from '../../src/mail/parse/parse'
+import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { createMailbox, importMail } from '../support/mail'
+import { until } from '../support/service'
 
 afterAll(closeParser)
 
@@ -30,7 +30,7 @@ const FROM = 'From: Ann <ann@example.com>'
  */
 const LIMITS = { timeout_ms: 20_000, processor_ms: 4000, max_memory_bytes: 500e6 }
 
-const BROKEN = new URL('../../support/broken-parser.ts', import.meta.url)
+const BROKEN = new URL('../support/broken-parser.ts', import.meta.url)
 
 /** Lines to the bytes of a message; characters up to U+00FF are bytes. */
 function mail(...lines: string[]): Buffer {
@@ -292,7 +292,7 @@ describe('the parser', () => {
 
   test('ends with the service that was killed, even in the middle of a message', async () => {
     const program = `
-      import { parseIn, startWorker } from '${new URL('../../../src/mail/parse/process.ts', import.meta.url).pathname}'
+      import { parseIn, startWorker } from '${new URL('../../src/mail/parse/process.ts', import.meta.url).pathname}'
       const worker = await startWorker(new URL('${BROKEN}'), 0)
       void parseIn(worker, Buffer.from('wait /nonexistent'), {}).catch(() => {})
       console.log(worker.pid)`

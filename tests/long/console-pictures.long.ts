@@ -1,4 +1,4 @@
-/** Takes the pictures of the README: `DESKWIRE_PICTURES=1 bun run test tests/console/pictures.test.ts` puts them in place. */
+/** Takes the pictures of the README: `DESKWIRE_PICTURES=1 bun run test:long console-pictures` puts them in place. */
 import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ test.skipIf(reason !== undefined)(
   'the README shows two small pictures of the console',
   async () => {
     const is_kept = process.env.DESKWIRE_PICTURES === '1'
-    const folder = is_kept ? import.meta.dir : mkdtempSync(path.join(tmpdir(), 'pictures-'))
+    const folder = is_kept ? path.join(import.meta.dir, '../console') : mkdtempSync(path.join(tmpdir(), 'pictures-'))
     const desk = await startConsole()
     try {
       for (const [name, address, subject, text] of MAIL) {
