@@ -135,6 +135,8 @@ check(
     await redis.stop()
     await until('all see that Redis is away', () => isUp(0))
     for (const service of services) expect((await ask(service, 'GET', '/tickets')).status).toBe(200)
+    // Each says so when it has tried again.
+    await until('all say that Redis is away', () => lines().every((count) => count > 0))
     await redis.start()
     await until('all reach Redis again', () => isUp(1))
     expect(lines()).toEqual([1, 1, 1])
