@@ -1,7 +1,9 @@
 /**
  * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
  * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one by one.
- * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one.
+ * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows its
+ * workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs there what
+ * talks to a service.
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -9,8 +11,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
-import { runOnServer, TEMPLATE_URL, urlOf, withDatabase } from './support/database'
+import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URLS } from './support/cluster'
+import { TEMPLATE_URL, urlOf } from './support/database'
+import { distributeDatabase } from './support/distribute'
 import { startDns } from './support/dns'
+import { runOnServer, withDatabase } from './support/on-server'
 import { freePort } from './support/ports'
 
 /** Settings that a shell may hold and that tests must not act on: all but those of the log. */
@@ -23,6 +28,26 @@ const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commi
 const TIMEOUT_MS = 120_000
 
 const LONG = '--long'
+const CITUS = '--citus'
+/** What runs on a cluster: everything that a client or a mail server sees, and what works it off. */
+const CITUS_FOLDERS = [
+  'api-keys',
+  'attachments',
+  'audit-log',
+  'auth',
+  'companies',
+  'contacts',
+  'contract',
+  'http',
+  'inbound-messages',
+  'labels',
+  'mail',
+  'mailboxes',
+  'messages',
+  'outbox',
+  'tickets',
+  'webhooks',
+].map((folder) => `tests/${folder}/`)
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 
 const TEMPLATE = `deskwire_template_${process.pid}`
@@ -36,6 +61,10 @@ run(process.argv.slice(2)).then(
 )
 
 async function run(args: string[]): Promise<number> {
+  if (args.includes(CITUS) && !process.env.CITUS_URL) {
+    console.error('CITUS_URL names no database with Citus that knows its workers: there is no cluster to test on')
+    return 1
+  }
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'deskwire-tests-'))
   // As root the server runs as another user, who has to get in.
   fs.chmodSync(dir, 0o711)
@@ -53,7 +82,7 @@ async function run(args: string[]): Promise<number> {
     using dns = await startDns()
     process.env.DNS_SERVERS = dns.address
     try {
-      const template = await createTemplate(server.url)
+      const template = await server.createTemplate()
       return stopped.signal.aborted ? exitCode(stopped.signal.reason) : await runTests(args, template, stopped.signal)
     } finally {
       await server.stop()
@@ -63,14 +92,22 @@ async function run(args: string[]): Promise<number> {
   }
 }
 
-async function startServer(dir: string): Promise<{ url: string; stop(): Promise<void> }> {
+type TestServer = {
+  /** Makes the migrated database that the others are copies of. @returns its URL */
+  createTemplate(): Promise<string>
+  stop(): Promise<void>
+}
+
+async function startServer(dir: string): Promise<TestServer> {
+  if (process.env.CITUS_URL) return useCluster(process.env.CITUS_URL)
   const given = process.env.DESKWIRE_TEST_DATABASE_URL
-  if (given) return { url: given, stop: () => dropTemplate(given) }
+  if (given) return { createTemplate: () => createTemplate(given), stop: () => dropTemplate(given) }
   const { startEmbedded } = await import('../src/db/embedded/supervise')
   const port = await freePort()
   const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
-  return { url: urlOf(server.connection, port, 'postgres'), stop: server.stop }
+  const url = urlOf(server.connection, port, 'postgres')
+  return { createTemplate: () => createTemplate(url), stop: server.stop }
 }
 
 async function createTemplate(server_url: string): Promise<string> {
@@ -85,9 +122,25 @@ async function dropTemplate(server_url: string) {
   await runOnServer(server_url, (server) => server`drop database if exists ${server(TEMPLATE)} with (force)`)
 }
 
+async function useCluster(coordinator_url: string): Promise<TestServer> {
+  const nodes = await findNodes(coordinator_url)
+  process.env[NODE_URLS] = JSON.stringify(nodes)
+  return {
+    async createTemplate() {
+      const { migrateDatabase } = await import('../src/db/migrate')
+      const template = await createClusterDatabase(nodes, TEMPLATE)
+      await migrateDatabase(template)
+      await distributeDatabase(template)
+      await closeDatabase(nodes, TEMPLATE)
+      return template
+    },
+    stop: () => dropDatabase(nodes, TEMPLATE),
+  }
+}
+
 /** Runs `bun test`, shows its output and adds the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
-  const asked = args.includes(LONG) ? longTests(args.filter((arg) => arg !== LONG)) : args
+  const asked = testsOf(args)
   const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=3']
   const tests = spawn(process.execPath, ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, ...parallel, ...asked], {
     env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
@@ -112,6 +165,13 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
   const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
   console.log(`${counts.pass} passed, ${failed} failed`)
   return code
+}
+
+function testsOf(args: string[]): string[] {
+  if (args.includes(LONG)) return longTests(args.filter((arg) => arg !== LONG))
+  if (!args.includes(CITUS)) return args
+  const asked = args.filter((arg) => arg !== CITUS)
+  return asked.some((arg) => !arg.startsWith('-')) ? asked : [...CITUS_FOLDERS, ...asked]
 }
 
 /** Bun finds by itself only what is called *.test.ts. */

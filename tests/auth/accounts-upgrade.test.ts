@@ -14,7 +14,8 @@ import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
 import { checkAccounts, readAccountDoubts } from '../../src/doctor/account-doubts'
 import { keysOf, useSecrets } from '../../src/secrets'
 import { PASSWORD } from '../support/api'
-import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { runOnServer, withDatabase } from '../support/on-server'
 
 const MIGRATIONS = path.join(import.meta.dir, '../../drizzle')
 

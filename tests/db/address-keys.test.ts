@@ -7,7 +7,8 @@ import postgres from 'postgres'
 import { addressKey } from '../../src/address/email'
 import { newId } from '../../src/db/columns'
 import { migrateDatabase } from '../../src/db/migrate'
-import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { runOnServer, withDatabase } from '../support/on-server'
 
 const MIGRATIONS = path.join(import.meta.dir, '../../drizzle')
 const UNICODE = 'kauf@münchen.test'

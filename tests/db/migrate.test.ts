@@ -6,7 +6,8 @@ import path from 'node:path'
 import postgres from 'postgres'
 import { migrateDatabase } from '../../src/db/migrate'
 import { MigrationError } from '../../src/db/migration-faults'
-import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { runOnServer, withDatabase } from '../support/on-server'
 
 let server: TestDatabase
 let url: string

@@ -8,7 +8,8 @@ import { migrateDatabase } from '../../src/db/migrate'
 import { readMigrations } from '../../src/db/migration-files'
 import { locksOf } from '../../src/db/migration-locks'
 import { planMigrations } from '../../src/db/migration-plan'
-import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { runOnServer, withDatabase } from '../support/on-server'
 
 let server: TestDatabase
 let url: string

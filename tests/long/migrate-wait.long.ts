@@ -5,7 +5,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import postgres from 'postgres'
-import { createDatabase, runOnServer, type TestDatabase, withDatabase } from '../support/database'
+import { createDatabase, type TestDatabase } from '../support/database'
+import { runOnServer, withDatabase } from '../support/on-server'
 import { until } from '../support/service'
 
 const LOCK = 5_710_313

@@ -8,7 +8,8 @@ import { type Config, ConfigError, readConfig } from '../../src/config'
 import { openDatabase } from '../../src/start/database'
 import { checkFolder, checkSettings, readCertificate } from '../../src/start/preflight'
 import { type Certificate, issueCertificate } from '../support/certificates'
-import { TEMPLATE_URL, withDatabase } from '../support/database'
+import { TEMPLATE_URL } from '../support/database'
+import { withDatabase } from '../support/on-server'
 import { withSettings } from '../support/settings'
 
 const SRC = path.join(import.meta.dir, '../../src')

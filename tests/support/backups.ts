@@ -5,7 +5,7 @@ import path from 'node:path'
 import postgres from 'postgres'
 import { type Config, readConfig } from '../../src/config'
 import { useSecrets } from '../../src/secrets'
-import { runOnServer, withDatabase } from './database'
+import { runOnServer, withDatabase } from './on-server'
 import { withSettings } from './settings'
 
 const CLI = path.join(import.meta.dirname, '../../src/cli.ts')

@@ -1,5 +1,6 @@
 /** Databases for tests: a copy of the migrated template for each file that asks for one. */
-import postgres from 'postgres'
+import { copyDatabase, dropDatabase, nodeUrls } from './cluster'
+import { runOnServer, withDatabase } from './on-server'
 
 export type TestDatabase = {
   /** The argument of `connectDatabase`: a URL. */
@@ -13,10 +14,15 @@ export type TestDatabase = {
 /** Where the template is: set by the test runner. */
 export const TEMPLATE_URL = 'DESKWIRE_TEST_TEMPLATE_URL'
 
-/** A new database with the current schema and no rows. */
+/** A new database with the current schema and no rows; on a cluster when the runner was given one. */
 export async function createDatabase(): Promise<TestDatabase> {
   const template = templateUrl()
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  const nodes = nodeUrls()
+  if (nodes) {
+    const url = await copyDatabase(nodes, databaseOf(template), name)
+    return { target: url, url, drop: () => dropDatabase(nodes, name) }
+  }
   await runOnServer(template, async (server) => {
     // Copying files is several times faster than the log, and nobody needs these databases after a crash.
     await server`create database ${server(name)} template ${server(databaseOf(template))} strategy file_copy`
@@ -35,23 +41,6 @@ export async function createDatabase(): Promise<TestDatabase> {
 /** The URL of an embedded PostgreSQL that listens on a port of 127.0.0.1. */
 export function urlOf(role: { username: string; password: string }, port: number, database = 'deskwire'): string {
   return `postgres://${role.username}:${role.password}@127.0.0.1:${port}/${database}`
-}
-
-/** The same URL with another database. */
-export function withDatabase(url: string, name: string): string {
-  const changed = new URL(url)
-  changed.pathname = `/${name}`
-  return changed.href
-}
-
-/** Runs statements on a short connection to the server's database `postgres`. */
-export async function runOnServer<T>(url: string, work: (server: postgres.Sql) => Promise<T>): Promise<T> {
-  const server = postgres(withDatabase(url, 'postgres'), { max: 1, onnotice: () => {} })
-  try {
-    return await work(server)
-  } finally {
-    await server.end()
-  }
 }
 
 function templateUrl(): string {

@@ -3,8 +3,9 @@ import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { takeNumber } from '../../src/tickets/code'
 import { createOrganization, startApi, stopApi } from '../support/api'
-import { TEMPLATE_URL, withDatabase } from '../support/database'
+import { TEMPLATE_URL } from '../support/database'
 import { createCompany, createContact, createTicket } from '../support/factories'
+import { withDatabase } from '../support/on-server'
 
 beforeAll(() => startApi())
 afterAll(stopApi)

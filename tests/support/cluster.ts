@@ -1,0 +1,76 @@
+/** Databases on a Citus cluster, whose coordinator `CITUS_URL` names: each is made on every node. */
+import type postgres from 'postgres'
+import { runOnDatabase, runOnServer, withDatabase } from './on-server'
+
+/** A node of the cluster, as `pg_dist_node` knows it. */
+type Node = { host: string; port: number; is_coordinator: boolean }
+
+/** URLs of the coordinator and of its workers, in this order, as JSON: set by the test runner. */
+export const NODE_URLS = 'DESKWIRE_TEST_NODE_URLS'
+
+/** The nodes that the tests run on; undefined on plain PostgreSQL. */
+export function nodeUrls(): string[] | undefined {
+  const urls = process.env[NODE_URLS]
+  return urls === undefined ? undefined : JSON.parse(urls)
+}
+
+/** URLs of every node, the coordinator first. @param coordinator_url a database with Citus that knows its workers */
+export async function findNodes(coordinator_url: string): Promise<string[]> {
+  const nodes = await runOnDatabase(
+    coordinator_url,
+    (database) => database<Node[]>`
+      select nodename as host, nodeport as port, groupid = 0 as is_coordinator from pg_dist_node where isactive
+      order by groupid`,
+  )
+  const workers = nodes.filter((node) => !node.is_coordinator)
+  if (workers.length === 0) throw new Error('CITUS_URL names a database that knows no workers (citus_add_node)')
+  return [coordinator_url, ...workers.map((node) => urlOfNode(coordinator_url, node))]
+}
+
+/** Makes a database with Citus on every node, and tells the coordinator of the workers. @returns its URL */
+export async function createClusterDatabase(node_urls: string[], name: string): Promise<string> {
+  await onEveryNode(node_urls, (server) => server`create database ${server(name)}`)
+  const urls = node_urls.map((url) => withDatabase(url, name))
+  await Promise.all(
+    urls.map((url) => runOnDatabase(url, async (database) => void (await database`create extension citus`))),
+  )
+  await runOnDatabase(urls[0]!, async (database) => {
+    const [coordinator, ...workers] = urls.map((url) => new URL(url))
+    await database`select citus_set_coordinator_host(${coordinator!.hostname}, ${Number(coordinator!.port)})`
+    for (const { hostname, port } of workers) await database`select citus_add_node(${hostname}, ${Number(port)})`
+  })
+  return urls[0]!
+}
+
+/** Lets nobody in any more, not even the maintenance of Citus, so that the database can be copied. */
+export async function closeDatabase(node_urls: string[], name: string): Promise<void> {
+  await onEveryNode(node_urls, async (server) => {
+    await server`alter database ${server(name)} with allow_connections false`
+    await server`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`
+  })
+}
+
+/** Copies a closed database on every node: its shards have the same names there. @returns the URL of the copy */
+export async function copyDatabase(node_urls: string[], template: string, name: string): Promise<string> {
+  await onEveryNode(
+    node_urls,
+    (server) => server`create database ${server(name)} template ${server(template)} strategy file_copy`,
+  )
+  return withDatabase(node_urls[0]!, name)
+}
+
+/** Removes a database from every node. */
+export async function dropDatabase(node_urls: string[], name: string): Promise<void> {
+  await onEveryNode(node_urls, (server) => server`drop database if exists ${server(name)} with (force)`)
+}
+
+function onEveryNode(node_urls: string[], work: (server: postgres.Sql) => Promise<unknown>) {
+  return Promise.all(node_urls.map((url) => runOnServer(url, async (server) => void (await work(server)))))
+}
+
+function urlOfNode(coordinator_url: string, { host, port }: Node): string {
+  const url = new URL(coordinator_url)
+  url.hostname = host
+  url.port = String(port)
+  return url.href
+}
