@@ -13,7 +13,7 @@ import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
 import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
-import { distributeDatabase } from './support/distribute'
+import { distributeTestDatabase } from './support/distribute'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
 import { freePort } from './support/ports'
@@ -130,7 +130,7 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
       const { migrateDatabase } = await import('../src/db/migrate')
       const template = await createClusterDatabase(nodes, TEMPLATE)
       await migrateDatabase(template)
-      await distributeDatabase(template)
+      await distributeTestDatabase(template)
       await closeDatabase(nodes, TEMPLATE)
       return template
     },

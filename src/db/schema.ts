@@ -16,7 +16,7 @@ import {
   integer,
   jsonb,
   numeric,
-  pgTable,
+  pgTableCreator,
   primaryKey,
   text,
   unique,
@@ -94,7 +94,30 @@ export const EVENTS = [
   'test.ping',
 ] as const
 
-export const organizations = pgTable(
+/**
+ * Where the rows of a table are when the database is spread over several machines (`cluster/distribute.ts`). On one machine
+ * it means nothing.
+ * - distributed: with the other rows of their organization, on one of the machines;
+ * - reference: a copy on every machine, for what is read over all organizations or written seldom;
+ * - local: on the first machine alone, for what has no organization.
+ */
+export type TableKind = 'distributed' | 'reference' | 'local'
+
+/** The kinds of all tables, by name. */
+export const TABLE_KINDS = new Map<string, TableKind>()
+
+const distributedTable = tableOfKind('distributed')
+const referenceTable = tableOfKind('reference')
+const localTable = tableOfKind('local')
+
+function tableOfKind(kind: TableKind) {
+  return pgTableCreator((name) => {
+    TABLE_KINDS.set(name, kind)
+    return name
+  })
+}
+
+export const organizations = referenceTable(
   'organizations',
   {
     id: id().primaryKey(),
@@ -118,7 +141,7 @@ export const organizations = pgTable(
 )
 
 /** Organizations whose older rows an upgrade has yet to fill, step by step, with what a release added (`db/fills.ts`). */
-export const fills = pgTable(
+export const fills = referenceTable(
   'fills',
   {
     organization_id: uuid()
@@ -137,7 +160,7 @@ export const fills = pgTable(
 )
 
 /** The next ticket number of each organization, updated in short transactions apart (`tickets/code.ts`). */
-export const ticket_counters = pgTable('ticket_counters', {
+export const ticket_counters = distributedTable('ticket_counters', {
   organization_id: uuid()
     .primaryKey()
     .references(() => organizations.id),
@@ -145,7 +168,7 @@ export const ticket_counters = pgTable('ticket_counters', {
 })
 
 /** Accounts, shared by organizations. */
-export const users = pgTable(
+export const users = referenceTable(
   'users',
   {
     id: id().primaryKey(),
@@ -165,7 +188,7 @@ export const users = pgTable(
 )
 
 /** A user in an organization. Removal only marks the row: tickets and time entries keep pointing at it. */
-export const memberships = pgTable(
+export const memberships = referenceTable(
   'memberships',
   {
     organization_id: uuid()
@@ -192,7 +215,7 @@ export const memberships = pgTable(
 )
 
 /** Sessions: each is a refresh token and the access tokens that it was exchanged for, which name the session's id. */
-export const refresh_tokens = pgTable(
+export const refresh_tokens = localTable(
   'refresh_tokens',
   {
     token_hash: bytes().primaryKey(),
@@ -219,7 +242,7 @@ export const refresh_tokens = pgTable(
 )
 
 /** Credentials of programs. A revoked one stays, because the audit log and timelines name it. */
-export const api_keys = pgTable(
+export const api_keys = referenceTable(
   'api_keys',
   {
     ...root(),
@@ -253,7 +276,7 @@ export const api_keys = pgTable(
 )
 
 /** Links for forgotten passwords. Used ones stay until they expire, because an account gets few in an hour. */
-export const password_resets = pgTable(
+export const password_resets = localTable(
   'password_resets',
   {
     id: id().primaryKey(),
@@ -276,7 +299,7 @@ export const password_resets = pgTable(
 )
 
 /** Invitations that wait for an answer: accepted, declined and taken-back ones have no row. */
-export const invitations = pgTable(
+export const invitations = referenceTable(
   'invitations',
   {
     ...root(),
@@ -310,7 +333,7 @@ export const invitations = pgTable(
 )
 
 /** When invitations were sent, to count them: a day is kept. */
-export const invitation_letters = pgTable(
+export const invitation_letters = referenceTable(
   'invitation_letters',
   {
     ...tenant(),
@@ -326,7 +349,7 @@ export const invitation_letters = pgTable(
 )
 
 /** Mail of the service itself that waits to be sent. A row goes when its letter was sent or given up. */
-export const letters = pgTable(
+export const letters = distributedTable(
   'letters',
   {
     ...tenant(),
@@ -346,7 +369,7 @@ export const letters = pgTable(
   ],
 )
 
-export const mailboxes = pgTable(
+export const mailboxes = referenceTable(
   'mailboxes',
   {
     ...root(),
@@ -394,7 +417,7 @@ export const mailboxes = pgTable(
 )
 
 /** Domains of mailboxes that an organization says are its own. */
-export const domains = pgTable(
+export const domains = referenceTable(
   'domains',
   {
     ...root(),
@@ -416,7 +439,7 @@ export const domains = pgTable(
 )
 
 /** Addresses of deleted mailboxes, which stay the organization's for a while (`domains/claims.ts`). */
-export const released_addresses = pgTable(
+export const released_addresses = referenceTable(
   'released_addresses',
   {
     organization_id: uuid()
@@ -431,7 +454,7 @@ export const released_addresses = pgTable(
   ],
 )
 
-export const companies = pgTable(
+export const companies = distributedTable(
   'companies',
   {
     ...root(),
@@ -455,7 +478,7 @@ export const companies = pgTable(
   ],
 )
 
-export const contacts = pgTable(
+export const contacts = distributedTable(
   'contacts',
   {
     ...root(),
@@ -484,7 +507,7 @@ export const contacts = pgTable(
   ],
 )
 
-export const tickets = pgTable(
+export const tickets = distributedTable(
   'tickets',
   {
     ...tenant(),
@@ -534,7 +557,7 @@ export const tickets = pgTable(
 )
 
 /** Number of tickets of each kind, without deleted ones. The changes below are to be added (`tickets/counts.ts`). */
-export const ticket_counts = pgTable(
+export const ticket_counts = distributedTable(
   'ticket_counts',
   {
     organization_id: uuid()
@@ -553,7 +576,7 @@ export const ticket_counts = pgTable(
 )
 
 /** Changes of those numbers: a trigger on `tickets` inserts them with each change, a job folds them into the counts. */
-export const ticket_count_changes = pgTable(
+export const ticket_count_changes = distributedTable(
   'ticket_count_changes',
   {
     organization_id: uuid().notNull(),
@@ -567,7 +590,7 @@ export const ticket_count_changes = pgTable(
 )
 
 /** Numbers of tickets, without deleted ones, and of contacts. The changes below are to be added (`tallies/tallies.ts`). */
-export const tallies = pgTable('tallies', { organization_id: uuid().notNull(), ...tallied() }, (table) => [
+export const tallies = distributedTable('tallies', { organization_id: uuid().notNull(), ...tallied() }, (table) => [
   unique('tallies_key').on(table.organization_id, table.kind, table.key, table.status).nullsNotDistinct(),
   check('tallies_kind', isOneOf(table.kind, TALLY_KINDS)),
 ])
@@ -577,7 +600,7 @@ function figure() {
 }
 
 /** Figures of an organization for each minute, quarter of an hour and six hours (`metrics/organization-figures.ts`). */
-export const stats = pgTable(
+export const stats = distributedTable(
   'stats',
   {
     organization_id: uuid().notNull(),
@@ -603,7 +626,7 @@ export const stats = pgTable(
 )
 
 /** Changes of those numbers: triggers insert them with each change, a job folds them into the numbers. */
-export const tally_changes = pgTable(
+export const tally_changes = distributedTable(
   'tally_changes',
   {
     organization_id: uuid().notNull(),
@@ -614,7 +637,7 @@ export const tally_changes = pgTable(
 )
 
 /** One search document for each ticket; every word is prefixed with the organization's number and a block. */
-export const ticket_search = pgTable(
+export const ticket_search = distributedTable(
   'ticket_search',
   {
     organization_id: uuid().notNull(),
@@ -630,7 +653,7 @@ export const ticket_search = pgTable(
   ],
 )
 
-export const labels = pgTable(
+export const labels = distributedTable(
   'labels',
   {
     ...root(),
@@ -647,7 +670,7 @@ export const labels = pgTable(
   ],
 )
 
-export const ticket_labels = pgTable(
+export const ticket_labels = distributedTable(
   'ticket_labels',
   {
     organization_id: uuid().notNull(),
@@ -662,7 +685,7 @@ export const ticket_labels = pgTable(
   ],
 )
 
-export const messages = pgTable(
+export const messages = distributedTable(
   'messages',
   {
     ...tenant(),
@@ -700,7 +723,7 @@ export const messages = pgTable(
 )
 
 /** Recipients of a message that goes out by email, with the outcome for each. */
-export const message_recipients = pgTable(
+export const message_recipients = distributedTable(
   'message_recipients',
   {
     organization_id: uuid().notNull(),
@@ -723,7 +746,7 @@ export const message_recipients = pgTable(
 )
 
 /** Message-IDs that lead to a ticket: those of its messages, and those that its messages referred to. */
-export const email_anchors = pgTable(
+export const email_anchors = distributedTable(
   'email_anchors',
   {
     organization_id: uuid().notNull(),
@@ -742,7 +765,7 @@ export const email_anchors = pgTable(
 )
 
 /** People who take part in a ticket's conversation besides its contact. */
-export const participants = pgTable(
+export const participants = distributedTable(
   'participants',
   {
     ...tenant(),
@@ -764,7 +787,7 @@ export const participants = pgTable(
   ],
 )
 
-export const attachments = pgTable(
+export const attachments = distributedTable(
   'attachments',
   {
     ...tenant(),
@@ -793,7 +816,7 @@ export const attachments = pgTable(
 )
 
 /** Stored bytes whose row is gone, or may never be committed. A background job removes them after `due_at`. */
-export const storage_removals = pgTable(
+export const storage_removals = localTable(
   'storage_removals',
   {
     storage_key: text().primaryKey(),
@@ -802,7 +825,7 @@ export const storage_removals = pgTable(
   (table) => [index('storage_removals_due').on(table.due_at)],
 )
 
-export const time_entries = pgTable(
+export const time_entries = distributedTable(
   'time_entries',
   {
     ...tenant(),
@@ -841,7 +864,7 @@ export const time_entries = pgTable(
 )
 
 /** Running timers: one for each member. Stopping it makes a time entry. */
-export const timers = pgTable(
+export const timers = distributedTable(
   'timers',
   {
     organization_id: uuid()
@@ -871,7 +894,7 @@ export const timers = pgTable(
 )
 
 /** Sums of the time entries of each day. The changes below are to be added (`time-entries/totals.ts`). */
-export const time_totals = pgTable(
+export const time_totals = distributedTable(
   'time_totals',
   {
     organization_id: uuid()
@@ -883,7 +906,7 @@ export const time_totals = pgTable(
 )
 
 /** Changes of those sums: a trigger on `time_entries` inserts them with each change, a job folds them into the sums. */
-export const time_total_changes = pgTable(
+export const time_total_changes = distributedTable(
   'time_total_changes',
   {
     organization_id: uuid().notNull(),
@@ -894,7 +917,7 @@ export const time_total_changes = pgTable(
 )
 
 /** The activity timeline of a ticket. */
-export const activities = pgTable(
+export const activities = distributedTable(
   'activities',
   {
     ...tenant(),
@@ -914,7 +937,7 @@ export const activities = pgTable(
   ],
 )
 
-export const webhooks = pgTable(
+export const webhooks = distributedTable(
   'webhooks',
   {
     ...root(),
@@ -946,7 +969,7 @@ export const webhooks = pgTable(
 )
 
 /** Events that were published, with the exact bytes that their deliveries send. */
-export const events = pgTable(
+export const events = distributedTable(
   'events',
   {
     ...tenant(),
@@ -962,7 +985,7 @@ export const events = pgTable(
 )
 
 /** Deliveries: one event for one webhook. */
-export const deliveries = pgTable(
+export const deliveries = distributedTable(
   'deliveries',
   {
     ...tenant(),
@@ -989,7 +1012,7 @@ export const deliveries = pgTable(
   ],
 )
 
-export const delivery_attempts = pgTable(
+export const delivery_attempts = distributedTable(
   'delivery_attempts',
   {
     organization_id: uuid().notNull(),
@@ -1013,7 +1036,7 @@ export const delivery_attempts = pgTable(
  * Work that is left: a row for each webhook delivery to send (id of the delivery), each email to send (id of the
  * message), each inbound email to file (id of the ledger row) and each letter to send (its id). Finished work has no row.
  */
-export const outbox = pgTable(
+export const outbox = distributedTable(
   'outbox',
   {
     organization_id: uuid().notNull(),
@@ -1042,7 +1065,7 @@ export const outbox = pgTable(
 )
 
 /** The mail ledger: a row for every message that got a 250, for each organization and delivery. */
-export const inbound_messages = pgTable(
+export const inbound_messages = distributedTable(
   'inbound_messages',
   {
     ...tenant(),
@@ -1089,7 +1112,7 @@ export const inbound_messages = pgTable(
 )
 
 /** Fingerprints by which a message is recognized when it is delivered again (`mail/inbound/fingerprint.ts`). */
-export const inbound_fingerprints = pgTable(
+export const inbound_fingerprints = distributedTable(
   'inbound_fingerprints',
   {
     organization_id: uuid().notNull(),
@@ -1106,7 +1129,7 @@ export const inbound_fingerprints = pgTable(
  * Answers of POSTs with an Idempotency-Key, kept for 24 hours, and leases of those that run (`http/rerun`). `answer`
  * may be set before `lease_until` is null: then the change is committed, and only the end of the run is missing.
  */
-export const idempotency_keys = pgTable(
+export const idempotency_keys = distributedTable(
   'idempotency_keys',
   {
     organization_id: uuid().notNull(),
@@ -1137,7 +1160,7 @@ export const idempotency_keys = pgTable(
  * The audit log (`audit-log/audit.ts`). A trigger refuses to change or delete a row, except to the job that removes old
  * ones and to the erasure of a person: both name themselves with `set local deskwire.audit_log`.
  */
-export const audit_log = pgTable(
+export const audit_log = distributedTable(
   'audit_log',
   {
     ...tenant(),

@@ -1,35 +1,10 @@
 /** Distributes a migrated, empty database over its cluster. */
+import { distributeDatabase } from '../../src/db/cluster/distribute'
 import { runOnDatabase } from './on-server'
 
-const REFERENCE = [
-  ...['organizations', 'users', 'memberships', 'mailboxes', 'api_keys', 'invitations', 'domains'],
-  ...['released_addresses', 'fills', 'invitation_letters'],
-]
-const LOCAL = ['refresh_tokens', 'password_resets', 'storage_removals']
-
-export function distributeDatabase(url: string): Promise<void> {
-  return runOnDatabase(url, async (sql) => {
-    await sql`set citus.enable_unsafe_triggers = on`
-    await sql.unsafe(TRIGGERS)
-    const tables = await sql<{ name: string }[]>`
-      select c.relname as name from pg_class c
-      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and exists (
-        select from pg_attribute a where a.attrelid = c.oid and a.attname = 'organization_id')`
-    const keys = await sql<{ table: string; name: string; definition: string }[]>`
-      select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
-      from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace`
-    for (const { table, name } of keys) await sql`alter table ${sql(table)} drop constraint ${sql(name)}`
-    for (const table of REFERENCE) await sql`select create_reference_table(${table})`
-    const distributed = tables.map(({ name }) => name).filter((name) => ![...REFERENCE, ...LOCAL].includes(name))
-    for (const [place, table] of distributed.entries()) {
-      const beside = place === 0 ? 'none' : distributed[0]!
-      await sql`select create_distributed_table(${table}, 'organization_id', colocate_with => ${beside})`
-    }
-    for (const { table, name, definition } of keys) {
-      const kept = definition.replace(/ ON DELETE SET NULL \([^)]*\)/, '')
-      await sql.unsafe(`alter table ${table} add constraint ${name} ${kept}`)
-    }
-  })
+export async function distributeTestDatabase(url: string): Promise<void> {
+  await runOnDatabase(url, async (sql) => void (await sql.unsafe(TRIGGERS)))
+  await distributeDatabase(url)
 }
 
 const TRIGGERS = `

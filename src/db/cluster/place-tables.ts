@@ -1,0 +1,101 @@
+/**
+ * Puts tables where their kind says (`TABLE_KINDS` in `schema.ts`): the rows of a distributed one move to the machine of
+ * their organization, those of a reference table are copied to every machine.
+ */
+import type postgres from 'postgres'
+import { TABLE_KINDS, type TableKind } from '../schema'
+
+/** A table that is not where its kind says. */
+export type Unplaced = { name: string; kind: Exclude<TableKind, 'local'> }
+
+/** A statement that takes a part of a table away, and the one that brings it back. */
+type Part = { remove: string; restore: string }
+
+/** The column that says on which machine a row is. */
+const BY = 'organization_id'
+
+/** Lists the tables that are not where their kind says, in the order of the schema. Takes no lock. */
+export async function findUnplaced(sql: postgres.ISql): Promise<Unplaced[]> {
+  const rows = await sql<{ name: string }[]>`
+    select c.relname as name from pg_class c left join pg_dist_partition p on p.logicalrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and (p.partmethod = 'h') is not true
+      and (p.partmethod = 'n' and p.repmodel = 't') is not true`
+  const names = new Set(rows.map(({ name }) => name))
+  return [...TABLE_KINDS].flatMap(([name, kind]) => (kind !== 'local' && names.has(name) ? [{ name, kind }] : []))
+}
+
+/**
+ * Places tables in a transaction. Their rows are copied, and other sessions wait for the tables until the commit.
+ * - Foreign keys run both ways between tables, and Citus takes none between tables of which only one is placed: they are away
+ *   meanwhile, and are checked again.
+ * - Triggers are away, too: they would count each copied row again.
+ */
+export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced[]): Promise<void> {
+  if (tables.length === 0) return
+  await allowPlacing(sql)
+  const names = tables.map(({ name }) => name)
+  const parts = [...(await findKeys(sql, names)), ...(await findTriggers(sql, names))]
+  for (const { remove } of parts) await sql.unsafe(remove)
+  for (const { name } of tables.filter(({ kind }) => kind === 'reference'))
+    await sql`select create_reference_table(${name})`
+  let beside = await findDistributed(sql)
+  for (const { name } of tables.filter(({ kind }) => kind === 'distributed')) {
+    await sql`select create_distributed_table(${name}, ${BY}, colocate_with => ${beside ?? 'none'})`
+    beside ??= name
+  }
+  for (const { restore } of parts) await sql.unsafe(restore)
+}
+
+/**
+ * Lets a transaction place tables, and change those that are placed: by one connection to each machine, because reference
+ * tables are changed with others, and with triggers, which Citus takes on request alone.
+ */
+async function allowPlacing(sql: postgres.TransactionSql): Promise<void> {
+  await sql.unsafe(
+    "set local citus.multi_shard_modify_mode = 'sequential'; set local citus.enable_unsafe_triggers = on",
+  )
+}
+
+/**
+ * Takes away from a statement what Citus refuses of a foreign key: clearing one of its columns when the other table's row
+ * goes. Commands clear the column before they delete such a row.
+ */
+function withoutSetNull(statement: string): string {
+  return statement.replace(/ on delete set null( \([^)]*\))?/gi, '')
+}
+
+async function findDistributed(sql: postgres.ISql): Promise<string | undefined> {
+  const names = [...TABLE_KINDS].filter(([, kind]) => kind === 'distributed').map(([name]) => name)
+  const [found] = await sql<{ name: string }[]>`
+    select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+    where p.partmethod = 'h' and c.relname = any(${names}::text[]) and c.relnamespace = 'public'::regnamespace
+    order by p.colocationid, 1 limit 1`
+  return found?.name
+}
+
+/** Foreign keys from and to the tables. */
+async function findKeys(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
+  const keys = await sql<{ table: string; name: string; definition: string }[]>`
+    select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
+    from pg_constraint
+    where contype = 'f' and connamespace = 'public'::regnamespace and exists (
+      select from pg_class c where c.oid in (conrelid, confrelid) and c.relname = any(${tables}::text[])
+    )
+    order by 1, 2`
+  return keys.map(({ table, name, definition }) => ({
+    remove: `alter table ${table} drop constraint ${name}`,
+    restore: `alter table ${table} add constraint ${name} ${withoutSetNull(definition)}`,
+  }))
+}
+
+async function findTriggers(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
+  const triggers = await sql<{ table: string; name: string; definition: string }[]>`
+    select c.oid::regclass::text as table, quote_ident(tgname) as name, pg_get_triggerdef(t.oid) as definition
+    from pg_trigger t join pg_class c on c.oid = tgrelid
+    where not tgisinternal and c.relnamespace = 'public'::regnamespace and c.relname = any(${tables}::text[])
+    order by 1, 2`
+  return triggers.map(({ table, name, definition }) => ({
+    remove: `drop trigger ${name} on ${table}`,
+    restore: definition,
+  }))
+}
