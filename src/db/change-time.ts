@@ -1,0 +1,18 @@
+/**
+ * Reads the clock of the database behind a lock. A statement cannot write `clock_timestamp()` on a cluster, and `now()` is from
+ * the begin of the transaction, before the wait for the lock.
+ */
+import type { Sql } from './transact'
+
+/**
+ * Takes a lock, and reads the time at which it was taken. Both are sent together, so the time adds no round trip.
+ * @param lock the statement that locks rows, or work that begins with it
+ * @returns what `lock` returns, and the time in a form that statements take: text with microseconds
+ */
+export async function withChangeTime<T>(sql: Sql, lock: PromiseLike<T>): Promise<[T, string]> {
+  // The statements are sent in this order, because neither was before: they are sent once somebody waits for them.
+  const sent = [lock, sql<[{ time: string }]>`select clock_timestamp()::text as time`] as const
+  await Promise.allSettled(sent)
+  const [locked, [{ time }]] = await Promise.all(sent)
+  return [locked, time]
+}
