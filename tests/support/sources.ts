@@ -35,7 +35,8 @@ export function commentsOf(text: string): string[] {
   return [...found].map(([, block, lines]) => (block ?? lines!).replace(/^\s*(\*|\/\/)\s?/gm, '').trim())
 }
 
-function* nodesOf(node: ts.Node): Generator<ts.Node> {
+/** A node and all that is in it. */
+export function* nodesOf(node: ts.Node): Generator<ts.Node> {
   yield node
   for (const child of childrenOf(node)) yield* nodesOf(child)
 }
@@ -85,7 +86,8 @@ function functionOf(node: ts.Node, source: ts.SourceFile): SourceFunction | unde
   return { name: nameOf(node), lines: lineOf(node.getEnd()) - lineOf(node.getStart()) + 1 }
 }
 
-function nameOf(node: ts.SignatureDeclaration): string {
+/** The name of a function, or what it is held by. */
+export function nameOf(node: ts.SignatureDeclaration): string {
   const { parent } = node
   const is_value =
     ts.isVariableDeclaration(parent) || ts.isPropertyDeclaration(parent) || ts.isPropertyAssignment(parent)
