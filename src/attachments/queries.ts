@@ -18,8 +18,8 @@ export async function getStoredAttachment({ sql, organization_id }: Scope, id: s
   const [attachment] = await sql<StoredAttachment[]>`
     select a.id, a.filename, a.content_type, a.size, a.digest, a.storage_key
     from attachments a
-    left join messages m on m.organization_id = a.organization_id and m.id = a.message_id
-    left join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
+    left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id
     where a.organization_id = ${organization_id} and a.id = ${id} and t.deleted_at is null`
   if (!attachment) throw new ApiError('ATTACHMENT_NOT_FOUND')
   return attachment

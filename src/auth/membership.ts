@@ -53,7 +53,7 @@ export async function requireSessionNow(
     select from users u
     where u.id = ${id} and case when ${session_id}::uuid is null
       then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)
-      else exists (select from refresh_tokens t where t.id = ${session_id} and t.user_id = u.id) end`
+      else exists (select 1 from refresh_tokens t where t.id = ${session_id} and t.user_id = u.id) end`
   if (!account) throw new ApiError('INVALID_TOKEN')
 }
 

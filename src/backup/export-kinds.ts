@@ -98,8 +98,8 @@ async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
     where m.organization_id = ${organization_id} and m.id > ${after} order by m.id ${most}`
   for await (const ids of byId(idsAfter, MESSAGES)(scope)) {
     const found = await getMessages(
-      sql,
-      ids.map(({ id }) => ({ organization_id, id })),
+      scope,
+      ids.map(({ id }) => id),
     )
     yield (ids as { id: string; ticket_id: string }[]).map(({ id, ticket_id }) => ({
       ticket_id,
@@ -177,15 +177,15 @@ function fileRows(scope: Scope, after: string, most: Fragment) {
 }
 
 /** Leaves out rows of deleted tickets. @param row the alias of a table with `ticket_id` */
-function withLiveTicket({ sql }: Scope, row: Fragment): Fragment {
+function withLiveTicket({ sql, organization_id }: Scope, row: Fragment): Fragment {
   return sql`
-    join tickets t on t.organization_id = ${row}.organization_id and t.id = ${row}.ticket_id and t.deleted_at is null`
+    join tickets t on t.organization_id = ${organization_id} and t.id = ${row}.ticket_id and t.deleted_at is null`
 }
 
-function withLiveMessage({ sql }: Scope): Fragment {
+function withLiveMessage({ sql, organization_id }: Scope): Fragment {
   return sql`
-    left join messages m on m.organization_id = a.organization_id and m.id = a.message_id
-    left join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id`
+    left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id`
 }
 
 function isLive({ sql }: Scope): Fragment {

@@ -15,11 +15,11 @@ export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company
     sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice, order }) => sql<Company[]>`
       with page as materialized (
-        select c.organization_id, c.id from companies c where c.organization_id = ${organization_id} ${slice}
+        select c.id from companies c where c.organization_id = ${organization_id} ${slice}
       )
       select ${fields(scope)} from page
-      join companies c using (organization_id, id)
-      join organizations o on o.id = c.organization_id
+      join companies c on c.organization_id = ${organization_id} and c.id = page.id
+      join organizations o on o.id = ${organization_id}
       ${order}`,
     count: () => sql<{ total: number }[]>`
       select count(*) as total from companies where organization_id = ${organization_id}`,
@@ -36,7 +36,7 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
         select json_agg(json_build_object('id', r.id, 'name', r.name, 'email', r.email) order by r.id desc)
         from (
           select p.id, p.name, p.email from contacts p
-          where p.organization_id = c.organization_id and p.company_id = c.id
+          where p.organization_id = ${organization_id} and p.company_id = c.id
           order by p.id desc limit 1000
         ) r
       ), '[]') as contacts,
@@ -44,16 +44,16 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
         select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
         from (
           select t.id, t.code, t.subject from tickets t
-          where t.organization_id = c.organization_id and t.company_id = c.id and t.deleted_at is null
+          where t.organization_id = ${organization_id} and t.company_id = c.id and t.deleted_at is null
           order by t.id desc limit 10
         ) r
       ), '[]') as recent_tickets,
       coalesce((
         select sum(e.duration_minutes) from time_entries e
-        where e.organization_id = c.organization_id and ${companyOf()} = c.id
+        where e.organization_id = ${organization_id} and ${companyOf()} = c.id
       ), 0) as total_time_minutes
     from companies c
-    join organizations o on o.id = c.organization_id
+    join organizations o on o.id = ${organization_id}
     where c.organization_id = ${organization_id} and c.id = ${id}`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company

@@ -14,7 +14,7 @@ type ListRow = Contact & { changed_at?: string }
 
 /** The contacts that match, newest first unless the filter has a sort. */
 export async function listContacts(scope: Scope, filter: ContactFilter): Promise<Page<Contact>> {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   const sort = sorting(sql, filter.sort)
   const changed_at = sort.by === 'updated_at' ? sql`, ${exactTime(sql, sql`c.updated_at`)} as changed_at` : sql``
   const { data, meta } = await page(scope, filter, {
@@ -22,11 +22,11 @@ export async function listContacts(scope: Scope, filter: ContactFilter): Promise
     sort,
     rows: ({ slice, order }) => sql<ListRow[]>`
       with page as materialized (
-        select c.organization_id, c.id from contacts c where ${matches(scope, filter)} ${slice}
+        select c.id from contacts c where ${matches(scope, filter)} ${slice}
       )
       select ${fields(scope)} ${changed_at} from page
-      join contacts c using (organization_id, id)
-      ${withCompany(sql)}
+      join contacts c on c.organization_id = ${organization_id} and c.id = page.id
+      ${withCompany(scope)}
       ${order}`,
     count: () => sql<{ total: number }[]>`select ${total(scope, filter)} as total`,
   })
@@ -62,12 +62,12 @@ export function getContacts(scope: Scope, ids: string[]): Promise<ContactWithTic
       select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
       from (
         select t.id, t.code, t.subject from tickets t
-        where t.organization_id = c.organization_id and t.contact_id = c.id and t.deleted_at is null
+        where t.organization_id = ${organization_id} and t.contact_id = c.id and t.deleted_at is null
         order by t.id desc limit 10
       ) r
     ), '[]') as recent_tickets
     from contacts c
-    ${withCompany(sql)}
+    ${withCompany(scope)}
     where c.organization_id = ${organization_id} and c.id = any(${ids}::uuid[])
     order by c.id`
 }
@@ -94,13 +94,13 @@ function total(scope: Scope, filter: ContactFilter) {
   const { search, email, company_id } = filter
   // Rows written since the last vacuum are fetched, too. By id they lie side by side, in the order of another index anywhere.
   if (search || email !== undefined) {
-    return sql`(select count(*) from (select from contacts c where ${matches(scope, filter)} order by c.id) as found)`
+    return sql`(select count(*) from (select 1 from contacts c where ${matches(scope, filter)} order by c.id) as found)`
   }
   return tally(scope, 'contacts_of_company', company_id ? sql`and key = ${company_id}` : undefined)
 }
 
-function withCompany(sql: Sql) {
-  return sql`left join companies co on co.organization_id = c.organization_id and co.id = c.company_id`
+function withCompany({ sql, organization_id }: Scope) {
+  return sql`left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id`
 }
 
 function matches({ sql, organization_id }: Scope, { search, company_id, email }: ContactFilter) {

@@ -17,7 +17,7 @@ const KEPT_DAYS = 90
 /** SQL: the domain of mailbox `m` is verified as the organization's. A subdomain is verified by itself. */
 export function isVerified(sql: Sql): Fragment {
   return sql`exists (
-    select from domains d
+    select 1 from domains d
     where d.organization_id = m.organization_id and d.domain = substring(m.address_key from '[^@]*$')
       and d.verified_at is not null
   )`
@@ -74,11 +74,11 @@ function rank(sql: Sql, address_keys: string[]): Fragment {
     cross join lateral (select ${isVerified(sql)} as is_verified) verified
     cross join lateral (
       select m.has_address or not exists (
-        select from released_addresses x
+        select 1 from released_addresses x
         where x.address_key = m.address_key and x.organization_id <> m.organization_id
           and x.released_at > now() - ${KEPT_DAYS} * interval '1 day'
           and (not is_verified or exists (
-            select from domains d
+            select 1 from domains d
             where d.organization_id = x.organization_id and d.domain = substring(x.address_key from '[^@]*$')
               and d.verified_at is not null
           ))

@@ -52,7 +52,7 @@ export async function findInvitedAccount(
 ): Promise<InvitedAccount | undefined> {
   const [account] = await sql<InvitedAccount[]>`
     select u.id, u.email, u.name, u.password_hash, u.is_password_held, exists (
-      select from memberships m
+      select 1 from memberships m
       where m.user_id = u.id and m.organization_id <> ${organization_id} and m.removed_at is null
     ) as is_member_elsewhere
     from users u where u.email_key = ${addressKey(email)}`

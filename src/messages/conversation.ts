@@ -41,7 +41,7 @@ export async function lockConversations(
     sql<Conversation[]>`
       select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
       from tickets t
-      left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
+      left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
       where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
   ])
   if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')

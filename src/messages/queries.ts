@@ -1,5 +1,6 @@
 import { withUrl } from '../attachments/queries'
-import type { Fragment, Sql } from '../db/transact'
+import { hasFewRows } from '../db/few-rows'
+import type { Fragment } from '../db/transact'
 import { ApiError } from '../errors'
 import type { InSteps, Steps } from '../flow/steps'
 import { turns } from '../flow/turns'
@@ -66,7 +67,7 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   const { sql, organization_id } = scope
   const [[row]] = await Promise.all([
     sql<MessageRow[]>`
-      select ${messageFields(sql)} from messages m
+      select ${messageFields(scope)} from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.id = ${id}`,
     requireTicket(scope, ticket_id),
   ])
@@ -74,16 +75,16 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
   return presentMessage(organization_id, row)
 }
 
-/** Reads messages by their ids, each of its organization, whatever their tickets. @returns them by id */
-export async function getMessages(
-  sql: Sql,
-  keys: { organization_id: string; id: string }[],
-): Promise<Map<string, Message>> {
-  const rows = await sql<(MessageRow & { organization_id: string })[]>`
-    select m.organization_id, ${messageFields(sql)}
-    from json_to_recordset(${JSON.stringify(keys)}::text::json) as g (organization_id uuid, id uuid)
-    join messages m on m.organization_id = g.organization_id and m.id = g.id`
-  return new Map(rows.map((row) => [row.id, presentMessage(row.organization_id, row)]))
+/** Reads messages by their ids, whatever their tickets. @returns them by id */
+export async function getMessages(scope: Scope, ids: string[]): Promise<Map<string, Message>> {
+  const { sql, organization_id } = scope
+  const given = ids.map((id, place) => ({ place, id }))
+  const rows = await sql<MessageRow[]>`
+    select ${messageFields(scope)}
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
+    join messages m on m.organization_id = ${organization_id} and m.id = g.id
+    where ${hasFewRows(sql)}`
+  return new Map(rows.map((row) => [row.id, presentMessage(organization_id, row)]))
 }
 
 /** Some messages of a ticket in their order. */
@@ -120,7 +121,8 @@ async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerato
 /**
  * Reads the first messages of a list, until they have enough bytes. The database knows lengths without reading the texts.
  */
-async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, most }: List): Promise<Step> {
+async function readStep(scope: Scope, { ticket_id, shown, most }: List): Promise<Step> {
+  const { sql, organization_id } = scope
   const rows = await sql<(MessageRow & { next_id: string | null })[]>`
     select * from (
       select f.*, lead(f.id) over before as next_id, sum(
@@ -128,7 +130,7 @@ async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, mos
         octet_length(f.attachments::text) + octet_length(f.email_recipients::text) + octet_length(f.cc::text)
       ) over before as before
       from (
-        select ${messageFields(sql)} from messages m
+        select ${messageFields(scope)} from messages m
         where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}
         order by m.id limit ${Math.min(most, STEP_MESSAGES)}
       ) f
@@ -145,13 +147,13 @@ async function readStep({ sql, organization_id }: Scope, { ticket_id, shown, mos
  * Makes the expression that estimates the bytes of all messages of `tickets t`; null without any. The ticket's own
  * statement uses it, where counting attachments would cost too much: each message counts as a hundredth of a step more.
  */
-export function sizeOfMessages(sql: Sql) {
+export function sizeOfMessages({ sql, organization_id }: Scope) {
   return sql`(
     select sum(
       ${sql.unsafe(String(STEP_SIZE / STEP_MESSAGES))} + octet_length(m.body) + octet_length(m.body_html) +
       coalesce(octet_length(m.reply_text), 0)
     )
-    from messages m where m.organization_id = t.organization_id and m.ticket_id = t.id
+    from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id
   )`
 }
 
@@ -165,7 +167,7 @@ export async function versionedMessages(scope: Scope, ticket_id: string) {
     select encode(sha256(string_agg(sha256(convert_to(f::text, 'UTF8')), '' order by f.id)), 'hex') as version,
       max(f.id::text) as last_id
     from (
-      select ${detailFields(sql)}, octet_length(m.body), octet_length(m.body_html), octet_length(m.reply_text)
+      select ${detailFields(scope)}, octet_length(m.body), octet_length(m.body_html), octet_length(m.reply_text)
       from messages m where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
     ) f`
   const { version, last_id } = row!
@@ -177,13 +179,13 @@ export async function versionedMessages(scope: Scope, ticket_id: string) {
 export type MessageRow = Omit<Message, 'attachments'> & { attachments: Omit<Message['attachments'][number], 'url'>[] }
 
 /** The columns of a message; needs `messages m`. They are the response, except for the signatures in addresses. */
-export function messageFields(sql: Sql) {
-  return sql`
-    m.body, m.body_html, m.reply_text, ${detailFields(sql)}`
+export function messageFields(scope: Scope) {
+  return scope.sql`
+    m.body, m.body_html, m.reply_text, ${detailFields(scope)}`
 }
 
 /** The columns without the texts. */
-function detailFields(sql: Sql) {
+function detailFields({ sql, organization_id }: Scope) {
   return sql`
     m.id, m.is_internal, m.direction,
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
@@ -191,14 +193,14 @@ function detailFields(sql: Sql) {
       select coalesce(json_agg(json_build_object(
         'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
       ) order by a.id), '[]')
-      from attachments a where a.organization_id = m.organization_id and a.message_id = m.id
+      from attachments a where a.organization_id = ${organization_id} and a.message_id = m.id
     ) as attachments,
     m.email_status in ('sent', 'bounced') as email_sent, m.email_status, m.email_error, m.email_message_id,
     (
       select coalesce(json_agg(json_build_object(
         'email', r.email, 'status', r.status, 'error', r.error
       ) order by r.position), '[]')
-      from message_recipients r where r.organization_id = m.organization_id and r.message_id = m.id
+      from message_recipients r where r.organization_id = ${organization_id} and r.message_id = m.id
     ) as email_recipients,
     m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.created_at`
 }

@@ -72,9 +72,10 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   }
 }
 
-async function readMessages({ sql, organization_id }: Scope, some: { id: string }[]): Promise<PersonMessage[]> {
+async function readMessages(scope: Scope, some: { id: string }[]): Promise<PersonMessage[]> {
+  const { sql, organization_id } = scope
   const rows = await sql<(MessageRow & { ticket_id: string })[]>`
-    select m.ticket_id, ${messageFields(sql)} from messages m
+    select m.ticket_id, ${messageFields(scope)} from messages m
     where m.organization_id = ${organization_id} and m.id = any(${some.map(({ id }) => id)}::uuid[]) order by m.id`
   return rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
 }

@@ -78,11 +78,11 @@ export function foundInBlock({ sql, organization_id }: Scope, { in_blocks }: Tic
 }
 
 /** A table in brackets, to be joined laterally to `tickets t`: one row when the ticket matches. It reads the ticket's document. */
-export function documentOf({ sql }: Scope, { in_blocks, older }: TicketSearch): Fragment {
+export function documentOf({ sql, organization_id }: Scope, { in_blocks, older }: TicketSearch): Fragment {
   const whole = sql`${inBlock(sql, sql`${in_blocks.whole}`, sql`t.number >> ${BLOCK_BITS}`)}::tsquery`
   return sql`(
     select from ticket_search s
-    where s.organization_id = t.organization_id and s.ticket_id = t.id
+    where s.organization_id = ${organization_id} and s.ticket_id = t.id
       and (s.document @@ ${whole} ${older ? sql`or s.document @@ ${older.whole}::tsquery` : sql``})
     offset 0)`
 }

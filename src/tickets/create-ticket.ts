@@ -5,12 +5,12 @@
 import { newId } from '../db/columns'
 import { isAway } from '../db/violations'
 import { unknownIds } from '../errors'
+import { byOrganization } from '../flow/by-organization'
 import { gathered } from '../flow/gather'
 import { turns } from '../flow/turns'
 import { isBlank, renderBody } from '../html/body'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
-import type { Message } from '../messages/model'
 import { getMessages } from '../messages/queries'
 import { asStatement, inTransaction, type Scope, together } from '../scope'
 import { currentTraceparent } from '../tracing/trace'
@@ -124,13 +124,24 @@ async function newlyWritten({ sql }: Scope, ticket: TicketToInsert, row: Inserte
 async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> {
   const heard = written.filter(({ subscribers }) => hasSubscriber(subscribers, 'message.created'))
   const keys = heard.flatMap(({ organization_id, message }) => (message ? { organization_id, id: message.id } : []))
-  const messages = keys.length > 0 ? await getMessages(scope.sql, keys) : new Map<string, Message>()
+  const messages = await byOrganization(
+    keys,
+    (key) => key.organization_id,
+    async (own, organization_id) => {
+      const found = await getMessages(
+        { ...scope, organization_id },
+        own.map(({ id }) => id),
+      )
+      return own.map(({ id }) => found.get(id))
+    },
+  )
+  const messageOf = new Map(keys.map(({ id }, index) => [id, messages[index]]))
   await publishEach(
     scope,
     written.map(({ organization_id, subscribers, ticket, message, traceparent }) => {
       const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
       if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-      const shown = message && messages.get(message.id)
+      const shown = message && messageOf.get(message.id)
       if (shown) events.push(createdEvent(shown, ticket))
       return { organization_id, events, subscribers, traceparent }
     }),

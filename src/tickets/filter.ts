@@ -79,7 +79,7 @@ export function ofEachLabel(
     from (values ${parts}) as part (label_id), lateral (
       select ${columns} from ticket_labels hit (organization_id, id, label_id), lateral (
         select * from tickets t
-        where t.organization_id = hit.organization_id and t.id = hit.id and t.deleted_at is null
+        where t.organization_id = ${organization_id} and t.id = hit.id and t.deleted_at is null
           ${filters(scope, sql`hit.id`, others)}
         offset 0
       ) as t

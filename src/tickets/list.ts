@@ -31,10 +31,10 @@ export async function listTickets(
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
       return sql<ListRow[]>`
         with ${way.find(part)}
-        select ${fields(sql)} ${extras(sql, selected, range.count === 'all' ? (way.found ?? total) : undefined)}
+        select ${fields(scope)} ${extras(sql, selected, range.count === 'all' ? (way.found ?? total) : undefined)}
         from page
         join tickets t on t.organization_id = ${organization_id} and t.id = page.id
-        ${withNames(sql)}
+        ${withNames(scope)}
         ${orderOf(sql, selected)}`
     },
     // Only a page without rows needs a statement for its total.

@@ -97,7 +97,7 @@ async function insertOpened(
     ), timeline as (
       ${insertTimelines(scope, entries)}
     )
-    select ${fields(sql)} from t ${withNames(sql)}`
+    select ${fields(scope)} from t ${withNames(scope)}`
   if (written.length < opened.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', contact_ids)
   return written.map(present)
 }

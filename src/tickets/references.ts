@@ -1,7 +1,9 @@
 /** Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once. */
+import { ZERO_ID } from '../db/columns'
 import { hasFewRows } from '../db/few-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
+import { byOrganization } from '../flow/by-organization'
 import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 import { asIds } from '../shapes/ids'
@@ -37,7 +39,7 @@ export async function findReferences(
     assignee_id: asId(assignee_id),
     label_ids: asIds(label_ids ?? []),
   }
-  const [found] = scope.after_commit ? await readReferences([wanted]) : [await readTogether(wanted)]
+  const [found] = scope.after_commit ? await readReferences(scope, [wanted]) : [await readTogether(wanted)]
   const { contact_id: contact, company_id: company, assignee_id: assignee, labels, ...rest } = found!
   refuse([
     !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
@@ -60,25 +62,32 @@ type Wanted = { scope: Scope; contact_id: string | null; assignee_id: string | n
 
 type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers'> & TicketNames
 
-/** Requests that come at the same time share a statement. */
-const readTogether = gathered(readReferences, { most_runs: 1 })
+/** Requests that come at the same time share a statement of their organization. */
+const readTogether = gathered(
+  (wanted: Wanted[]) =>
+    byOrganization(
+      wanted,
+      ({ scope }) => scope.organization_id,
+      (own) => readReferences(own[0]!.scope, own),
+    ),
+  { most_runs: 1 },
+)
 
-/** Reads the references of some new tickets in one statement. Each is looked up in its own organization. */
-function readReferences(wanted: Wanted[]): Promise<Found[]> {
-  const { sql } = wanted[0]!.scope
-  const rows = wanted.map(({ scope: { organization_id }, ...ids }, place) => ({ place, organization_id, ...ids }))
+/** Reads the references of some new tickets of the organization in one statement. */
+function readReferences({ sql, organization_id }: Scope, wanted: Wanted[]): Promise<Found[]> {
+  const rows = wanted.map(({ scope: _, ...ids }, place) => ({ place, ...ids }))
   return sql<Found[]>`
     select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
       c.id as contact_id, c.name as contact_name, c.email as contact_email, co.id as company_id, co.name as company_name,
       u.id as assignee_id, u.name as assignee_name,
-      ${labelsOf(sql, sql`g.organization_id`, sql`g.label_ids`)} as labels,
-      ${subscribersOf(sql, sql`g.organization_id`)} as subscribers
+      ${labelsOf(sql, organization_id, sql`g.label_ids`)} as labels,
+      ${subscribersOf(sql, sql`${organization_id}`)} as subscribers
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as g (place integer, organization_id uuid, contact_id uuid, assignee_id uuid, label_ids uuid[])
-    join organizations o on o.id = g.organization_id
-    left join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id
-    left join companies co on co.organization_id = g.organization_id and co.id = c.company_id
-    left join memberships m on m.organization_id = g.organization_id and m.user_id = g.assignee_id
+      as g (place integer, contact_id uuid, assignee_id uuid, label_ids uuid[])
+    join organizations o on o.id = ${organization_id}
+    left join contacts c on c.organization_id = ${organization_id} and c.id = g.contact_id
+    left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
+    left join memberships m on m.organization_id = ${organization_id} and m.user_id = g.assignee_id
       and m.active and m.removed_at is null
     left join users u on u.id = m.user_id
     where ${hasFewRows(sql)}
@@ -117,17 +126,17 @@ async function findNamed(scope: Scope, assignee_id: string | null | undefined, l
   if (!assignee_id && label_ids.length === 0) return { assignee: null, labels: [] }
   const { sql, organization_id } = scope
   const [found] = await sql<{ assignee: Ticket['assignee']; labels: Label[] }[]>`
-    select ${labelsOf(sql, sql`${organization_id}`, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
+    select ${labelsOf(sql, organization_id, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
       select json_build_object('id', u.id, 'name', u.name)
       from memberships m join users u on u.id = m.user_id
-      where m.organization_id = ${organization_id} and m.user_id = ${asId(assignee_id)}
+      where m.organization_id = ${organization_id} and m.user_id = ${asId(assignee_id) ?? ZERO_ID}
         and m.active and m.removed_at is null
     ) as assignee`
   return found!
 }
 
 /** SQL for the labels with these ids, in the order of the response. */
-function labelsOf(sql: Sql, organization_id: Fragment, ids: Fragment) {
+function labelsOf(sql: Sql, organization_id: string, ids: Fragment) {
   return sql`(
     select coalesce(json_agg(json_build_object('id', id, 'name', name, 'color', color) order by lower(name), id), '[]')
     from labels where labels.organization_id = ${organization_id} and id = any(${ids})

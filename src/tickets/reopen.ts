@@ -19,7 +19,7 @@ export async function reopenTickets(
   const { sql, organization_id } = scope
   const actors = new Map(answered.map(({ ticket_id, actor }) => [ticket_id, actor]))
   const rows = await sql<TicketRow[]>`
-    select ${fields(sql)} from tickets t ${withNames(sql)}
+    select ${fields(scope)} from tickets t ${withNames(scope)}
     where t.organization_id = ${organization_id} and t.id = any(${[...actors.keys()]}::uuid[]) and t.status <> 'open'`
   if (rows.length === 0) return new Map()
   const ids = rows.map(({ id }) => id)

@@ -71,7 +71,7 @@ function inBlocks(
   order: Order,
   behind: Fragment,
 ): Selection {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   const { by, direction } = order
   const id = sql`s.ticket_id`
   const { created_after, created_before, contact_id, company_id } = conditions
@@ -90,7 +90,7 @@ function inBlocks(
   const from = sql`${blocksOf(scope, search, direction, bounds)} cross join lateral (
     select s.ticket_id as id, ${keyOf(scope, id, by)} as sort_key
     from ${foundInBlock(scope, search)} as s
-    left join tickets t on t.organization_id = s.organization_id and t.id = s.ticket_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = s.ticket_id
     where true ${others}
     ${by === 'id' ? sql`order by s.ticket_id ${sql.unsafe(direction)}` : sql``}
   ) as hit`

@@ -92,7 +92,7 @@ function countRows(scope: Scope, conditions: TicketConditions): Fragment {
 /** Changes of tickets at the moment when a label is deleted may leave its tallies wrong. */
 function ifLabel({ sql, organization_id }: Scope, ids: TicketConditions['label_ids']): Fragment {
   if (!ids) return sql``
-  return sql`and exists (select from labels l where l.organization_id = ${organization_id} and l.id = ${ids[0]!})`
+  return sql`and exists (select 1 from labels l where l.organization_id = ${organization_id} and l.id = ${ids[0]!})`
 }
 
 function inStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {

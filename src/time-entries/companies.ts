@@ -8,10 +8,10 @@ const STEP = 500
 
 /** Writes SQL for the company's id of `time_entries e`. */
 export async function companyOfEntry(scope: Scope): Promise<() => Fragment> {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   if (await isFilled(scope, 'time_entries.company_id')) return () => sql`e.company_id`
   return () => sql`(
-    select t.company_id from tickets t where t.organization_id = e.organization_id and t.id = e.ticket_id)`
+    select t.company_id from tickets t where t.organization_id = ${organization_id} and t.id = e.ticket_id)`
 }
 
 /** Gives their company to entries that were logged before they had one. For a background job. */

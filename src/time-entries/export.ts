@@ -130,16 +130,17 @@ async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () 
 
 /** Declares the cursor. It shows the entries as they are at this moment. The time limits of requests do not hold for it. */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
-  await scope.sql`
+  const { sql, organization_id } = scope
+  await sql`
     select set_config('statement_timeout', ${String(TOTAL_MS)}, true),
       set_config('idle_in_transaction_session_timeout', ${String(TOTAL_MS)}, true)`
-  await scope.sql`
+  await sql`
     declare time_entries_export no scroll cursor for
     select e.date, t.code, t.subject, co.name as company, u.name as user, e.duration_minutes, e.description,
       e.billable, e.rate::text as rate, e.amount::text as amount, e.currency
     from time_entries e
-    join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
-    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
+    join tickets t on t.organization_id = ${organization_id} and t.id = e.ticket_id
+    left join companies co on co.organization_id = ${organization_id} and co.id = t.company_id
     join users u on u.id = e.user_id
     where ${matches(scope, period)}
     order by e.date desc, e.id desc`

@@ -9,7 +9,7 @@ import { totalsOf } from './totals'
 
 /** The entries that match: the latest day first, of one day the newest entry; with totals over all pages. */
 export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Promise<TimeEntryPage> {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   const company = await companyOfEntry(scope)
   const { company_id } = filter
   const matching = () => sql`
@@ -25,21 +25,22 @@ export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Pr
     },
     rows: ({ slice, order }) => sql<TimeEntry[]>`
       with page as materialized (
-        select e.organization_id, e.id from time_entries e where ${matching()} ${slice}
+        select e.id from time_entries e where ${matching()} ${slice}
       )
       select ${ticketRef(sql)}, ${fields(sql)} from page
-      join time_entries e using (organization_id, id)
-      ${withTicketAndUser(sql)}
+      join time_entries e on e.organization_id = ${organization_id} and e.id = page.id
+      ${withTicketAndUser(scope)}
       ${order}`,
     count: async () => [await totalsOf(scope, filter, matching())],
   })
 }
 
 /** An entry, also of a deleted ticket. @throws TIME_ENTRY_NOT_FOUND */
-export async function getTimeEntry({ sql, organization_id }: Scope, id: string): Promise<TimeEntry> {
+export async function getTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
+  const { sql, organization_id } = scope
   const [entry] = await sql<TimeEntry[]>`
     select ${ticketRef(sql)}, ${fields(sql)} from time_entries e
-    ${withTicketAndUser(sql)}
+    ${withTicketAndUser(scope)}
     where e.organization_id = ${organization_id} and e.id = ${id}`
   if (!entry) throw new ApiError('TIME_ENTRY_NOT_FOUND')
   return entry
@@ -65,9 +66,9 @@ export async function getRateSources(
       json_build_object('rate', m.hourly_rate, 'currency', m.currency) as user,
       json_build_object('rate', o.hourly_rate, 'currency', o.currency) as organization
     from tickets t
-    join organizations o on o.id = t.organization_id
-    left join companies c on c.organization_id = t.organization_id and c.id = t.company_id
-    left join memberships m on m.organization_id = t.organization_id and m.user_id = ${user_id}
+    join organizations o on o.id = ${organization_id}
+    left join companies c on c.organization_id = ${organization_id} and c.id = t.company_id
+    left join memberships m on m.organization_id = ${organization_id} and m.user_id = ${user_id}
     where t.organization_id = ${organization_id} and t.id = ${ticket_id}`
   return sources
 }
@@ -96,8 +97,8 @@ function ticketRef(sql: Sql) {
   return sql`json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket`
 }
 
-function withTicketAndUser(sql: Sql) {
+function withTicketAndUser({ sql, organization_id }: Scope) {
   return sql`
-    join tickets t on t.organization_id = e.organization_id and t.id = e.ticket_id
+    join tickets t on t.organization_id = ${organization_id} and t.id = e.ticket_id
     join users u on u.id = e.user_id`
 }

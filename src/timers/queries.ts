@@ -6,9 +6,10 @@ import { exactTime } from '../shapes/settled'
 import type { Timer } from './model'
 
 /** Returns the running timer of a member, undefined when there is none. */
-export async function findTimer({ sql, organization_id }: Scope, user_id: string): Promise<Timer | undefined> {
+export async function findTimer(scope: Scope, user_id: string): Promise<Timer | undefined> {
+  const { sql, organization_id } = scope
   const [timer] = await sql<Timer[]>`
-    select ${fields(sql)} from timers r ${withTicketAndUser(sql)}
+    select ${fields(sql)} from timers r ${withTicketAndUser(scope)}
     where r.organization_id = ${organization_id} and r.user_id = ${user_id}`
   return timer
 }
@@ -29,7 +30,7 @@ export async function listTimers(scope: Scope, paging: Paging): Promise<Page<Tim
       direction: 'desc',
     },
     rows: ({ slice }) => sql<ListRow[]>`
-      select ${fields(sql)}, ${exactTime(sql, sql`r.started_at`)} as began_at from timers r ${withTicketAndUser(sql)}
+      select ${fields(sql)}, ${exactTime(sql, sql`r.started_at`)} as began_at from timers r ${withTicketAndUser(scope)}
       where r.organization_id = ${organization_id} ${slice}`,
     count: () => sql<{ total: number }[]>`
       select count(*) as total from timers where organization_id = ${organization_id}`,
@@ -45,8 +46,8 @@ function fields(sql: Sql) {
     greatest(floor(extract(epoch from clock_timestamp() - r.started_at)), 0)::bigint as elapsed_seconds`
 }
 
-function withTicketAndUser(sql: Sql) {
+function withTicketAndUser({ sql, organization_id }: Scope) {
   return sql`
-    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id
+    join tickets t on t.organization_id = ${organization_id} and t.id = r.ticket_id
     join users u on u.id = r.user_id`
 }

@@ -114,10 +114,10 @@ export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id
 export async function isReliedOnElsewhere({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const [found] = await sql<{ is_relied_on: boolean }[]>`
     select exists (
-      select from memberships m join users u on u.id = m.user_id
+      select 1 from memberships m join users u on u.id = m.user_id
       where m.organization_id <> ${organization_id} and u.email_key = ${addressKey(email)}
     ) or exists (
-      select from invitations
+      select 1 from invitations
       where organization_id <> ${organization_id} and email_key = ${addressKey(email)} and expires_at > now()
     ) as is_relied_on`
   return found!.is_relied_on
@@ -134,7 +134,7 @@ function members({ sql, organization_id }: Scope): Fragment {
       case when m.active then 'active' else 'inactive' end as status, m.created_at
     from memberships m
     join users u on u.id = m.user_id
-    join organizations o on o.id = m.organization_id
+    join organizations o on o.id = ${organization_id}
     where m.organization_id = ${organization_id} and m.removed_at is null`
 }
 
@@ -142,6 +142,6 @@ function invited({ sql, organization_id }: Scope): Fragment {
   return sql`
     select i.id, i.email, i.name, i.role, i.hourly_rate, coalesce(i.currency, o.currency), false, 'invited', i.created_at
     from invitations i
-    join organizations o on o.id = i.organization_id
+    join organizations o on o.id = ${organization_id}
     where i.organization_id = ${organization_id}`
 }

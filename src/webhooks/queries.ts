@@ -65,7 +65,7 @@ export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: st
   const [[delivery], attempt_log] = await Promise.all([
     sql<Omit<DeliveryDetail, 'attempt_log' | 'response_head'>[]>`
       select ${deliveryFields(scope)}, e.body as request_body
-      from deliveries d join events e on e.organization_id = d.organization_id and e.id = d.event_id
+      from deliveries d join events e on e.organization_id = ${organization_id} and e.id = d.event_id
       where d.organization_id = ${organization_id} and d.webhook_id = ${webhook_id} and d.id = ${id}`,
     sql<DeliveryDetail['attempt_log']>`
       select attempt, started_at, response_code, response_time_ms, error, response_head from delivery_attempts

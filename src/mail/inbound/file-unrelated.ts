@@ -166,10 +166,9 @@ async function draftAll(
 /** Reads the new messages for their events; none when nobody subscribes to these. */
 async function readWritten(scope: Scope, drafted: Written[], subscribers: Subscriber[]) {
   if (!hasSubscriber(subscribers, 'message.created')) return new Map<string, Message>()
-  const { sql, organization_id } = scope
   return getMessages(
-    sql,
-    drafted.map(({ draft }) => ({ organization_id, id: draft.id })),
+    scope,
+    drafted.map(({ draft }) => draft.id),
   )
 }
 
