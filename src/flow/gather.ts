@@ -57,3 +57,28 @@ export function gathered<T, R>(
     }
   }
 }
+
+/**
+ * As `gathered`, for items of which only those with the same key may share a run, such as those of an organization. Runs
+ * of different keys are under way side by side, so that none waits for the fault of another.
+ */
+export function gatheredBy<T, R>(
+  keyOf: (item: T) => string,
+  run: (items: T[]) => Promise<R[]>,
+  options?: GatherOptions,
+): (item: T) => Promise<R> {
+  const lines = new Map<string, { ask(item: T): Promise<R>; users: number }>()
+
+  return async (item) => {
+    const key = keyOf(item)
+    const line = lines.get(key) ?? { ask: gathered(run, options), users: 0 }
+    lines.set(key, line)
+    line.users++
+    try {
+      return await line.ask(item)
+    } finally {
+      line.users--
+      if (line.users === 0) lines.delete(key)
+    }
+  }
+}

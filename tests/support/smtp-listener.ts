@@ -31,7 +31,7 @@ export async function start(changes: Partial<SmtpOptions> = {}) {
     recipients: async (address) => {
       if (address.startsWith('broken')) throw new Error('database gone')
       if (address.startsWith('unknown') || !/@(example\.com|exämple\.com)$/i.test(address)) return null
-      return { organization_id: 'organization', mailbox_id: 'mailbox', address }
+      return { organization_id: 'organization', mailbox_id: 'mailbox', mailbox_address: address, address }
     },
     store: async (envelope, raw) => {
       const bytes = await readAll(raw).catch((error) => {

@@ -5,6 +5,8 @@ import type { SMTPServerSession } from 'smtp-server'
 export type RcptMailbox = {
   organization_id: string
   mailbox_id: string
+  /** Its own address. */
+  mailbox_address: string
   /** The address as the sender's server gave it, with its `+tag`; the domain in Unicode. */
   address: string
 }

@@ -37,6 +37,7 @@ describe('taking a message', () => {
       recipients: ['help@example.com', 'sales+tag.1@example.com'].map((address) => ({
         organization_id: 'organization',
         mailbox_id: 'mailbox',
+        mailbox_address: address,
         address,
       })),
       remote_address: '127.0.0.1',
