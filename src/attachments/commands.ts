@@ -3,7 +3,7 @@ import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { holdBody } from '../shapes/arriving-body'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
@@ -110,33 +110,50 @@ async function insertAttachments({ sql, organization_id }: Scope, rows: Row[]): 
  * Removes uploads that no message uses, and will not use any more; others of `ids` stay. Rows that a transaction holds
  * are skipped: it may be the caller's own, which just failed and would wait for itself.
  */
-export async function discardUploads({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
-  await sql`
-    with unused as (
-      select id from attachments
-      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
-      for update skip locked
-    ), removed as (
+export async function discardUploads(scope: Scope, ids: string[]): Promise<void> {
+  await inTransaction(scope, async ({ sql, organization_id }) => {
+    const removed = await sql<{ storage_key: string }[]>`
+      with unused as (
+        select id from attachments
+        where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+        for update skip locked
+      )
       delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
-      returning a.storage_key
+      returning a.storage_key`
+    await removeSoon(
+      sql,
+      removed.map(({ storage_key }) => storage_key),
     )
-    ${removeSoon(sql, sql`select storage_key from removed`)}`
+  })
 }
 
 /** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
-export function removeUnusedUploads({ sql }: Connection): Promise<number> {
-  return inBatches(BATCH, async () => {
-    const { count } = await sql`
+export async function removeUnusedUploads(connection: Connection): Promise<number> {
+  const organizations = await connection.sql<{ organization_id: string }[]>`
+    select distinct organization_id from attachments
+    where message_id is null and created_at < now() - interval '24 hours'`
+  let removed = 0
+  for (const { organization_id } of organizations) {
+    removed += await inBatches(BATCH, () => removeUnusedOf({ ...connection, organization_id, actor: SYSTEM }))
+  }
+  return removed
+}
+
+function removeUnusedOf(scope: Scope): Promise<number> {
+  return inTransaction(scope, async ({ sql, organization_id }) => {
+    const removed = await sql<{ storage_key: string }[]>`
       with unused as (
-        select organization_id, id from attachments
-        where message_id is null and created_at < now() - interval '24 hours'
+        select id from attachments
+        where organization_id = ${organization_id} and message_id is null
+          and created_at < now() - interval '24 hours'
         order by id limit ${BATCH} for update skip locked
-      ), removed as (
-        delete from attachments a using unused u where a.organization_id = u.organization_id and a.id = u.id
-        returning a.storage_key
       )
-      ${removeSoon(sql, sql`select storage_key from removed`)}
-      returning storage_key`
-    return count
+      delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
+      returning a.storage_key`
+    await removeSoon(
+      sql,
+      removed.map(({ storage_key }) => storage_key),
+    )
+    return removed.length
   })
 }

@@ -9,9 +9,9 @@
  * 3. `keep` takes the promise back, in the transaction that writes the row which names the bytes.
  *
  * When such a row is deleted, `removeSoon` in the same transaction hands its bytes to the background job
- * `removeStoredBytes`, so that a rolled back deletion loses no bytes.
+ * `removeStoredBytes`, so that a rolled back deletion loses no bytes. A message to several organizations has one original,
+ * which each of them names: the job leaves it until the last one gives it up.
  */
-import type { PendingQuery, Row } from 'postgres'
 import { type Connection, type Sql, transact } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { log, safeError } from '../log'
@@ -40,19 +40,15 @@ export function keep(sql: Sql, storage_key: string): Promise<void> {
 
 /** As `keep`, for the bytes of several rows: takes back all of the promises. */
 export async function keepEach(sql: Sql, storage_keys: string[]): Promise<void> {
-  const kept = await keepAll(sql, sql`select unnest(${storage_keys}::text[])`)
-  if (kept.length < storage_keys.length) throw new Error('Storing took so long that the bytes were removed')
+  const { count } = await sql`delete from storage_removals where storage_key = any(${storage_keys}::text[])`
+  if (count < storage_keys.length) throw new Error('Storing took so long that the bytes were removed')
 }
 
-/** The statement that takes promises back. It returns the `storage_key` of those whose bytes are still there. */
-export function keepAll(sql: Sql, storage_keys: PendingQuery<Row[]>): PendingQuery<{ storage_key: string }[]> {
-  return sql`delete from storage_removals where storage_key in (${storage_keys}) returning storage_key`
-}
-
-/** The statement that hands bytes to the background job, for the transaction that deletes the row which names them. */
-export function removeSoon(sql: Sql, storage_keys: PendingQuery<Row[]>): PendingQuery<Row[]> {
-  return sql`
-    insert into storage_removals (storage_key) ${storage_keys}
+/** Hands bytes to the background job, in the transaction that deletes the rows which name them. */
+export async function removeSoon(sql: Sql, storage_keys: string[]): Promise<void> {
+  if (storage_keys.length === 0) return
+  await sql`
+    insert into storage_removals (storage_key) select unnest(${[...new Set(storage_keys)]}::text[])
     on conflict (storage_key) do update set due_at = now()`
 }
 
@@ -89,7 +85,13 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
     const due = await sql<{ storage_key: string }[]>`
       select storage_key from storage_removals where due_at <= now()
       order by due_at limit ${BATCH} for update skip locked`
-    const results = await Promise.allSettled(due.map(({ storage_key }) => storage().remove(storage_key)))
+    const named = await namedOriginals(
+      sql,
+      due.map(({ storage_key }) => storage_key),
+    )
+    const results = await Promise.allSettled(
+      due.map(({ storage_key }) => (named.has(storage_key) ? undefined : storage().remove(storage_key))),
+    )
     const keysWith = (status: string) =>
       due.filter((_, index) => results[index]!.status === status).map(({ storage_key }) => storage_key)
     const failed = keysWith('rejected')
@@ -98,8 +100,20 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
       log.warn({ count: failed.length, error: safeError(reason) }, 'stored bytes could not be removed')
       await sql`update storage_removals set due_at = now() + interval '10 minutes' where storage_key = any(${failed})`
     }
-    const removed = keysWith('fulfilled')
-    await sql`delete from storage_removals where storage_key = any(${removed})`
-    return { found: due.length, removed: removed.length }
+    const ended = keysWith('fulfilled')
+    await sql`delete from storage_removals where storage_key = any(${ended})`
+    return { found: due.length, removed: ended.filter((key) => !named.has(key)).length }
   })
+}
+
+/**
+ * Finds those of the originals that a message of any organization still names. Whoever gives up the last name after this
+ * waits for the job's lock of the removal, and hands the bytes over anew.
+ */
+async function namedOriginals(sql: Sql, storage_keys: string[]): Promise<Set<string>> {
+  const originals = storage_keys.filter((key) => key.startsWith('inbound/'))
+  if (originals.length === 0) return new Set()
+  const rows = await sql<{ storage_key: string }[]>`
+    select storage_key from inbound_messages where storage_key = any(${originals}::text[])`
+  return new Set(rows.map(({ storage_key }) => storage_key))
 }

@@ -49,9 +49,12 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
     const { sql, organization_id } = scope
     const ticket = await lockConversation(scope, ticket_id)
     const message = await getMessage(scope, ticket_id, id)
-    const attached = sql`
+    const attached = await sql<{ storage_key: string }[]>`
       select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
-    await removeSoon(sql, attached)
+    await removeSoon(
+      sql,
+      attached.map(({ storage_key }) => storage_key),
+    )
     await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
     await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
     await rebuildSearch(scope, ticket_id)

@@ -43,11 +43,5 @@ async function eraseRows({ sql, organization_id }: Scope, rows: Row[]): Promise<
       authentication = null, email_message_id = null, from_name = null, from_email = null, subject = null,
       storage_key = null
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
-  // A message to several organizations has one original, which the others keep.
-  await removeSoon(
-    sql,
-    sql`
-      select distinct key from unnest(${keys}::text[]) as key
-      where not exists (select from inbound_messages i where i.storage_key = key)`,
-  )
+  await removeSoon(sql, keys)
 }

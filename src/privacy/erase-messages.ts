@@ -25,8 +25,10 @@ export async function eraseMessages({ sql, organization_id }: Scope, ids: string
       email_status = case when email_status = 'queued' then 'failed' else email_status end
     where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and body <> ${ERASED}`
   await sql`delete from email_anchors where ${these}`
-  const { count: attachments } = await sql`
-    with removed as (delete from attachments where ${these} returning storage_key)
-    ${removeSoon(sql, sql`select storage_key from removed`)} returning storage_key`
-  return { messages, attachments }
+  const removed = await sql<{ storage_key: string }[]>`delete from attachments where ${these} returning storage_key`
+  await removeSoon(
+    sql,
+    removed.map(({ storage_key }) => storage_key),
+  )
+  return { messages, attachments: removed.length }
 }

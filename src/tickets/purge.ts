@@ -35,11 +35,14 @@ async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
   const these = () => sql`unnest(
     ${tickets.map((ticket) => ticket.organization_id)}::uuid[], ${tickets.map((ticket) => ticket.id)}::uuid[]
   ) as these (organization_id, ticket_id)`
-  const attached = sql`
+  const attached = await sql<{ storage_key: string }[]>`
     select a.storage_key from ${these()}
     join messages m using (organization_id, ticket_id)
     join attachments a on a.organization_id = m.organization_id and a.message_id = m.id`
-  await removeSoon(sql, attached)
+  await removeSoon(
+    sql,
+    attached.map(({ storage_key }) => storage_key),
+  )
   for (const table of DEPENDENTS) {
     await sql`
       delete from ${sql(table)} h using ${these()}

@@ -1,5 +1,7 @@
 /** Retention of what would otherwise be kept without an end: the mail ledger, accounts that nobody uses, closed tickets. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { removeStoredBytes } from '../../src/attachments/removals'
+import { storage } from '../../src/attachments/storage'
 import { forgetAccounts } from '../../src/auth/forget-accounts'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
@@ -57,18 +59,28 @@ test('rows of the ledger go after the retention with fingerprint and original, o
   expect((await importMail(organization.admin, mailbox.id, raw)).outcome).not.toBe('duplicate')
 })
 
-test('an original that another organization has too is kept for it', async () => {
+test('an original that several organizations have stays until the last one gives it up', async () => {
   const [first, second] = [await createOrganization(), await createOrganization()]
   const { sql } = first.scope
+  const key = `inbound/${newId()}`
+  await storage().put(key, Buffer.from('original'))
   const insert = (organization_id: string, id: string) => sql`
     insert into inbound_messages
       (organization_id, id, mailbox_address, recipient, envelope_sender, size, outcome, storage_key)
-    values (${organization_id}, ${id}, 'a@desk.example', 'a@desk.example', '', 1, 'ticket', 'inbound/shared')`
+    values (${organization_id}, ${id}, 'a@desk.example', 'a@desk.example', '', 1, 'ticket', ${key})`
   await insert(first.id, OLD_ID)
-  await insert(second.id, newId())
+  const young = newId()
+  await insert(second.id, young)
   await removeOldLedger(connection(), 730)
   expect(await ledgerOf(first)).toEqual([])
-  expect(await sql`select from storage_removals where storage_key = 'inbound/shared'`).toHaveLength(0)
+  await removeStoredBytes(connection())
+  expect(await sql`select from storage_removals where storage_key = ${key}`).toHaveLength(0)
+  expect((await storage().read(key)).toString()).toBe('original')
+
+  await sql`update inbound_messages set id = ${OLD_ID} where organization_id = ${second.id} and id = ${young}`
+  await removeOldLedger(connection(), 730)
+  await removeStoredBytes(connection())
+  expect(storage().read(key)).rejects.toThrow('ENOENT')
 })
 
 test('an account without an organization loses address and password after the retention, its time keeps the name', async () => {

@@ -1,7 +1,8 @@
 /** Removes old rows of the mail ledger with their fingerprints and originals, for a background job. */
 import { removeSoon } from '../../attachments/removals'
-import type { Connection, Sql } from '../../db/transact'
+import type { Connection } from '../../db/transact'
 import { inBatches } from '../../flow/batches'
+import { inTransaction, type Scope, SYSTEM } from '../../scope'
 import { firstIdAt } from '../../shapes/ids'
 
 const DAY_MS = 86_400_000
@@ -14,36 +15,33 @@ const PAUSE_MS = 50
  * filed yet stays, whatever its age. A message whose row is gone counts as new when it is delivered again.
  * @param retention_days 0 keeps everything
  */
-export async function removeOldLedger({ sql }: Connection, retention_days: number): Promise<void> {
+export async function removeOldLedger(connection: Connection, retention_days: number): Promise<void> {
   if (retention_days === 0) return
-  const organizations = await sql<{ id: string }[]>`select id from organizations`
-  for (const { id } of organizations) await inBatches(BATCH, () => removeBatch(sql, id, retention_days), PAUSE_MS)
+  const organizations = await connection.sql<{ id: string }[]>`select id from organizations`
+  for (const { id } of organizations) {
+    const scope: Scope = { ...connection, organization_id: id, actor: SYSTEM }
+    await inBatches(BATCH, () => removeBatch(scope, retention_days), PAUSE_MS)
+  }
 }
 
-async function removeBatch(sql: Sql, organization_id: string, days: number): Promise<number> {
-  const [removed] = await sql<{ count: number }[]>`
-    with old as materialized (
-      select id, storage_key from inbound_messages
-      where organization_id = ${organization_id} and outcome <> 'pending'
-        and id < ${firstIdAt(Date.now() - days * DAY_MS)}
-      order by id limit ${BATCH} for update skip locked
-    ), forgotten as (
-      delete from inbound_fingerprints f using old
-      where f.organization_id = ${organization_id} and f.inbound_message_id = old.id
-    ), removed as (
+function removeBatch(scope: Scope, days: number): Promise<number> {
+  return inTransaction(scope, async ({ sql, organization_id }) => {
+    const removed = await sql<{ id: string; storage_key: string | null }[]>`
+      with old as materialized (
+        select id from inbound_messages
+        where organization_id = ${organization_id} and outcome <> 'pending'
+          and id < ${firstIdAt(Date.now() - days * DAY_MS)}
+        order by id limit ${BATCH} for update skip locked
+      ), forgotten as (
+        delete from inbound_fingerprints f using old
+        where f.organization_id = ${organization_id} and f.inbound_message_id = old.id
+      )
       delete from inbound_messages i using old where i.organization_id = ${organization_id} and i.id = old.id
-    ), bytes as (
-      ${removeSoon(
-        sql,
-        sql`
-          select distinct storage_key from old
-          where storage_key is not null and not exists (
-            select from inbound_messages i
-            where i.storage_key = old.storage_key
-              and (i.organization_id <> ${organization_id} or i.id not in (select id from old))
-          )`,
-      )}
+      returning i.id, i.storage_key`
+    await removeSoon(
+      sql,
+      removed.flatMap(({ storage_key }) => storage_key ?? []),
     )
-    select count(*) as count from old`
-  return removed!.count
+    return removed.length
+  })
 }

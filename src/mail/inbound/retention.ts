@@ -23,11 +23,7 @@ function removeBatch(connection: Connection, retention_days: number): Promise<nu
       update inbound_messages i set storage_key = null
       from json_to_recordset(${JSON.stringify(old)}::text::json) as o (organization_id uuid, id uuid)
       where i.organization_id = o.organization_id and i.id = o.id`
-    // A message to several organizations has one original.
-    const unused = sql`
-      select distinct key from unnest(${keys}::text[]) as key
-      where not exists (select from inbound_messages i where i.storage_key = key)`
-    await removeSoon(sql, unused)
+    await removeSoon(sql, keys)
     return old.length
   })
 }
