@@ -13,7 +13,6 @@ import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
 import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
-import { distributeTestDatabase } from './support/distribute'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
 import { freePort } from './support/ports'
@@ -128,9 +127,10 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
   return {
     async createTemplate() {
       const { migrateDatabase } = await import('../src/db/migrate')
+      const { distributeDatabase } = await import('../src/db/cluster/distribute')
       const template = await createClusterDatabase(nodes, TEMPLATE)
       await migrateDatabase(template)
-      await distributeTestDatabase(template)
+      await distributeDatabase(template)
       await closeDatabase(nodes, TEMPLATE)
       return template
     },

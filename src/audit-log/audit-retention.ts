@@ -10,9 +10,10 @@ export async function removeOldAuditEntries(connection: Connection, retention_da
   await inBatches(BATCH, () => removeBatch(connection, retention_days), PAUSE_MS)
 }
 
-/** The trigger of the table lets nothing be deleted in a transaction that does not say why. */
+/** The trigger of the table lets nothing be deleted in a transaction that does not say why, also on other machines of a cluster. */
 function removeBatch(connection: Connection, retention_days: number): Promise<number> {
   return transact(connection, async ({ sql }) => {
+    await sql`set local citus.propagate_set_commands = 'local'`
     await sql`set local deskwire.audit_log = 'retention'`
     const { count } = await sql`
       with old as (

@@ -9,7 +9,13 @@ import { TABLE_KINDS, type TableKind } from '../schema'
 export type Unplaced = { name: string; kind: Exclude<TableKind, 'local'> }
 
 /** A statement that takes a part of a table away, and the one that brings it back. */
-type Part = { remove: string; restore: string }
+type Part = { remove: string; restore?: string }
+
+/**
+ * Triggers that mend what processes of an older release write. On a cluster there are none, and these would make each write
+ * wait for more.
+ */
+const BESIDE_OLDER_PROCESSES = ['ticket_search_in_block', 'outbox_mail_in_turn', 'contacts_search_fits']
 
 /** The column that says on which machine a row is. */
 const BY = 'organization_id'
@@ -36,6 +42,7 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
   const names = tables.map(({ name }) => name)
   const parts = [...(await findKeys(sql, names)), ...(await findTriggers(sql, names))]
   for (const { remove } of parts) await sql.unsafe(remove)
+  await copyFunctions(sql)
   for (const { name } of tables.filter(({ kind }) => kind === 'reference'))
     await sql`select create_reference_table(${name})`
   let beside = await findDistributed(sql)
@@ -43,7 +50,7 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
     await sql`select create_distributed_table(${name}, ${BY}, colocate_with => ${beside ?? 'none'})`
     beside ??= name
   }
-  for (const { restore } of parts) await sql.unsafe(restore)
+  for (const { restore } of parts) if (restore) await sql.unsafe(restore)
 }
 
 /**
@@ -88,14 +95,24 @@ async function findKeys(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
   }))
 }
 
+/** Puts functions on every machine, with which triggers work. Citus finds by itself only those that a column or trigger names. */
+async function copyFunctions(sql: postgres.ISql): Promise<void> {
+  await sql`
+    select create_distributed_function(p.oid::regprocedure) from pg_proc p
+    where p.pronamespace = 'public'::regnamespace and p.prokind = 'f'
+      and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+      and not exists (select from pg_dist_object o where o.classid = 'pg_proc'::regclass and o.objid = p.oid)`
+}
+
 async function findTriggers(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
-  const triggers = await sql<{ table: string; name: string; definition: string }[]>`
-    select c.oid::regclass::text as table, quote_ident(tgname) as name, pg_get_triggerdef(t.oid) as definition
+  const triggers = await sql<{ table: string; name: string; definition: string; is_needed: boolean }[]>`
+    select c.oid::regclass::text as table, quote_ident(tgname) as name, tgname <> all(${BESIDE_OLDER_PROCESSES}::text[]) as is_needed,
+      pg_get_triggerdef(t.oid) as definition
     from pg_trigger t join pg_class c on c.oid = tgrelid
     where not tgisinternal and c.relnamespace = 'public'::regnamespace and c.relname = any(${tables}::text[])
     order by 1, 2`
-  return triggers.map(({ table, name, definition }) => ({
+  return triggers.map(({ table, name, definition, is_needed }) => ({
     remove: `drop trigger ${name} on ${table}`,
-    restore: definition,
+    ...(is_needed && { restore: definition }),
   }))
 }
