@@ -1,9 +1,10 @@
 /** Stores files, gives them to messages, and removes those that no message used. */
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import type { Connection } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { inTransaction, type Scope, SYSTEM, together } from '../scope'
 import { holdBody } from '../shapes/arriving-body'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
@@ -94,16 +95,17 @@ function rowOf({ filename, content_type, content_id = null, uploader_id = null }
 type Row = ReturnType<typeof rowOf> & { id: string; storage_key: string; size: number; digest: string }
 
 async function insertAttachments({ sql, organization_id }: Scope, rows: Row[]): Promise<void> {
-  await keepEach(
-    sql,
-    rows.map(({ storage_key }) => storage_key),
-  )
-  await sql`
-    insert into attachments
-      (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key, content_id)
-    select ${organization_id}, id, uploader_id, filename, content_type, size, digest, storage_key, content_id
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, uploader_id uuid, filename text,
-      content_type text, size bigint, digest text, storage_key text, content_id text)`
+  await together([
+    keepEach(
+      sql,
+      rows.map(({ storage_key }) => storage_key),
+    ),
+    insertRows(
+      sql,
+      'attachments',
+      rows.map((row) => ({ ...row, organization_id })),
+    ),
+  ])
 }
 
 /**

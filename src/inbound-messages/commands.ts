@@ -3,7 +3,7 @@ import { keep, promiseRemoval } from '../attachments/removals'
 import { storage } from '../attachments/storage'
 import { audit } from '../audit-log/audit'
 import { config } from '../config'
-import { newId } from '../db/columns'
+import { newId, ZERO_ID } from '../db/columns'
 import { sharedTime } from '../db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../errors'
 import { decide } from '../mail/inbound/decide'
@@ -102,7 +102,7 @@ async function addToLedger(scope: Scope, mailbox: Mailbox, mail: InboundMail, st
 
 async function requireMailbox({ sql, organization_id }: Scope, id: string): Promise<Mailbox> {
   const [mailbox] = await sql<Mailbox[]>`
-    select id, address from mailboxes where organization_id = ${organization_id} and id = ${asIds([id])[0] ?? null}`
+    select id, address from mailboxes where organization_id = ${organization_id} and id = ${asIds([id])[0] ?? ZERO_ID}`
   if (!mailbox) throw unknownIds('MAILBOX_NOT_FOUND', '/query/mailbox_id', [id])
   return mailbox
 }

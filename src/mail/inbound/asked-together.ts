@@ -1,5 +1,5 @@
 /** Asks about messages of the same time together: those of an organization share the statements. */
-import { gathered } from '../../flow/gather'
+import { gatheredBy } from '../../flow/gather'
 import type { Scope } from '../../scope'
 import type { InboundMail } from './message'
 
@@ -12,16 +12,13 @@ type Asked = { scope: Scope; mail: InboundMail }
 export function askedTogether<Answer>(
   ask: (scope: Scope, mails: InboundMail[]) => Promise<Answer[]>,
 ): (scope: Scope, mail: InboundMail) => Promise<Answer> {
-  const askAll = gathered(async (asked: Asked[]) => {
-    const answers = new Map<Asked, Answer>()
-    for (const group of Map.groupBy(asked, ({ scope }) => scope.organization_id).values()) {
-      const mails = group.map(({ mail }) => mail)
-      const answered = await ask(group[0]!.scope, mails)
-      group.forEach((one, index) => {
-        answers.set(one, answered[index]!)
-      })
-    }
-    return asked.map((one) => answers.get(one)!)
-  })
+  const askAll = gatheredBy(
+    ({ scope }) => scope.organization_id,
+    (asked: Asked[]) =>
+      ask(
+        asked[0]!.scope,
+        asked.map(({ mail }) => mail),
+      ),
+  )
   return (scope, mail) => askAll({ scope, mail })
 }

@@ -118,15 +118,15 @@ async function findOwn({ sql, organization_id }: Scope, mails: InboundMail[]): P
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
       as g (place integer, email_message_id text, ours uuid, tagged uuid[])
     where exists (
-      select from messages m
+      select 1 from messages m
       where m.organization_id = ${organization_id} and m.id = g.ours and m.direction = 'outbound'
     ) or exists (
-      select from email_anchors a
-      left join messages m on m.organization_id = a.organization_id and m.id = a.message_id
+      select 1 from email_anchors a
+      left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
       where a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
         and (m.direction = 'outbound' or m.id is null and g.ours is not null)
     ) or exists (
-      select from tickets t where t.organization_id = ${organization_id} and t.id = any(g.tagged)
+      select 1 from tickets t where t.organization_id = ${organization_id} and t.id = any(g.tagged)
     )`
   return new Set(found.map(({ place }) => place))
 }

@@ -46,7 +46,7 @@ export async function findFiled({ sql, organization_id }: Scope, fingerprints: F
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
       as g (place integer, text text, former text, is_brief boolean)
     where exists (
-      select from inbound_fingerprints f
+      select 1 from inbound_fingerprints f
       where f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
         and (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
     )`

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
 import type { Sql } from '../../db/transact'
-import { gathered } from '../../flow/gather'
+import { gatheredBy } from '../../flow/gather'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
 import { type MailHeaders, readHeaders } from '../parse/parse'
@@ -51,23 +51,23 @@ export async function overtakesParent(
   return (await decide(scope, mail)).outcome === 'ticket'
 }
 
+type Asked = { sql: Sql; organization_id: string; id: string }
 type Older = { id: string; storage_key: string }
 
 /**
  * Finds older messages that are still to be filed. Those that were not tried yet come in their turn, however long the
- * backlog is. Those that fail may do so without end, so they count for a while only. Messages that ask at the same time share
- * a statement.
+ * backlog is. Those that fail may do so without end, so they count for a while only. Messages of an
+ * organization that ask at the same time share a statement.
  */
-const findOlder = gathered(async (asked: { sql: Sql; organization_id: string; id: string }[]): Promise<Older[][]> => {
-  const { sql } = asked[0]!
+const findOlder = gatheredBy(organizationOf, async (asked: Asked[]): Promise<Older[][]> => {
+  const { sql, organization_id } = asked[0]!
   const rows = await sql<(Older & { asked_id: string })[]>`
     select g.id as asked_id, older.id, older.storage_key
-    from unnest(${asked.map((one) => one.organization_id)}::uuid[], ${asked.map((one) => one.id)}::uuid[])
-      as g (organization_id, id)
+    from unnest(${asked.map((one) => one.id)}::uuid[]) as g (id)
     cross join lateral (
       select m.id, m.storage_key from inbound_messages m
-      join outbox o on o.organization_id = m.organization_id and o.id = m.id
-      where m.organization_id = g.organization_id and m.outcome = 'pending' and m.id < g.id
+      join outbox o on o.organization_id = ${organization_id} and o.id = m.id
+      where m.organization_id = ${organization_id} and m.outcome = 'pending' and m.id < g.id
         and m.storage_key is not null
         and (
           o.attempts = 0 and o.claims <= ${LEASES_MOST}
@@ -79,6 +79,10 @@ const findOlder = gathered(async (asked: { sql: Sql; organization_id: string; id
   const found = Map.groupBy(rows, ({ asked_id }) => asked_id)
   return asked.map(({ id }) => found.get(id) ?? [])
 })
+
+function organizationOf({ organization_id }: Asked): string {
+  return organization_id
+}
 
 async function findMessageId(storage_key: string): Promise<string | false> {
   const known = known_ids.get(storage_key)

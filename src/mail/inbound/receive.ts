@@ -147,15 +147,27 @@ function scopeOf({ organization_id }: OutboxJob, connection: Connection): Scope 
 /** A message that waits to be filed. */
 type Pending = { entry: LedgerEntry; size: number; storage_key: string }
 
-/** Finds the message of a job; undefined when it does not wait any more. Jobs that begin together share a statement. */
-const findPending = askedAtOnce(async (sql: Sql, jobs: OutboxJob[]): Promise<(Pending | undefined)[]> => {
-  const rows = await sql<(LedgerEntry & { size: number; storage_key: string })[]>`
-    select i.id, i.mailbox_id, i.recipient, i.envelope_sender, i.remote_address, i.helo, i.relay_address, i.size,
-      i.storage_key
-    from unnest(${jobs.map((job) => job.organization_id)}::uuid[], ${jobs.map((job) => job.id)}::uuid[])
-      as g (organization_id, id)
-    join inbound_messages i on i.organization_id = g.organization_id and i.id = g.id
-    where i.outcome = 'pending' and i.storage_key is not null`
-  const found = new Map(rows.map(({ size, storage_key, ...entry }) => [entry.id, { entry, size, storage_key }]))
-  return jobs.map((job) => found.get(job.id))
+/**
+ * Finds the message of a job; undefined when it does not wait any more. Jobs of an organization that begin together share a
+ * statement.
+ */
+const findPending = askedAtOnce(async (sql: Sql, jobs: OutboxJob[]): Promise<Promise<Pending | undefined>[]> => {
+  const groups = Map.groupBy(jobs, ({ organization_id }) => organization_id)
+  const found = new Map(
+    [...groups].map(([organization_id, group]) => [organization_id, findPendingOf({ sql, organization_id }, group)]),
+  )
+  return jobs.map(async ({ organization_id, id }) => (await found.get(organization_id)!).get(id))
 })
+
+/** @returns those of the organization that wait, by the ids of their jobs */
+async function findPendingOf(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  jobs: OutboxJob[],
+): Promise<Map<string, Pending>> {
+  const rows = await sql<(LedgerEntry & { size: number; storage_key: string })[]>`
+    select id, mailbox_id, recipient, envelope_sender, remote_address, helo, relay_address, size, storage_key
+    from inbound_messages
+    where organization_id = ${organization_id} and id = any(${jobs.map(({ id }) => id)}::uuid[])
+      and outcome = 'pending' and storage_key is not null`
+  return new Map(rows.map(({ size, storage_key, ...entry }) => [entry.id, { entry, size, storage_key }]))
+}

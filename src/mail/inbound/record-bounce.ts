@@ -7,7 +7,7 @@ import { textToHtml } from '../../html/body'
 import { addMessage } from '../../messages/commands'
 import { type Conversation, lockConversation } from '../../messages/conversation'
 import { count } from '../../metrics/organization-figures'
-import { afterCommit, type Scope } from '../../scope'
+import { afterCommit, type Scope, together } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 import type { Bounce } from '../parse/parse'
 import type { Reported } from './reported'
@@ -77,20 +77,17 @@ async function findFailed(
 async function markBounced(scope: Scope, id: string, failed: Failed[], diagnostic: string): Promise<boolean> {
   const { sql, organization_id } = scope
   const positions = failed.map(({ position }) => position)
-  const [marked] = await sql<{ is_new: boolean }[]>`
-    with recipients as (
+  const changed = await together([
+    sql`
       update message_recipients set status = 'bounced', error = ${diagnostic}
       where organization_id = ${organization_id} and message_id = ${id} and position = any(${positions}::integer[])
-        and (status <> 'bounced' or error is distinct from ${diagnostic})
-      returning 1
-    ), message as (
+        and (status <> 'bounced' or error is distinct from ${diagnostic})`,
+    sql`
       update messages set email_status = 'bounced', email_error = ${diagnostic}
       where organization_id = ${organization_id} and id = ${id}
-        and (email_status <> 'bounced' or email_error is distinct from ${diagnostic})
-      returning 1
-    )
-    select exists (select from recipients) or exists (select from message) as is_new`
-  return marked!.is_new
+        and (email_status <> 'bounced' or email_error is distinct from ${diagnostic})`,
+  ])
+  return changed.some(({ count }) => count > 0)
 }
 
 type NoteBody = { text: string; html: string }
@@ -133,7 +130,7 @@ async function addNote(scope: Scope, ticket: Conversation, { text, html }: NoteB
 /** True when the ticket has a note of the service with this text. */
 async function hasNote({ sql, organization_id }: Scope, ticket_id: string, text: string): Promise<boolean> {
   const found = await sql`
-    select from messages
+    select 1 from messages
     where organization_id = ${organization_id} and ticket_id = ${ticket_id} and is_internal and sender_email is null
       and body = ${text}
     limit 1`

@@ -63,7 +63,7 @@ async function findNamed(
     )
     select m.ticket_id, m.id as message_id
     from given join messages m on m.organization_id = ${organization_id} and m.id = given.id
-    join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
+    join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id
     where m.direction = 'outbound' and t.deleted_at is null
     order by is_tagged desc, m.id desc limit 1`
   return message
@@ -83,11 +83,11 @@ async function findLatest(
   const named = recipients.filter(({ action }) => action === kind).map(({ address }) => addressKey(address))
   const [message] = await sql<Found[]>`
     select m.ticket_id, m.id as message_id
-    from messages m join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
+    from messages m join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id
     cross join lateral (
       select exists (
-        select from message_recipients r
-        where r.organization_id = m.organization_id and r.message_id = m.id and r.status in ('sent', 'bounced')
+        select 1 from message_recipients r
+        where r.organization_id = ${organization_id} and r.message_id = m.id and r.status in ('sent', 'bounced')
           and r.email_key = any(${named})
       ) as is_named
     ) recipients

@@ -82,24 +82,24 @@ type Found = Thread & { place: number }
  * or the customer's own mail.
  * @param given a table with the columns of `personOf`
  */
-function relation({ sql }: Scope, given: Fragment) {
+function relation({ sql, organization_id }: Scope, given: Fragment) {
   return sql`
-    left join contacts c on c.organization_id = t.organization_id and c.id = t.contact_id
-    left join companies co on co.organization_id = t.organization_id and co.id = t.company_id
+    left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
+    left join companies co on co.organization_id = ${organization_id} and co.id = t.company_id
     cross join lateral (
       select
         coalesce(
           c.email_key = ${given}.sender_key
           or co.domains && ${given}.sender_domains
           or exists (
-            select from contacts x
-            where x.organization_id = t.organization_id and x.email_key = ${given}.sender_key
+            select 1 from contacts x
+            where x.organization_id = ${organization_id} and x.email_key = ${given}.sender_key
               and x.company_id = t.company_id
           ), false
         ) as is_customer,
         exists (
-          select from participants p
-          where p.organization_id = t.organization_id and p.ticket_id = t.id and p.confirmed
+          select 1 from participants p
+          where p.organization_id = ${organization_id} and p.ticket_id = t.id and p.confirmed
             and p.email_key = ${given}.sender_key
         ) as is_participant
     ) related`
@@ -145,7 +145,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
       -- Devices use one id for many messages: its own id counts only while no message has it.
       where g.rule <> 'message_id' or not exists (
-        select from email_anchors taken
+        select 1 from email_anchors taken
         where taken.organization_id = ${organization_id} and taken.email_message_id = g.email_message_id
           and taken.message_id is not null
       )

@@ -1,7 +1,9 @@
 /** Writes the outcomes of messages into the mail ledger. */
+import { insertRows } from '../../db/insert-rows'
+import type { Fragment } from '../../db/transact'
 import { noteFiled } from '../../metrics/filed-mail'
 import { count, type Figure } from '../../metrics/organization-figures'
-import { afterCommit, type Scope } from '../../scope'
+import { afterCommit, type Scope, together } from '../../scope'
 import { storable } from '../../search/fold'
 import type { Decision } from './decide'
 import type { InboundMail } from './message'
@@ -27,28 +29,41 @@ export type FiledMail = {
 export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<void> {
   const { sql, organization_id } = scope
   const rows = filed.map(rowOf)
-  await sql`
-    with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, fingerprint text, outcome text,
-        rule text, email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
+  const others = rows.filter(({ outcome }) => outcome !== 'duplicate')
+  const duplicates = rows.filter(({ outcome }) => outcome === 'duplicate')
+  await together([
+    insertFingerprints(
+      scope,
+      others,
+      sql`on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id`,
+    ),
+    insertFingerprints(scope, duplicates, sql`on conflict do nothing`),
+    sql`
+      update inbound_messages i
+      set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
+        from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
+        sender_verified = g.sender_verified, authentication = g.authentication
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (id uuid, outcome text, rule text,
+        email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
         sender_verified boolean, authentication jsonb)
-    ), fingerprints as (
-      insert into inbound_fingerprints as f (organization_id, fingerprint, inbound_message_id)
-      select ${organization_id}, fingerprint, id from given
-      on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id
-        where (select outcome <> 'duplicate' from given where given.id = excluded.inbound_message_id)
-    )
-    update inbound_messages i
-    set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
-      from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
-      sender_verified = g.sender_verified, authentication = g.authentication
-    from given g where i.organization_id = ${organization_id} and i.id = g.id`
+      where i.organization_id = ${organization_id} and i.id = g.id`,
+  ])
   afterCommit(scope, () => {
     for (const { id, outcome, rule, ticket_id, message_id } of rows) {
       count(organization_id, FIGURE[outcome] ?? 'mail_others')
       noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id })
     }
   })
+}
+
+/** @param on_conflict for a fingerprint that is known already */
+function insertFingerprints(
+  { sql, organization_id }: Scope,
+  rows: ReturnType<typeof rowOf>[],
+  on_conflict: Fragment,
+): Promise<unknown> {
+  const fingerprints = rows.map(({ id, fingerprint }) => ({ organization_id, fingerprint, inbound_message_id: id }))
+  return insertRows(sql, 'inbound_fingerprints', fingerprints, on_conflict)
 }
 
 function rowOf({ mail, decision, about }: FiledMail) {

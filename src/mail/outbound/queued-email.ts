@@ -54,8 +54,8 @@ export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob)
         'domain', b.dkim_domain, 'selector', b.dkim_selector, 'private_key', b.dkim_private_key
       ) end as dkim
     from messages m
-    join tickets t on t.organization_id = m.organization_id and t.id = m.ticket_id
-    join organizations o on o.id = m.organization_id
+    join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id
+    join organizations o on o.id = ${organization_id}
     left join (
       select m.*, ${mayUseAddress(sql)} as may_use_address from mailboxes m
       where m.organization_id = ${organization_id} and m.id = ${job.lane_id}
