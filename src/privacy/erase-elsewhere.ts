@@ -2,6 +2,7 @@
  * Erases a person from the tickets of others: what the person wrote there, and the address. These rows are not linked to
  * the contact, so that all rows of the organization are looked at, some thousand at a time.
  */
+import { withChangeTime } from '../db/change-time'
 import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
 import { rebuildSearch } from '../search/ticket-document'
@@ -64,9 +65,13 @@ function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Era
 async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): Promise<Erased> {
   const { sql, organization_id } = scope
   const erased = await eraseMessages(scope, ids)
-  const [ticket] = await sql<{ is_hidden: boolean }[]>`
-    update tickets set updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and id = ${ticket_id} returning deleted_at is not null as is_hidden`
+  const [[ticket], time] = await withChangeTime(
+    sql,
+    sql<{ is_hidden: boolean }[]>`
+      select deleted_at is not null as is_hidden from tickets
+      where organization_id = ${organization_id} and id = ${ticket_id} for no key update`,
+  )
+  await sql`update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = ${ticket_id}`
   // A hidden ticket has no search document.
   if (!ticket?.is_hidden) await rebuildSearch(scope, ticket_id)
   return erased

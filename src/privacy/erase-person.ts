@@ -4,6 +4,7 @@
  * the next call.
  */
 import { audit } from '../audit-log/audit'
+import { withChangeTime } from '../db/change-time'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { publish } from '../webhooks/publish'
@@ -48,19 +49,33 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
  */
 async function removeContact(scope: Scope, id: string): Promise<boolean> {
   const { sql, organization_id } = scope
-  await sql`select from contacts where organization_id = ${organization_id} and id = ${id} for update`
+  await sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`
   const left = await sql`
-    select from tickets t
+    select 1 from tickets t
     where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or exists (
-      select from messages m where m.organization_id = t.organization_id and m.ticket_id = t.id and m.body <> ${ERASED}
+      select 1 from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id and m.body <> ${ERASED}
     ))
     limit 1`
   if (left.length > 0) return false
+  const time = await lockTickets(scope, id)
   await sql`
-    update tickets set contact_id = null, updated_at = clock_timestamp()
+    update tickets set contact_id = null, updated_at = ${time}
     where organization_id = ${organization_id} and contact_id = ${id}`
+  await sql`
+    update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`
   await sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`
   await publish(scope, [{ type: 'contact.deleted', data: { id } }])
   await audit(scope, { action: 'contact.erased', resource: { type: 'contact', id } })
   return true
+}
+
+/** Locks the tickets of the contact until the caller's transaction ends. @returns the time from which they are locked */
+async function lockTickets({ sql, organization_id }: Scope, contact_id: string): Promise<string> {
+  const [, time] = await withChangeTime(
+    sql,
+    sql`
+      select 1 from tickets where organization_id = ${organization_id} and contact_id = ${contact_id}
+      order by id for no key update`,
+  )
+  return time
 }

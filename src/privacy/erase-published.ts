@@ -29,7 +29,7 @@ async function writeEvents({ sql, organization_id }: Scope, events: { id: string
     update delivery_attempts a set response_head = null
     from deliveries d
     where d.organization_id = ${organization_id} and d.event_id = any(${events.map(({ id }) => id)}::uuid[])
-      and a.organization_id = d.organization_id and a.delivery_id = d.id and a.response_head is not null`
+      and a.organization_id = ${organization_id} and a.delivery_id = d.id and a.response_head is not null`
 }
 
 /** Leaves of stored answers ids only: a request that is repeated with its key still changes nothing. */

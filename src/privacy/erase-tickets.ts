@@ -1,4 +1,5 @@
 /** Erases what the tickets of a person say. Tickets, codes, times and amounts stay. */
+import { withChangeTime } from '../db/change-time'
 import { inTransaction, type Scope } from '../scope'
 import { newDocument, organizationNumber } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
@@ -39,9 +40,12 @@ function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promi
 /** Erases all but the messages of some tickets, in the caller's transaction. */
 async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
   const { sql, organization_id } = scope
-  const tickets = await sql<{ id: string; code: string }[]>`
-    select id, code from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
-    order by id for no key update`
+  const [, time] = await withChangeTime(
+    sql,
+    sql`
+      select 1 from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+      order by id for no key update`,
+  )
   const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   await sql`delete from email_anchors where ${these}`
   await sql`delete from participants where ${these}`
@@ -50,15 +54,26 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
     where ${these} and (actor_type = 'contact' or type = any(${TELLING_TYPES}::text[]))`
   await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
   await sql`update timers set description = null where ${these}`
-  const number = await organizationNumber(scope)
-  const documents = tickets.map(({ id, code }) => ({ id, ...newDocument(number, code, '', '', []) }))
+  await eraseDocuments(scope, ids)
   await sql`
-    update ticket_search s set document = d.vector::tsvector || ticket_facets(${organization_id}, d.id), size = d.size
+    update tickets set subject = ${ERASED}, updated_at = ${time}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+}
+
+/** Leaves of the search documents of tickets, which the caller has locked, the code and the facets. */
+async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
+  const { sql, organization_id } = scope
+  const number = await organizationNumber(scope)
+  const tickets = await sql<{ id: string; code: string; facets: string[] }[]>`
+    select id, code, array_remove(array[status, priority, assignee_id::text], null) || array(
+      select l.label_id::text from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
+    ) as facets
+    from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
+  const documents = tickets.map(({ id, code, facets }) => ({ id, ...newDocument(number, code, '', '', facets) }))
+  await sql`
+    update ticket_search s set document = d.vector::tsvector, size = d.size
     from json_to_recordset(${JSON.stringify(documents)}::text::json) as d (id uuid, vector text, size integer)
     where s.organization_id = ${organization_id} and s.ticket_id = d.id`
-  await sql`
-    update tickets set subject = ${ERASED}, updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
 }
 
 /** Types of entries of a timeline that may hold a text, a name or an address of a person (`timeline/activity.ts`). */
@@ -67,20 +82,18 @@ export const TELLING_TYPES = [
   ...['email_sent', 'email_failed', 'email_bounced'],
 ]
 
-/** The assignments that take a person out of an entry of a timeline. */
+/** The assignments that take a person out of an entry of a timeline. They use only functions whose result never changes. */
 export function scrubbed({ sql }: Scope) {
+  const replaced = (values: Record<string, string | null>) => sql`${JSON.stringify(values)}::text::jsonb`
   return sql`
     actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
     data = case
-      when type = 'changed' and data ->> 'field' in ('subject', 'contact')
-        then jsonb_build_object('field', data -> 'field', 'from', null, 'to', null)
+      when type = 'changed' and data ->> 'field' in ('subject', 'contact') then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
-      when type in ('participant_added', 'participant_removed')
-        then jsonb_build_object('participant_id', data -> 'participant_id', 'email', ${ERASED_EMAIL}::text)
-      when type = 'email_sent' then jsonb_build_object('message_id', data -> 'message_id', 'recipients', '[]'::jsonb)
-      when type = 'email_failed'
-        then jsonb_build_object('message_id', data -> 'message_id', 'recipient', ${ERASED_EMAIL}::text, 'error', null)
-      when type = 'email_bounced' then jsonb_build_object('message_id', data -> 'message_id', 'error', ${ERASED}::text)
+      when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
+      when type = 'email_sent' then data || '{"recipients": []}'
+      when type = 'email_failed' then data || ${replaced({ recipient: ERASED_EMAIL, error: null })}
+      when type = 'email_bounced' then data || ${replaced({ error: ERASED })}
       else data
     end`
 }
