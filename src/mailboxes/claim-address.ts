@@ -24,10 +24,14 @@ export async function claimAddress(scope: Scope, id: string, address: string, fo
   }
 }
 
-/** Deletes a mailbox. Its address stays the organization's for a while. */
+/** Deletes a mailbox, which tickets and the ledger forget. Its address stays the organization's for a while. */
 export async function deleteWithAddress(scope: Scope, id: string, address: string): Promise<void> {
   const { sql, organization_id } = scope
   await keepAddress(scope, id)
+  // On a cluster no foreign key clears them. Hidden tickets have the mailbox too.
+  await sql`update tickets set mailbox_id = null where organization_id = ${organization_id} and mailbox_id = ${id}`
+  await sql`
+    update inbound_messages set mailbox_id = null where organization_id = ${organization_id} and mailbox_id = ${id}`
   await sql`delete from mailboxes where organization_id = ${organization_id} and id = ${id}`
   await settleMailboxes(scope, [addressKey(address)])
 }

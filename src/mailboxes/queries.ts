@@ -54,7 +54,7 @@ export async function getMailboxDkim({ sql, organization_id }: Scope, id: string
 /** Tells whether a mailbox may receive and send: it is active and may use its address. */
 export async function isMailboxUsable({ sql, organization_id }: Scope, id: string): Promise<boolean> {
   const found = await sql`
-    select from mailboxes m
+    select 1 from mailboxes m
     where m.organization_id = ${organization_id} and m.id = ${id} and m.active and ${mayUseAddress(sql)}`
   return found.length > 0
 }

@@ -56,6 +56,10 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
       attached.map(({ storage_key }) => storage_key),
     )
     await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
+    // On a cluster no foreign key clears it.
+    await sql`
+      update email_anchors set message_id = null
+      where organization_id = ${organization_id} and message_id = ${id}`
     await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
     await rebuildSearch(scope, ticket_id)
     await recordActivity(scope, ticket_id, [
