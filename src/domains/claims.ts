@@ -54,7 +54,7 @@ export async function keepAddress({ sql, organization_id }: ClaimScope, mailbox_
     insert into released_addresses (organization_id, address_key)
     select organization_id, address_key from mailboxes
     where organization_id = ${organization_id} and id = ${mailbox_id} and has_address
-    on conflict (organization_id, address_key) do update set released_at = now()`
+    on conflict (organization_id, address_key) do update set released_at = excluded.released_at`
 }
 
 /** Forgets addresses that were given up long ago. */

@@ -90,9 +90,11 @@ async function insertDomain({ sql, organization_id }: Scope, domain: string): Pr
 /** What the operator has allowed stays allowed when DNS confirms it. */
 async function markVerified({ sql, organization_id }: Scope, id: string, by: 'dns' | 'operator'): Promise<void> {
   await sql`
-    update domains set verified_at = coalesce(verified_at, now()),
-      verified_by = case when verified_by = 'operator' then verified_by else ${by} end
-    where organization_id = ${organization_id} and id = ${id}`
+    update domains set verified_at = now(), verified_by = ${by}
+    where organization_id = ${organization_id} and id = ${id} and verified_at is null`
+  await sql`
+    update domains set verified_by = ${by}
+    where organization_id = ${organization_id} and id = ${id} and verified_by <> 'operator'`
 }
 
 /**

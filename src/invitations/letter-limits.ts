@@ -21,20 +21,14 @@ export async function countLetter({ sql, organization_id }: Scope, email: string
     select pg_advisory_xact_lock(hashtextextended(${for_address}, 0)),
       pg_advisory_xact_lock(hashtextextended(${for_organization}, 0))`
   const [wait] = await sql<{ address_s: number | null; organization_s: number | null }[]>`
-    with counted as (
-      select (
-        select ceil(extract(epoch from min(sent_at) + interval '1 hour' - now()))::int from invitation_letters
-        where email_key = ${key} and sent_at > now() - interval '1 hour' having count(*) >= ${TO_ADDRESS}
-      ) as address_s, (
-        select ceil(extract(epoch from min(sent_at) + interval '1 day' - now()))::int from invitation_letters
-        where organization_id = ${organization_id} and sent_at > now() - interval '1 day'
-        having count(*) >= ${OF_ORGANIZATION}
-      ) as organization_s
-    ), added as (
-      insert into invitation_letters (organization_id, id, email_key)
-      select ${organization_id}, ${newId()}, ${key} from counted where address_s is null and organization_s is null
-    )
-    select address_s, organization_s from counted`
+    select (
+      select ceil(extract(epoch from min(sent_at) + interval '1 hour' - now()))::int from invitation_letters
+      where email_key = ${key} and sent_at > now() - interval '1 hour' having count(*) >= ${TO_ADDRESS}
+    ) as address_s, (
+      select ceil(extract(epoch from min(sent_at) + interval '1 day' - now()))::int from invitation_letters
+      where organization_id = ${organization_id} and sent_at > now() - interval '1 day'
+      having count(*) >= ${OF_ORGANIZATION}
+    ) as organization_s`
   const { address_s, organization_s } = wait!
   if (organization_s !== null) {
     throw tryLater(`The organization has sent ${OF_ORGANIZATION} invitations within a day`, Math.max(1, organization_s))
@@ -42,6 +36,8 @@ export async function countLetter({ sql, organization_id }: Scope, email: string
   if (address_s !== null) {
     throw tryLater(`${TO_ADDRESS} invitations were sent to this address within an hour`, Math.max(1, address_s))
   }
+  await sql`
+    insert into invitation_letters (organization_id, id, email_key) values (${organization_id}, ${newId()}, ${key})`
 }
 
 /** Forgets letters that no limit counts any more. */

@@ -22,7 +22,8 @@ export async function addMembership(scope: Scope, user_id: string, fields: Membe
     values (${organization_id}, ${user_id}, ${role}, ${hourly_rate}, ${currency}, ${active})
     on conflict (organization_id, user_id) do update
     set role = excluded.role, hourly_rate = excluded.hourly_rate, currency = excluded.currency,
-      active = excluded.active, removed_at = null, created_at = clock_timestamp(), updated_at = now()
+      active = excluded.active, removed_at = null, created_at = excluded.created_at,
+      updated_at = excluded.updated_at
     where m.removed_at is not null
     returning user_id`
   return added.length > 0
