@@ -1,8 +1,21 @@
 /** Tells apart why statements failed. Drizzle wraps the driver's error, so its cause is looked at too. */
 
+/** A name in a message. A machine of a cluster adds the number of its part of the table. */
+const NAME = /["\p{Pi}\p{Pf}]\s?(\w+?)(?:_\d+)?\s?["\p{Pi}\p{Pf}]/gu
+
 /** True when a statement failed because of the named constraint or unique index. */
 export function violates(error: unknown, constraint: string): boolean {
-  return (causeOf(error) as { constraint_name?: string } | undefined)?.constraint_name === constraint
+  return violatedBy(error).includes(constraint)
+}
+
+/**
+ * Names the constraint or unique index that a statement failed because of. On a cluster the message of one of its machines
+ * arrives without the field that names it: then these are all names in the message, those of tables, too. None for other failures.
+ */
+export function violatedBy(error: unknown): string[] {
+  if (!codeOf(error).startsWith('23')) return []
+  const { constraint_name, message = '' } = causeOf(error) as { constraint_name?: string; message?: string }
+  return constraint_name ? [constraint_name.replace(/_\d+$/, '')] : [...message.matchAll(NAME)].map(([, name]) => name!)
 }
 
 /**
@@ -33,7 +46,8 @@ export function hasLostStatement(error: unknown): 'pooler' | 'migration' | undef
   return code === '0A000' && routine === 'RevalidateCachedQuery' ? 'migration' : undefined
 }
 
-function codeOf(error: unknown): string {
+/** The code of the failure, of PostgreSQL, the driver or the system; empty when it has none. */
+export function codeOf(error: unknown): string {
   const cause = causeOf(error)
   return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : ''
 }

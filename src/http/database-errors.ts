@@ -1,4 +1,5 @@
 /** Turns errors of the database into errors of the API. */
+import { codeOf, violatedBy } from '../db/violations'
 import { ApiError } from '../errors'
 import { notFoundCodeOf } from './resources'
 
@@ -16,15 +17,8 @@ const FOREIGN_KEY_VIOLATION = '23503'
  * for a database that cannot work at the moment, and undefined for what is a fault of ours.
  */
 export function fromDatabase(error: unknown): ApiError | undefined {
-  const cause = causeOf(error)
-  const code = typeof cause.code === 'string' ? cause.code : ''
+  const code = codeOf(error)
   if (UNAVAILABLE.test(code)) return new ApiError('SERVICE_UNAVAILABLE')
-  const removed = code === FOREIGN_KEY_VIOLATION && notFoundCodeOf(String(cause.constraint_name))
+  const removed = code === FOREIGN_KEY_VIOLATION && violatedBy(error).map(notFoundCodeOf).find(Boolean)
   return removed ? new ApiError(removed, {}, 422) : undefined
-}
-
-/** Drizzle wraps the driver's error. */
-function causeOf(error: unknown): { code?: unknown; constraint_name?: unknown } {
-  const cause = error instanceof Error && error.cause ? error.cause : error
-  return typeof cause === 'object' && cause !== null ? cause : {}
 }
