@@ -35,6 +35,11 @@ export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))
 }
 
+/** True when the server answered that another node of its cluster could not be reached, or stops or starts. */
+export function isNodeAway(error: unknown): boolean {
+  return /^(57P0|08)/.test(codeOf(error))
+}
+
 /**
  * Tells if a prepared statement was lost: `pooler` when the session does not have it, `migration` when its result would have
  * other columns by now.

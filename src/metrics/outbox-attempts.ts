@@ -44,26 +44,23 @@ const stale = new Counter({
 })
 
 /** A row that a claim leased. */
-export type Claimed = { waited_s: number; is_taken_over: boolean }
+export type Claimed = { waited_s: number | null; is_taken_over: boolean }
 
 /** Measures a claim, and how long each of its rows waited. @param duration_ms of the statement */
 export function observeClaim(kind: OutboxKind, duration_ms: number, rows: Claimed[]): void {
   claims.observe({ kind }, duration_ms / 1000)
   for (const { waited_s, is_taken_over } of rows) {
-    waits.observe({ kind }, waited_s)
+    waits.observe({ kind }, waited_s ?? 0)
     if (is_taken_over) expired.inc({ kind })
   }
 }
 
-/** A lease that ended with an outcome; `since_due_s` is null when the row stays, or was never due. */
-export type EndedLease = { kind: OutboxKind; since_due_s: number | null }
-
-/** Counts an outcome that was written. */
-export function observeSettled({ kind, since_due_s }: EndedLease, outcome: Outcome): void {
+/** Counts an outcome that was written. @param due_ms as in `OutboxJob` */
+export function observeSettled(kind: OutboxKind, due_ms: number | null, outcome: Outcome): void {
   const name = nameOf(outcome)
   outcomes.inc({ kind, outcome: name })
   // Sent by hand before it was due, it did not wait.
-  if (name === 'done' && since_due_s !== null) done.observe({ kind }, Math.max(0, since_due_s))
+  if (name === 'done' && due_ms !== null) done.observe({ kind }, Math.max(0, performance.now() - due_ms) / 1000)
 }
 
 /** Counts an outcome that was dropped, because its lease had gone to another worker. */

@@ -19,12 +19,19 @@ export type OutboxJob = {
   traceparent: string | null
   /** Proves the lease: a settle changes nothing once the row has another one. */
   lease_token: string
+  /** When it came due, on the clock of `performance.now()`; null for a parked row that was leased by hand. */
+  due_ms: number | null
 }
 
-/** The transaction in which jobs are settled, and what is to be done once it has committed (`scope.ts`). */
-export type Settlement = Connection & { after_commit: (() => void)[] }
+/** The transaction in which jobs of one organization are settled, and what is to be done once it has committed (`scope.ts`). */
+export type Settlement = Connection & {
+  organization_id: string
+  /** The database's time in this transaction, in seconds since 1970; null when no job is tried again. */
+  now_s: number | null
+  after_commit: (() => void)[]
+}
 
-/** Rows of one kind, written by one call for all jobs that are settled together. */
+/** Rows of one kind, written by one call for all jobs of an organization that are settled together. */
 type Batch<Row> = {
   write(settlement: Settlement, rows: Row[]): Promise<void>
   row: Row
@@ -37,7 +44,7 @@ type Batch<Row> = {
  * still holds. It may run again after a lost connection, always in a new transaction.
  *
  * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` (and the same `line`)
- * share a transaction: it gets their rows, in any order.
+ * share a transaction when they are of the same organization: it gets their rows, in any order.
  */
 type OwnRows =
   | { settle?(settlement: Settlement): Promise<void>; batch?: undefined }

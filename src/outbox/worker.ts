@@ -1,12 +1,12 @@
 /** Works on one kind of the outbox: leases due rows for free slots, runs an attempt for each, settles the outcomes. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { isAway } from '../db/violations'
 import { log, safeError } from '../log'
 import { countStale } from '../metrics/outbox-attempts'
 import { traced } from '../tracing/trace'
-import { claim, LEASE_S, release, releaseToken, renew } from './claim'
+import { type LaneRoom, LEASE_S, release, renew } from './claim'
+import { Claimer } from './claimer'
 import { DueLanes } from './due-lanes'
 import { FairLanes, type Slot } from './fair-lanes'
 import { announceAttempt } from './first-attempt'
@@ -26,7 +26,7 @@ const CLAIM_MOST = 100
  * set by the launcher); one more would wait while its time limit runs.
  */
 const RUNNING_MOST = 1500
-/** Claims follow each other at this distance, so that they take many rows at a time. */
+/** Claimer follow each other at this distance, so that they take many rows at a time. */
 const CLAIM_EVERY_MS = 5
 /** Delay after an attempt that could not begin or go on because the database was away. */
 const AWAY_DELAY_S = 2
@@ -55,8 +55,8 @@ export class Worker {
   readonly #running = new Map<OutboxJob, Run>()
   /** Attempts begun so far. */
   #begun = 0
-  /** Lease token of a claim that was sent and not answered. */
-  #unanswered: string | undefined
+  /** Leases rows. */
+  readonly #claimer: Claimer
   /** Beginning of the last claim. */
   #claimed_at_ms = 0
   /** Waits until the next claim may begin. */
@@ -74,6 +74,7 @@ export class Worker {
     this.#attempt = attempt
     this.#giveUp = giveUp
     this.#lanes = new FairLanes(limits, () => this.#claimSoon())
+    this.#claimer = new Claimer(connection.sql, kind)
     this.#due = new DueLanes(connection.sql, kind, () => this.#claimSoon())
     this.#settler = new Settler(connection, afterFault)
   }
@@ -115,7 +116,7 @@ export class Worker {
     if (jobs.length > 0) await renew(this.#connection.sql, jobs)
   }
 
-  /** Claims nothing more, waits for what is in flight, and releases what has not ended after `timeout_ms`. */
+  /** Claimer nothing more, waits for what is in flight, and releases what has not ended after `timeout_ms`. */
   async stop(timeout_ms: number): Promise<void> {
     this.#is_stopped = true
     clearTimeout(this.#claim_timer)
@@ -152,20 +153,28 @@ export class Worker {
   }
 
   async #claimFreeSlots(): Promise<void> {
-    const { sql } = this.#connection
     while (!this.#is_stopped) {
-      if (this.#unanswered) await releaseToken(sql, this.#kind, this.#unanswered)
-      this.#unanswered = undefined
+      await this.#claimer.releaseLost()
       const due = await this.#due.look((lane_id) => this.#lanes.isUnknown(lane_id))
       const rooms = this.#lanes.share(due, Math.min(CLAIM_MOST, RUNNING_MOST - this.#running.size))
       if (rooms.length === 0) return
       this.#claimed_at_ms = performance.now()
-      this.#unanswered = newId()
-      const jobs = await claim(sql, this.#kind, rooms, this.#unanswered)
-      this.#unanswered = undefined
+      await this.#take(rooms)
+    }
+  }
+
+  async #take(rooms: LaneRoom[]): Promise<void> {
+    const jobs: OutboxJob[] = []
+    const late: OutboxJob[] = []
+    try {
+      await this.#claimer.take(rooms, (taken) => {
+        jobs.push(...taken)
+        if (this.#is_stopped) late.push(...taken)
+        else for (const job of taken) this.#begin(job)
+      })
+    } finally {
       this.#due.serve(rooms, jobs)
-      if (this.#is_stopped && jobs.length > 0) return release(sql, jobs)
-      for (const job of jobs) this.#begin(job)
+      if (late.length > 0) await release(this.#connection.sql, late)
     }
   }
 

@@ -81,11 +81,12 @@ function withoutRepeats<T>(items: T[]): T[] {
   return [...new Set(items)]
 }
 
-async function cancelQueue({ sql, organization_id }: Scope, webhook_id: string): Promise<void> {
+async function cancelQueue(scope: Scope, webhook_id: string): Promise<void> {
+  const { sql, organization_id } = scope
   await cancelQueued(
-    sql,
+    scope,
     sql`
-      select organization_id, id from outbox
+      select id from outbox
       where organization_id = ${organization_id} and lane_id = ${webhook_id} and kind = 'webhook'
         and lease_until <= now()
       for update skip locked`,
@@ -95,9 +96,9 @@ async function cancelQueue({ sql, organization_id }: Scope, webhook_id: string):
 async function releaseQueue(scope: Scope, webhook_id: string): Promise<void> {
   const { sql, organization_id } = scope
   await releaseQueued(
-    sql,
+    scope,
     sql`
-      select organization_id, id from outbox
+      select id from outbox
       where organization_id = ${organization_id} and lane_id = ${webhook_id} and kind = 'webhook'
         and run_at = 'infinity'
       for update skip locked`,

@@ -4,7 +4,7 @@ import { config } from '../config'
 import { hasFewRows } from '../db/few-rows'
 import type { EVENTS } from '../db/schema'
 import { sharedTime } from '../db/shared-time'
-import type { Connection } from '../db/transact'
+import type { Connection, Sql } from '../db/transact'
 import { askedAtOnce } from '../flow/at-once'
 import { log } from '../log'
 import { count } from '../metrics/organization-figures'
@@ -43,15 +43,14 @@ type DeliveryToSend = StoredSecrets & {
 export async function attemptDelivery(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const delivery = await readDelivery(connection, job)
   if (!delivery) return { type: 'done' }
-  const { organization_id, id } = job
-  if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, { organization_id, id }) }
+  if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, job.id) }
   if (delivery.status === 'failed') return reschedule(job, null)
   return send(job, delivery)
 }
 
 export const deliverWebhook: OutboxHandler = {
   attempt: attemptDelivery,
-  giveUp: ({ organization_id, id }) => ({ type: 'done', ...inBatch(failDeliveries, { organization_id, id }) }),
+  giveUp: ({ id }) => ({ type: 'done', ...inBatch(failDeliveries, id) }),
 }
 
 async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> {
@@ -77,7 +76,6 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule)
   const status = answer.ok ? 'success' : delay_s === null ? 'failed' : 'retrying'
   const settle = inBatch(recordAttempts, {
-    organization_id: job.organization_id,
     id,
     webhook_id,
     status,
@@ -141,8 +139,8 @@ function noteAnswer(job: OutboxJob, delivery: DeliveryToSend, answer: WebhookAns
  * @param delay_s null parks it until the webhook is enabled again
  * @param healthy false when the attempt failed, and may fail again
  */
-function reschedule({ organization_id, id }: OutboxJob, delay_s: number | null, healthy = true): Outcome {
-  const settle = inBatch(rescheduleDeliveries, { organization_id, id, delay_s })
+function reschedule({ id }: OutboxJob, delay_s: number | null, healthy = true): Outcome {
+  const settle = inBatch(rescheduleDeliveries, { id, delay_s })
   return { type: 'retry', delay_s, counts: false, healthy, ...settle }
 }
 
@@ -157,21 +155,25 @@ function trustedAuthority(): Promise<string> | undefined {
   return authority
 }
 
-/** Reads the delivery of a job. Jobs that were leased together are read together. */
-const readDelivery = askedAtOnce(readDeliveries)
+/** Reads the delivery of a job; undefined when the retention has removed it. Jobs that were leased together are read together. */
+const readDelivery = askedAtOnce(async ({ sql }: Connection, jobs: OutboxJob[]) => {
+  const own = Map.groupBy(jobs, (job) => job.organization_id)
+  const read = new Map([...own].map(([id, jobs]) => [id, readDeliveries(sql, id, jobs)]))
+  // A failed read is the fault of its organization's jobs alone.
+  return jobs.map(async ({ organization_id, id }) => (await read.get(organization_id)!).get(id))
+})
 
-/** @returns a delivery for each job, undefined when the retention has removed it */
-async function readDeliveries({ sql }: Connection, jobs: OutboxJob[]): Promise<(DeliveryToSend | undefined)[]> {
-  const rows = jobs.map(({ organization_id, id }, place) => ({ place, organization_id, id }))
+/** @returns deliveries by id */
+async function readDeliveries(sql: Sql, organization_id: string, jobs: OutboxJob[]) {
+  const rows = jobs.map(({ id }, place) => ({ place, id }))
   const deliveries = await sql<DeliveryToSend[]>`
     select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
       w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as job (place integer, organization_id uuid, id uuid)
-    join deliveries d on d.organization_id = job.organization_id and d.id = job.id
-    join events e on e.organization_id = d.organization_id and e.id = d.event_id
-    join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id
+    from json_to_recordset(${JSON.stringify(rows)}::text::json) as job (place integer, id uuid)
+    join deliveries d on d.organization_id = ${organization_id} and d.id = job.id
+    join events e on e.organization_id = ${organization_id} and e.id = d.event_id
+    join webhooks w on w.organization_id = ${organization_id} and w.id = d.webhook_id
     where ${hasFewRows(sql)}`
-  const delivery_of = new Map(deliveries.map((delivery) => [delivery.id, delivery]))
-  return jobs.map(({ id }) => delivery_of.get(id))
+  return new Map(deliveries.map((delivery) => [delivery.id, delivery]))
 }

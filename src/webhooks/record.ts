@@ -1,11 +1,13 @@
-/** Records outcomes of attempts, many at a time, in the transaction that removes or reschedules their outbox rows. */
+/**
+ * Records outcomes of attempts of one organization, many at a time, in the transaction that removes or reschedules their
+ * outbox rows.
+ */
 import { hasFewRows } from '../db/few-rows'
-import type { Connection, Sql } from '../db/transact'
+import type { Settlement } from '../outbox/job'
 import { cancelQueued, parkQueued } from './queue'
 
-type DeliveryKey = { organization_id: string; id: string }
-
-type AttemptRecord = DeliveryKey & {
+type AttemptRecord = {
+  id: string
   webhook_id: string
   status: 'success' | 'retrying' | 'failed'
   response_code: number | null
@@ -24,108 +26,135 @@ type AttemptRecord = DeliveryKey & {
 const PARK_MOST = 1000
 
 /** Writes attempts with their answers, and what they mean for deliveries and webhooks. */
-export async function recordAttempts({ sql }: Connection, rows: AttemptRecord[]): Promise<void> {
-  await sql`
+export async function recordAttempts(settlement: Settlement, rows: AttemptRecord[]): Promise<void> {
+  const { sql, organization_id } = settlement
+  const given = rows.map(({ id, status, response_code, response_time_ms, error, delay_s }, place) => {
+    return { place, id, status, response_code, response_time_ms, error, next_s: timeAfter(settlement, delay_s) }
+  })
+  const updated = await sql<{ id: string; attempts: number }[]>`
     with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows.map((row, place) => ({ ...row, place })))}::text::json) as x (
-        place integer, organization_id uuid, id uuid, status text, response_code integer, response_time_ms integer,
-        error text, response_head text, delay_s float8
+      select * from json_to_recordset(${JSON.stringify(given)}::text::json) as x (
+        place integer, id uuid, status text, response_code integer, response_time_ms integer, error text, next_s float8
       )
       where ${hasFewRows(sql)}
-    ), updated as (
-      update deliveries d
-      set status = given.status, attempts = d.attempts + 1, response_code = given.response_code,
-        response_time_ms = given.response_time_ms, error = given.error,
-        next_attempt_at = now() + given.delay_s * interval '1 second'
-      from given where d.organization_id = given.organization_id and d.id = given.id
-      returning d.organization_id, d.id, d.attempts
     )
+    update deliveries d
+    set status = given.status, attempts = d.attempts + 1, response_code = given.response_code,
+      response_time_ms = given.response_time_ms, error = given.error, next_attempt_at = to_timestamp(given.next_s)
+    from given where d.organization_id = ${organization_id} and d.id = given.id
+    returning d.id, d.attempts`
+  const attempt_of = new Map(updated.map(({ id, attempts }) => [id, attempts]))
+  const recorded = rows.filter(({ id }) => attempt_of.has(id))
+  await insertAttempts(
+    settlement,
+    recorded.map((row) => ({ ...row, attempt: attempt_of.get(row.id)! })),
+  )
+  const changing = rows.filter((row) => row.heals || row.exhausts)
+  if (changing.length > 0) await updateWebhooks(settlement, changing)
+  const retrying = rows.filter((row) => row.status === 'retrying')
+  if (retrying.length > 0) await cancelRetrying(settlement, retrying)
+}
+
+type NumberedAttempt = Pick<AttemptRecord, 'id' | 'response_code' | 'response_time_ms' | 'error' | 'response_head'> & {
+  attempt: number
+}
+
+async function insertAttempts({ sql, organization_id }: Settlement, rows: NumberedAttempt[]): Promise<void> {
+  const given = rows.map(({ id, attempt, response_code, response_time_ms, error, response_head }) => {
+    return { id, attempt, response_code, response_time_ms, error, response_head }
+  })
+  await sql`
     insert into delivery_attempts
       (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms, error, response_head)
-    select organization_id, id, updated.attempts, now() - given.response_time_ms * interval '1 millisecond',
-      given.response_code, given.response_time_ms, given.error, given.response_head
-    from updated join given using (organization_id, id)`
-  const changing = rows.filter((row) => row.heals || row.exhausts)
-  if (changing.length > 0) await updateWebhooks(sql, changing)
-  const retrying = rows.filter((row) => row.status === 'retrying')
-  if (retrying.length > 0) await cancelRetrying(sql, retrying)
+    select ${organization_id}::uuid, id, attempt, now() - response_time_ms * interval '1 millisecond', response_code,
+      response_time_ms, error, response_head
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as x (
+      id uuid, attempt integer, response_code integer, response_time_ms integer, error text, response_head text
+    )`
+}
+
+/** The database's time in seconds, so long after the beginning of the transaction. */
+function timeAfter({ now_s }: Settlement, delay_s: number | null): number | null {
+  return delay_s === null || now_s === null ? null : now_s + delay_s
 }
 
 /** Cancels deliveries whose webhook was switched off or deleted during the attempt. */
-async function cancelRetrying(sql: Sql, rows: DeliveryKey[]): Promise<void> {
-  const keys = rows.map(({ organization_id, id }) => ({ organization_id, id }))
+async function cancelRetrying(settlement: Settlement, rows: { id: string }[]): Promise<void> {
+  const { sql, organization_id } = settlement
+  const keys = rows.map(({ id }) => ({ id }))
   await cancelQueued(
-    sql,
+    settlement,
     sql`
-      select o.organization_id, o.id
-      from json_to_recordset(${JSON.stringify(keys)}::text::json) as x (organization_id uuid, id uuid)
-      join outbox o on o.organization_id = x.organization_id and o.id = x.id
-      join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
+      select o.id from json_to_recordset(${JSON.stringify(keys)}::text::json) as x (id uuid)
+      join outbox o on o.organization_id = ${organization_id} and o.id = x.id
+      join webhooks w on w.organization_id = ${organization_id} and w.id = o.lane_id
       where not w.active or w.deleted_at is not null
       for update of o skip locked`,
   )
 }
 
 /** Updates counts and status of webhooks. Locks them in the order of their ids, so that two settles never deadlock. */
-async function updateWebhooks(sql: Sql, rows: AttemptRecord[]): Promise<void> {
-  const ids = rows.map(({ organization_id, webhook_id, heals }) => ({ organization_id, id: webhook_id, heals }))
-  const updated = await sql<{ organization_id: string; id: string; is_failed: boolean }[]>`
+async function updateWebhooks(settlement: Settlement, rows: AttemptRecord[]): Promise<void> {
+  const { sql, organization_id } = settlement
+  const ids = rows.map(({ webhook_id, heals }) => ({ id: webhook_id, heals }))
+  const updated = await sql<{ id: string; is_failed: boolean }[]>`
     with given as materialized (
-      select organization_id, id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures
-      from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (organization_id uuid, id uuid, heals boolean)
-      group by organization_id, id
+      select id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures
+      from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (id uuid, heals boolean) group by id
     ), locked as materialized (
-      select w.organization_id, w.id from webhooks w join given using (organization_id, id)
-      order by w.organization_id, w.id for no key update of w
+      select w.id from webhooks w join given using (id)
+      where w.organization_id = ${organization_id} order by w.id for no key update of w
     )
     update webhooks w
     set failure_count = case when heals then 0 else failure_count end + failures,
-      status = case when failures > 0 then 'failed' else status end,
-      updated_at = case when failures > 0 then now() else updated_at end
-    from given join locked using (organization_id, id)
-    where w.organization_id = given.organization_id and w.id = given.id
-    returning w.organization_id, w.id, failures > 0 as is_failed`
-  const failed = updated.filter(({ is_failed }) => is_failed)
-  if (failed.length > 0) await parkLanes(sql, failed)
+      status = case when failures > 0 then 'failed' else status end
+    from given join locked using (id)
+    where w.organization_id = ${organization_id} and w.id = given.id
+    returning w.id, failures > 0 as is_failed`
+  const failed = updated.filter(({ is_failed }) => is_failed).map(({ id }) => id)
+  if (failed.length === 0) return
+  await sql`
+    update webhooks set updated_at = now() where organization_id = ${organization_id} and id = any(${failed}::uuid[])`
+  await parkLanes(settlement, failed)
 }
 
 /** Parks what webhooks that have just failed still have to send. */
-async function parkLanes(sql: Sql, webhooks: { organization_id: string; id: string }[]): Promise<void> {
+async function parkLanes(settlement: Settlement, webhook_ids: string[]): Promise<void> {
+  const { sql, organization_id } = settlement
   await parkQueued(
-    sql,
+    settlement,
     sql`
-      select organization_id, id from outbox
-      where lane_id = any(${webhooks.map((webhook) => webhook.id)}::uuid[]) and kind = 'webhook'
-        and organization_id = any(${webhooks.map((webhook) => webhook.organization_id)}::uuid[])
+      select id from outbox
+      where organization_id = ${organization_id} and lane_id = any(${webhook_ids}::uuid[]) and kind = 'webhook'
         and run_at < 'infinity' and lease_until <= now()
       limit ${PARK_MOST} for update skip locked`,
   )
 }
 
+type Rescheduled = { id: string; delay_s: number | null }
+
 /** Shows when deliveries are tried again; null while they are parked. */
-export async function rescheduleDeliveries(
-  { sql }: Connection,
-  rows: (DeliveryKey & { delay_s: number | null })[],
-): Promise<void> {
+export async function rescheduleDeliveries(settlement: Settlement, rows: Rescheduled[]): Promise<void> {
+  const { sql, organization_id } = settlement
+  const given = rows.map(({ id, delay_s }) => ({ id, next_s: timeAfter(settlement, delay_s) }))
   await sql`
-    update deliveries d set next_attempt_at = now() + x.delay_s * interval '1 second'
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (organization_id uuid, id uuid, delay_s float8)
-    where d.organization_id = x.organization_id and d.id = x.id`
+    update deliveries d set next_attempt_at = to_timestamp(x.next_s)
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as x (id uuid, next_s float8)
+    where d.organization_id = ${organization_id} and d.id = x.id`
 }
 
 /** Cancels deliveries whose webhook was switched off or deleted. */
-export async function cancelDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
-  await finish(sql, rows, 'cancelled', null)
+export async function cancelDeliveries(settlement: Settlement, ids: string[]): Promise<void> {
+  await finish(settlement, ids, 'cancelled', null)
 }
 
 /** Fails deliveries that the service cannot send by its own fault. */
-export async function failDeliveries({ sql }: Connection, rows: DeliveryKey[]): Promise<void> {
-  await finish(sql, rows, 'failed', 'internal')
+export async function failDeliveries(settlement: Settlement, ids: string[]): Promise<void> {
+  await finish(settlement, ids, 'failed', 'internal')
 }
 
-async function finish(sql: Sql, rows: DeliveryKey[], status: string, error: string | null): Promise<void> {
+async function finish({ sql, organization_id }: Settlement, ids: string[], status: string, error: string | null) {
   await sql`
-    update deliveries d set status = ${status}, error = coalesce(${error}, d.error), next_attempt_at = null
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (organization_id uuid, id uuid)
-    where d.organization_id = x.organization_id and d.id = x.id`
+    update deliveries set status = ${status}, error = coalesce(${error}, error), next_attempt_at = null
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
 }

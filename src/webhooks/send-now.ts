@@ -38,15 +38,15 @@ export async function retryDelivery(scope: Scope, webhook_id: string, id: string
 
 /** Puts a finished delivery into the outbox once more; others are in it already. */
 async function queueFinished({ sql, organization_id }: Scope, id: string): Promise<void> {
+  const [again] = await sql<{ webhook_id: string }[]>`
+    update deliveries set status = 'retrying', next_attempt_at = now()
+    where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')
+    returning webhook_id`
+  if (!again) return
   await sql`
-    with again as (
-      update deliveries set status = 'retrying', next_attempt_at = now()
-      where organization_id = ${organization_id} and id = ${id} and status not in ('pending', 'retrying')
-      returning organization_id, id, webhook_id
-    )
     insert into outbox (organization_id, id, kind, lane_id, attempts, traceparent)
-    select organization_id, id, 'webhook', webhook_id, ${config.RETRY_SCHEDULE_SECONDS.length}, ${currentTraceparent()}
-    from again`
+    values (${organization_id}, ${id}, 'webhook', ${again.webhook_id}, ${config.RETRY_SCHEDULE_SECONDS.length},
+      ${currentTraceparent()})`
 }
 
 async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {

@@ -37,7 +37,7 @@ export async function replaceSecret(scope: Scope, webhook_id: string, secret: st
   await sql`
     update webhooks
     set secret = ${secret === null ? null : encryptSecret(secret, webhook)}, previous_secret = ${previous},
-      previous_secret_until = case when ${previous !== null} then now() + interval '24 hours' end
+      previous_secret_until = ${previous === null ? null : sql`now() + interval '24 hours'`}
     where organization_id = ${organization_id} and id = ${webhook_id}`
 }
 

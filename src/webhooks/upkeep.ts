@@ -1,4 +1,8 @@
-/** Repairs, cancels and removes deliveries, by timers and in all organizations. */
+/**
+ * Repairs, cancels and removes deliveries, by timers. Each `find…` finds the organizations that have some, without locks; what
+ * stands below it works in one of them.
+ */
+import { type Find, workOff } from '../db/all-organizations'
 import type { Connection, Sql } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { log } from '../log'
@@ -8,6 +12,8 @@ import { cancelQueued, releaseQueued } from './queue'
 const BATCH = 1000
 /** Pause between statements, so that deleting much leaves the disk to others now and then. */
 const PAUSE_MS = 50
+/** Rows whose organizations are worked on next. */
+const LOOK = 10_000
 
 /**
  * Repairs the queue; to be called each minute, by any number of processes. Releases deliveries that are parked although
@@ -16,11 +22,18 @@ const PAUSE_MS = 50
  * their failed webhook.
  */
 export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
-  const released = await inBatches(BATCH, () => releaseForgotten(sql), PAUSE_MS)
-  const cancelled = await inBatches(BATCH, () => cancelInactive(sql), PAUSE_MS)
-  const expired = await inBatches(BATCH, () => cancelExpired(sql, hold_days), PAUSE_MS)
+  const released = await workOff(sql, findForgotten(sql), (id) => repeated(() => releaseForgotten(sql, id)))
+  const cancelled = await workOff(sql, findInactive(sql), (id) => repeated(() => cancelInactive(sql, id)))
+  const expired = await workOff(sql, findExpired(sql, hold_days), (id) =>
+    repeated(() => cancelExpired(sql, id, hold_days)),
+  )
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
+}
+
+/** Runs a statement until it finds less than a full batch. */
+function repeated(statement: () => Promise<number>): Promise<number> {
+  return inBatches(BATCH, statement, PAUSE_MS)
 }
 
 /**
@@ -28,78 +41,149 @@ export async function sweepDeliveries({ sql }: Connection, hold_days: number): P
  * deleted webhooks without deliveries. Each step commits for itself.
  */
 export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
-  await inBatches(BATCH, () => removeDeliveries(sql, days), PAUSE_MS)
-  await inBatches(BATCH, () => removeEvents(sql, days), PAUSE_MS)
-  await sql`
-    delete from webhooks w
-    where deleted_at < now() - ${days} * interval '1 day' and not exists (
-      select from deliveries d where d.organization_id = w.organization_id and d.webhook_id = w.id
-    )`
+  await workOff(sql, findOldDeliveries(sql, days), (id) => repeated(() => removeDeliveries(sql, id, days)))
+  await workOff(sql, findOldEvents(sql, days), (id) => repeated(() => removeEvents(sql, id, days)))
+  await workOff(sql, findDeletedWebhooks(sql, days), (id) => removeWebhooks(sql, id, days))
 }
 
 /** Removes secrets that were replaced and whose 24 hours beside the new one are over. */
 export async function forgetSecrets({ sql }: Connection): Promise<void> {
-  await sql`
-    update webhooks set previous_secret = null, previous_secret_until = null where previous_secret_until <= now()`
+  await workOff(sql, findReplacedSecrets(sql), async (organization_id) => {
+    const { count } = await sql`
+      update webhooks set previous_secret = null, previous_secret_until = null
+      where organization_id = ${organization_id} and previous_secret_until <= now()`
+    return count
+  })
 }
 
-function releaseForgotten(sql: Sql): Promise<number> {
+function findReplacedSecrets(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from webhooks where previous_secret_until <= now() ${among()}`
+}
+
+function findForgotten(sql: Sql): Find {
+  return (among) => sql`
+    select distinct o.organization_id from outbox o
+    join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
+    where o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
+      and w.active and w.status = 'active' and w.deleted_at is null
+      ${among(sql`o.organization_id`)} ${among(sql`w.organization_id`)}`
+}
+
+function releaseForgotten(sql: Sql, organization_id: string): Promise<number> {
   return releaseQueued(
-    sql,
+    { sql, organization_id },
     sql`
-      select o.organization_id, o.id
-      from outbox o join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
-      where o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
-        and w.active and w.status = 'active' and w.deleted_at is null
+      select o.id from outbox o join webhooks w on w.organization_id = ${organization_id} and w.id = o.lane_id
+      where o.organization_id = ${organization_id} and o.kind = 'webhook' and o.run_at = 'infinity'
+        and o.lease_until <= now() and w.active and w.status = 'active' and w.deleted_at is null
       limit ${BATCH} for update of o skip locked`,
   )
 }
 
-function cancelInactive(sql: Sql): Promise<number> {
+function findInactive(sql: Sql): Find {
+  return (among) => sql`
+    select distinct o.organization_id from webhooks w
+    join outbox o on o.organization_id = w.organization_id and o.lane_id = w.id
+    where (not w.active or w.deleted_at is not null) and o.kind = 'webhook' and o.lease_until <= now()
+      ${among(sql`o.organization_id`)} ${among(sql`w.organization_id`)}`
+}
+
+function cancelInactive(sql: Sql, organization_id: string): Promise<number> {
   return cancelQueued(
-    sql,
+    { sql, organization_id },
     sql`
-      select o.organization_id, o.id
-      from webhooks w join outbox o on o.organization_id = w.organization_id and o.lane_id = w.id
-      where (not w.active or w.deleted_at is not null) and o.kind = 'webhook' and o.lease_until <= now()
+      select o.id from webhooks w join outbox o on o.organization_id = ${organization_id} and o.lane_id = w.id
+      where w.organization_id = ${organization_id} and (not w.active or w.deleted_at is not null)
+        and o.kind = 'webhook' and o.lease_until <= now()
       limit ${BATCH} for update of o skip locked`,
   )
 }
 
-function cancelExpired(sql: Sql, hold_days: number): Promise<number> {
+function findExpired(sql: Sql, hold_days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from outbox
+    where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()
+      ${among()}`
+}
+
+function cancelExpired(sql: Sql, organization_id: string, hold_days: number): Promise<number> {
   return cancelQueued(
-    sql,
+    { sql, organization_id },
     sql`
-      select organization_id, id from outbox
-      where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()
+      select id from outbox
+      where organization_id = ${organization_id} and kind = 'webhook' and run_at = 'infinity'
+        and id < ${oldestId(sql, hold_days)} and lease_until <= now()
       limit ${BATCH} for update skip locked`,
   )
 }
 
+function findOldDeliveries(sql: Sql, days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from deliveries d
+      where id < ${oldestId(sql, days)} and status not in ('pending', 'retrying') and not exists (
+        select 1 from outbox o where o.organization_id = d.organization_id and o.id = d.id ${among(sql`o.organization_id`)}
+      ) ${among()}
+      order by id limit ${LOOK}
+    ) as old`
+}
+
 /** Spares a delivery that is just being sent again: its row is locked, or has its new status once the lock is free. */
-async function removeDeliveries(sql: Sql, days: number): Promise<number> {
+async function removeDeliveries(sql: Sql, organization_id: string, days: number): Promise<number> {
   const { count } = await sql`
     with old as materialized (
-      select organization_id, id from deliveries d
-      where id < ${oldestId(sql, days)} and status not in ('pending', 'retrying') and not exists (
-        select from outbox o where o.organization_id = d.organization_id and o.id = d.id
-      )
+      select id from deliveries d
+      where organization_id = ${organization_id} and id < ${oldestId(sql, days)}
+        and status not in ('pending', 'retrying') and not exists (
+          select 1 from outbox o where o.organization_id = ${organization_id} and o.id = d.id
+        )
       order by id limit ${BATCH} for update skip locked
     )
-    delete from deliveries d using old where d.organization_id = old.organization_id and d.id = old.id`
+    delete from deliveries d using old where d.organization_id = ${organization_id} and d.id = old.id`
   return count
 }
 
-async function removeEvents(sql: Sql, days: number): Promise<number> {
+function findOldEvents(sql: Sql, days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from events e
+      where id < ${oldestId(sql, days)} and not exists (
+        select 1 from deliveries d
+        where d.organization_id = e.organization_id and d.event_id = e.id ${among(sql`d.organization_id`)}
+      ) ${among()}
+      order by id limit ${LOOK}
+    ) as old`
+}
+
+async function removeEvents(sql: Sql, organization_id: string, days: number): Promise<number> {
   const { count } = await sql`
     with old as materialized (
-      select organization_id, id from events e
-      where id < ${oldestId(sql, days)} and not exists (
-        select from deliveries d where d.organization_id = e.organization_id and d.event_id = e.id
+      select id from events e
+      where organization_id = ${organization_id} and id < ${oldestId(sql, days)} and not exists (
+        select 1 from deliveries d where d.organization_id = ${organization_id} and d.event_id = e.id
       )
       order by id limit ${BATCH} for update skip locked
     )
-    delete from events e using old where e.organization_id = old.organization_id and e.id = old.id`
+    delete from events e using old where e.organization_id = ${organization_id} and e.id = old.id`
+  return count
+}
+
+function findDeletedWebhooks(sql: Sql, days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from webhooks w
+    where deleted_at < now() - ${days} * interval '1 day' and not exists (
+      select 1 from deliveries d
+      where d.organization_id = w.organization_id and d.webhook_id = w.id ${among(sql`d.organization_id`)}
+    ) ${among()}`
+}
+
+async function removeWebhooks(sql: Sql, organization_id: string, days: number): Promise<number> {
+  const { count } = await sql`
+    delete from webhooks w
+    where organization_id = ${organization_id} and deleted_at < now() - ${days} * interval '1 day' and not exists (
+      select 1 from deliveries d where d.organization_id = ${organization_id} and d.webhook_id = w.id
+    )`
   return count
 }
 

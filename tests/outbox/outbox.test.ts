@@ -70,6 +70,7 @@ test('a job is done once, and its row goes together with what the handler writes
     claims: 1,
     traceparent: null,
     lease_token: expect.any(String),
+    due_ms: expect.any(Number),
   })
   expect((await results()).map((row) => row.id)).toEqual(ids)
   expect(await rowsLeft()).toHaveLength(0)
@@ -169,7 +170,7 @@ test('a row that another process is taking just now is left to it, without waiti
 test('a lease is renewed while it holds, and never after it ran out', async () => {
   const lane_id = newId()
   const [held, lost] = await enqueue('email', 2, lane_id)
-  const jobs = await claim(scope.sql, 'email', [{ lane_id, room: 2 }], newId())
+  const jobs = await claim(scope.sql, 'email', scope.organization_id, [{ lane_id, room: 2 }], newId())
   expect(jobs).toHaveLength(2)
   await scope.sql`update outbox set lease_until = now() + interval '5 s' where id = ${held!}`
   await scope.sql`update outbox set lease_until = now() - interval '1 ms' where id = ${lost!}`

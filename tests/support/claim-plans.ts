@@ -8,6 +8,7 @@ import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
 type Measured = {
+  step: keyof typeof ALLOWED
   /** The step, and its plan. */
   name: string
   /** Each access to a table: `Index Scan outbox`. */
@@ -17,6 +18,8 @@ type Measured = {
 }
 
 const BY_INDEX = ['Index Scan outbox', 'Index Only Scan outbox', 'ModifyTable outbox']
+/** Looking at all due rows of a backlog may read the whole outbox. It has no finished work. */
+const ALLOWED = { head: BY_INDEX, all: [...BY_INDEX, 'Seq Scan outbox'], lease: BY_INDEX }
 const LANES = 50
 const ROWS_OF_LANE = 200
 /** Whatever holds a snapshot while the outbox is vacuumed costs some pages; a history would cost thousands. */
@@ -31,8 +34,8 @@ export async function checkClaimsBeside(count: number) {
     const before = await measureClaims(explaining)
     await fillHistory(explaining.sql, count)
     const after = await measureClaims(explaining)
-    for (const { name, scans } of [...before, ...after]) {
-      expect([name, scans.filter((scan) => !BY_INDEX.includes(scan))]).toEqual([name, []])
+    for (const { step, name, scans } of [...before, ...after]) {
+      expect([name, scans.filter((scan) => !ALLOWED[step].includes(scan))]).toEqual([name, []])
     }
     for (const [n, { name, pages }] of after.entries()) {
       expect([name, pages <= before[n]!.pages * MOST_GROWTH]).toEqual([name, true])
@@ -44,39 +47,42 @@ export async function checkClaimsBeside(count: number) {
   }
 }
 
-/** Rows read to find lanes in a backlog (at its head, then by walking the lanes) and to lease, with both kinds of plans. */
+/** Rows read to find lanes in a backlog (at its head, then among all due rows) and to lease, with both kinds of plans. */
 async function measureClaims(explaining: Explaining): Promise<Measured[]> {
   const { sql, plansOf } = explaining
   const measured: Measured[] = []
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
-    const lanes = await fillOutbox(sql)
+    const { organization_id, lanes } = await fillOutbox(sql)
     await sql`select set_config('plan_cache_mode', ${mode}, false)`
-    const [head, walk] = await plansOf(() => findDueLanes(sql, 'webhook'))
+    const [head, all] = await plansOf(() => findDueLanes(sql, 'webhook'))
     const [lease] = await plansOf(() =>
       claim(
         sql,
         'webhook',
+        organization_id,
         lanes.map((lane_id) => ({ lane_id, room: 2 })),
         newId(),
       ),
     )
-    for (const [name, plan] of Object.entries({ head, walk, lease })) {
-      measured.push({ name: `${name}, ${mode}`, scans: scansOf(plan!), pages: pagesOf(plan!) })
+    for (const [step, plan] of Object.entries({ head, all, lease })) {
+      const name = `${step}, ${mode}`
+      measured.push({ step: step as keyof typeof ALLOWED, name, scans: scansOf(plan!), pages: pagesOf(plan!) })
     }
   }
   return measured
 }
 
 /** The same backlog each time. */
-async function fillOutbox(sql: Sql): Promise<string[]> {
+async function fillOutbox(sql: Sql) {
+  const organization_id = newId()
   const lanes = Array.from({ length: LANES }, newId).toSorted()
   await sql`truncate outbox`
   await sql`
     insert into outbox (organization_id, id, kind, lane_id, run_at)
-    select ${newId()}::uuid, gen_random_uuid(), 'webhook', lane_id, now() - n * interval '1 second'
+    select ${organization_id}::uuid, gen_random_uuid(), 'webhook', lane_id, now() - n * interval '1 second'
     from unnest(${lanes}::uuid[]) as lane_id, generate_series(1, ${ROWS_OF_LANE}) as n`
   await sql`vacuum analyze outbox`
-  return lanes
+  return { organization_id, lanes }
 }
 
 /** Deliveries that are finished, each with its event and attempt, of one webhook. */

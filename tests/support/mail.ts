@@ -38,7 +38,13 @@ export function drain(): Promise<void> {
 
 /** Files the mail of an organization that is due in one transaction, as a drain does that has much of it. */
 export async function fileAsSet(organization_id: string): Promise<void> {
-  const jobs = await claim(connection().sql, 'inbound', [{ lane_id: organization_id, room: 100 }], newId())
+  const jobs = await claim(
+    connection().sql,
+    'inbound',
+    organization_id,
+    [{ lane_id: organization_id, room: 100 }],
+    newId(),
+  )
   const outcomes = await Promise.all(jobs.map((job) => fileInbound(job, connection())))
   const settler = new Settler(connection(), KINDS.inbound.afterFault)
   await Promise.all(jobs.map((job, index) => settler.settle(job, outcomes[index]!)))
