@@ -3,7 +3,7 @@
  * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one by one.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows its
  * workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs there what
- * talks to a service.
+ * talks to a service. `bun run test:rls` runs what clients see once more with policies: `support/policed.ts`.
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -15,6 +15,7 @@ import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URL
 import { TEMPLATE_URL, urlOf } from './support/database'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
+import { addPolicies, POLICED } from './support/policed'
 import { freePort } from './support/ports'
 
 /** Settings that a shell may hold and that tests must not act on: all but those of the log. */
@@ -28,25 +29,17 @@ const TIMEOUT_MS = 120_000
 
 const LONG = '--long'
 const CITUS = '--citus'
-/** What runs on a cluster: everything that a client or a mail server sees, and what works it off. */
-const CITUS_FOLDERS = [
-  'api-keys',
-  'attachments',
-  'audit-log',
-  'auth',
-  'companies',
-  'contacts',
-  'contract',
-  'http',
-  'inbound-messages',
-  'labels',
-  'mail',
-  'mailboxes',
-  'messages',
-  'outbox',
-  'tickets',
-  'webhooks',
-].map((folder) => `tests/${folder}/`)
+const RLS = '--rls'
+const FOLDERS = {
+  /** What runs on a cluster: everything that a client or a mail server sees, and what works it off. */
+  [CITUS]: foldersOf(
+    'api-keys attachments audit-log auth companies contacts contract http inbound-messages labels mail mailboxes messages outbox tickets webhooks',
+  ),
+  /** What runs with policies: every room whose requests are those of an organization. */
+  [RLS]: foldersOf(
+    'api-keys attachments audit-log auth client companies contacts contract domains http invitations labels mail mailboxes messages organizations outbox participants privacy stats tickets time-entries timers users webhooks',
+  ),
+}
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 
 const TEMPLATE = `deskwire_template_${process.pid}`
@@ -71,6 +64,12 @@ async function run(args: string[]): Promise<number> {
   process.umask(0o022)
   for (const name of FOREIGN_SETTINGS) delete process.env[name]
   Object.assign(process.env, { NODE_ENV: 'test', LOG_LEVEL: process.env.LOG_LEVEL ?? 'silent', TMPDIR: dir })
+
+  if (args.includes(RLS)) {
+    process.env[POLICED] = 'yes'
+    // The role is made in a server of the run alone.
+    for (const name of ['CITUS_URL', 'DESKWIRE_TEST_DATABASE_URL']) delete process.env[name]
+  }
 
   const stopped = new AbortController()
   onStopRequest((signal) => stopped.abort(signal))
@@ -106,7 +105,14 @@ async function startServer(dir: string): Promise<TestServer> {
   const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
   const url = urlOf(server.connection, port, 'postgres')
-  return { createTemplate: () => createTemplate(url), stop: server.stop }
+  return {
+    async createTemplate() {
+      const template = await createTemplate(url)
+      if (process.env[POLICED]) await addPolicies(template)
+      return template
+    },
+    stop: server.stop,
+  }
 }
 
 async function createTemplate(server_url: string): Promise<string> {
@@ -169,9 +175,14 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
 
 function testsOf(args: string[]): string[] {
   if (args.includes(LONG)) return longTests(args.filter((arg) => arg !== LONG))
-  if (!args.includes(CITUS)) return args
-  const asked = args.filter((arg) => arg !== CITUS)
-  return asked.some((arg) => !arg.startsWith('-')) ? asked : [...CITUS_FOLDERS, ...asked]
+  const mode = args.find((arg) => arg === CITUS || arg === RLS)
+  if (!mode) return args
+  const asked = args.filter((arg) => arg !== mode)
+  return asked.some((arg) => !arg.startsWith('-')) ? asked : [...FOLDERS[mode], ...asked]
+}
+
+function foldersOf(names: string): string[] {
+  return names.split(' ').map((folder) => `tests/${folder}/`)
 }
 
 /** Bun finds by itself only what is called *.test.ts. */

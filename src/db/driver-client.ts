@@ -24,9 +24,9 @@ export function openClient(target: string | ConnectionOptions, max: number, limi
   const given = typeof target === 'string' ? readConnectionUrl(target) : target
   const client = postgres({
     connect_timeout: 10,
+    idle_timeout: 0,
     ...given,
     max,
-    idle_timeout: 0,
     backoff: reconnectDelay_s,
     onnotice: () => {},
     connection: {

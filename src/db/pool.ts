@@ -20,12 +20,15 @@ let short: Client | undefined
 let jobs: Client | undefined
 let jobs_orm: PostgresJsDatabase | undefined
 let notices: Client | undefined
+let ofOrganization: PoolOptions['ofOrganization']
 
 type PoolOptions = {
   /** Those of requests when left out. */
   limits?: TimeLimits
   /** Where a connection keeps its session, when `target` is a pooler: a URL, or options of postgres.js. */
   direct?: string | ConnectionOptions
+  /** What requests of an organization run on, instead of the pool: tests let the database refuse all other rows there. */
+  ofOrganization?(organization_id: string): Connection
 }
 
 /**
@@ -36,7 +39,7 @@ type PoolOptions = {
 export function connectDatabase(
   target: string | ConnectionOptions,
   pool_size: number,
-  { limits = REQUEST_LIMITS, direct = target }: PoolOptions = {},
+  { limits = REQUEST_LIMITS, direct = target, ...options }: PoolOptions = {},
 ): void {
   pool = openClient(target, pool_size, limits)
   orm = drizzle(pool)
@@ -46,6 +49,7 @@ export function connectDatabase(
   jobs_orm = drizzle(jobs)
   readAsWire(jobs)
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
+  ofOrganization = options.ofOrganization
 }
 
 /** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */
@@ -68,6 +72,11 @@ export async function closeDatabase(timeout_s = 5): Promise<void> {
 export function connection(): Connection {
   if (!pool || !orm) throw new Error('The database is not connected')
   return { db: orm, sql: pool }
+}
+
+/** The connection for requests in an organization: the pool. */
+export function connectionOf(organization_id: string): Connection {
+  return ofOrganization?.(organization_id) ?? connection()
 }
 
 /** Connections without time limits, for background jobs. They are not those of the pool, so that jobs delay no request. */

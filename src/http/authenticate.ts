@@ -2,7 +2,7 @@
 import Elysia from 'elysia'
 import { getMembership, requireSession } from '../auth/membership'
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../auth/permissions'
-import { connection } from '../db/pool'
+import { connection, connectionOf } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
 import { type Actor, type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'
@@ -59,7 +59,7 @@ async function admit(request: Request, route: string, admission: Admission): Pro
 
 function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
   stateOf(request).organization_id = organization_id
-  return { ...connection(), organization_id, actor, origin: originOf(request) }
+  return { ...connectionOf(organization_id), organization_id, actor, origin: originOf(request) }
 }
 
 function callerOf(request: Request): Caller {
@@ -91,7 +91,7 @@ function organizationOf(request: Request, caller: Caller): string {
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
-      const { name, email, role } = await getMembership(connection(), caller.id, organization_id)
+      const { name, email, role } = await getMembership(connectionOf(organization_id), caller.id, organization_id)
       await requireSession(connection(), caller)
       return { type: 'user', id: caller.id, name, email, role }
     }

@@ -4,7 +4,7 @@
  */
 import { auditRow, insertAuditRows } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
-import { connection } from '../db/pool'
+import { connectionOf } from '../db/pool'
 import { within } from '../flow/within'
 import { log, safeError } from '../log'
 import { type Alongside, type AuditRow, afterCommit } from '../scope'
@@ -72,7 +72,8 @@ async function listOutcome(request: Request, status: number, declarations: Decla
   try {
     if (REFUSALS.includes(status) && !(await mayList(api_key.id))) return
     const route = routeOf(declarations, request.method, new URL(request.url).pathname)
-    const added = insertAuditRows(connection().sql, [rowOf(request, route, status)])
+    const row = rowOf(request, route, status)
+    const added = insertAuditRows(connectionOf(row.organization_id).sql, [row])
     await within(WAIT_MS, added, 'the database does not answer')
   } catch (error) {
     log.warn({ api_key_id: api_key.id, status, error: safeError(error) }, 'a request of an API key could not be listed')

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { setPassword, updateMe } from '../../src/auth/commands'
 import { requestReset, resetPassword } from '../../src/auth/password-reset'
+import { connection } from '../../src/db/pool'
 import type { Connection } from '../../src/db/transact'
 import { deleteUser, updateUser } from '../../src/users/commands'
 import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../support/api'
@@ -132,7 +133,7 @@ function operatorServer() {
 }
 
 async function linkFor(address: string): Promise<string> {
-  await requestReset(desk.scope, address, ORIGIN, {})
+  await requestReset(connection(), address, ORIGIN, {})
   await drain()
   return (await lastLetterTo(desk.sink, address)).token
 }

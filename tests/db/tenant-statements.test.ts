@@ -1,24 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import path from 'node:path'
-import { is } from 'drizzle-orm'
-import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
-import * as schema from '../../src/db/schema'
 import { readSources } from '../support/sources'
 import { EXCEPTIONS, PENDING } from '../support/tenant-exceptions'
-import { findUnbound, type TenantTables } from '../support/tenant-lint'
-
-/** Tables of tenants. Where the column may be null, the table is about accounts. */
-const TABLES: TenantTables = new Map([
-  ['organizations', 'id'],
-  ...Object.values<unknown>(schema)
-    .flatMap((value) => (is(value, PgTable) ? getTableConfig(value) : []))
-    .filter(({ columns }) => columns.some((column) => column.name === 'organization_id' && column.notNull))
-    .map(({ name }) => [name, 'organization_id'] as const),
-])
+import { findUnbound } from '../support/tenant-lint'
+import { TENANT_TABLES } from '../support/tenant-tables'
 
 /** What the product leaves out, by file and function. */
 const UNBOUND = [...readSources(path.join(import.meta.dir, '../../src'))].flatMap(([file, { text }]) =>
-  findUnbound(text, TABLES).map((one) => ({ place: `${file} ${one.within}`, file, ...one })),
+  findUnbound(text, TENANT_TABLES).map((one) => ({ place: `${file} ${one.within}`, file, ...one })),
 )
 
 const PLACES = Object.values(EXCEPTIONS).flat()
@@ -42,7 +31,7 @@ describe('the lint', () => {
   /** @param code with `<x>` for `${x}`, and `<org>` for the organization */
   const tablesOf = (code: string) => {
     const text = code.replaceAll('<org>', '<organization_id>').replace(/<(\w[^>]*)>/g, (_, value) => `\${${value}}`)
-    return findUnbound(text, TABLES).map(({ table, why }) => `${table} (${why})`)
+    return findUnbound(text, TENANT_TABLES).map(({ table, why }) => `${table} (${why})`)
   }
 
   test.each([

@@ -61,7 +61,7 @@ test('rows of the ledger go after the retention with fingerprint and original, o
 
 test('an original that several organizations have stays until the last one gives it up', async () => {
   const [first, second] = [await createOrganization(), await createOrganization()]
-  const { sql } = first.scope
+  const { sql } = connection()
   const key = `inbound/${newId()}`
   await storage().put(key, Buffer.from('original'))
   const insert = (organization_id: string, id: string) => sql`

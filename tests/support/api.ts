@@ -7,11 +7,12 @@ import { createApp } from '../../src/app'
 import { beginSession } from '../../src/auth/sessions'
 import { signAccessToken } from '../../src/auth/tokens'
 import { newId } from '../../src/db/columns'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
+import { closeDatabase, connectDatabase, connection, connectionOf } from '../../src/db/pool'
 import type { Scope } from '../../src/scope'
 import { useSecrets } from '../../src/secrets'
 import { createDatabase, type TestDatabase } from './database'
 import { answerChecker, type Document } from './openapi'
+import { closePoliced, policedOptions } from './policed'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export type Answer = { status: number; headers: Headers; body: any; text: string }
@@ -46,12 +47,13 @@ export async function startApi(pool_size = 5): Promise<TestDatabase> {
   const database = await createDatabase()
   drop = database.drop
   useSecrets('a secret key that only tests use')
-  connectDatabase(database.target, pool_size)
+  connectDatabase(database.target, pool_size, policedOptions(database.target))
   app = createApp(async () => true)
   return database
 }
 
 export async function stopApi(): Promise<void> {
+  await closePoliced()
   await closeDatabase(1)
   await drop()
 }
@@ -97,7 +99,7 @@ export async function createOrganization(name = 'Acme'): Promise<Organization> {
   const admin = await addMember('admin')
   const agent = await addMember('agent')
   const actor = { type: 'user', id: admin.user_id, name: 'Ada Admin', email: admin.email, role: 'admin' } as const
-  return { id, admin, agent, scope: { ...connection(), organization_id: id, actor }, addMember }
+  return { id, admin, agent, scope: { ...connectionOf(id), organization_id: id, actor }, addMember }
 }
 
 /** A client without a token, for what strangers may do. */

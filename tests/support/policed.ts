@@ -1,0 +1,91 @@
+/**
+ * Lets the database itself separate organizations (`bun run test:rls`): requests run as a role that sees and writes only the
+ * rows of the organization that its connection names. A statement that reaches for others finds nothing or fails.
+ */
+import { drizzle } from 'drizzle-orm/postgres-js'
+import { readConnectionUrl } from '../../src/db/connection-url'
+import { type Client, NO_LIMITS, openClient, readAsWire } from '../../src/db/driver-client'
+import type { Connection } from '../../src/db/transact'
+import { runOnDatabase } from './on-server'
+import { TENANT_TABLES } from './tenant-tables'
+
+/** Set by the test runner. */
+export const POLICED = 'DESKWIRE_TEST_POLICED'
+
+/** What requests may do with rows of other organizations, too, because what they decide is one thing for all organizations. */
+const SHARED: { table: string; may: ('select' | 'insert' | 'update')[]; why: string }[] = [
+  { table: 'memberships', may: ['select'], why: 'an account is shared: its sessions end with the last membership' },
+  {
+    table: 'mailboxes',
+    may: ['select', 'update'],
+    why: 'an address belongs to one mailbox of all, and passes to the next',
+  },
+  { table: 'domains', may: ['select', 'update'], why: 'who proves a domain takes it from the one who had it' },
+  { table: 'released_addresses', may: ['select'], why: 'an address that another organization gave up is kept for it' },
+  {
+    table: 'audit_log',
+    may: ['insert'],
+    why: 'all organizations of an account, or of a domain, list what became of it',
+  },
+]
+
+const ROLE = 'deskwire_policed'
+const PASSWORD = 'policed'
+const SETTING = 'app.organization_id'
+
+/** Connections of one organization at most. */
+const CONNECTIONS = 3
+/** Tests make many organizations: unused connections are closed. */
+const IDLE_S = 1
+
+/** Makes the role and its policies, in the database that those of the tests are copies of. */
+export async function addPolicies(url: string): Promise<void> {
+  const own = `nullif(current_setting('${SETTING}', true), '')::uuid`
+  const policies = [...TENANT_TABLES].map(
+    ([table, column]) => `
+      alter table ${table} enable row level security;
+      create policy own_rows on ${table} using (${column} = ${own}) with check (${column} = ${own});`,
+  )
+  const shared = SHARED.flatMap(({ table, may }) =>
+    may.map((command) => {
+      const rows = [command === 'insert' ? '' : 'using (true)', command === 'select' ? '' : 'with check (true)']
+      return `create policy shared_${command} on ${table} for ${command} ${rows.join(' ')};`
+    }),
+  )
+  await runOnDatabase(url, (sql) =>
+    sql.unsafe(`
+      create role ${ROLE} login password '${PASSWORD}';
+      grant select, insert, update, delete on all tables in schema public to ${ROLE};
+      grant usage on all sequences in schema public to ${ROLE};
+      ${[...policies, ...shared].join('\n')}`),
+  )
+}
+
+const clients = new Map<string, Client>()
+
+/** The options of `connectDatabase` that give each organization connections of the role, in a run with policies. */
+export function policedOptions(url: string): { ofOrganization?(organization_id: string): Connection } {
+  if (!process.env[POLICED]) return {}
+  const policed = Object.assign(new URL(url), { username: ROLE, password: PASSWORD })
+  const given = { ...readConnectionUrl(policed.href), idle_timeout: IDLE_S }
+  const open = new Map<string, Connection>()
+  return {
+    ofOrganization(organization_id) {
+      let connection = open.get(organization_id)
+      if (!connection) {
+        const client = openClient({ ...given, connection: { [SETTING]: organization_id } }, CONNECTIONS, NO_LIMITS)
+        connection = { db: drizzle(client), sql: client }
+        readAsWire(client)
+        clients.set(organization_id, client)
+        open.set(organization_id, connection)
+      }
+      return connection
+    },
+  }
+}
+
+/** Closes the connections of all organizations. */
+export async function closePoliced(): Promise<void> {
+  await Promise.all([...clients.values()].map((client) => client.end({ timeout: 1 })))
+  clients.clear()
+}
