@@ -1,5 +1,5 @@
 /** Forgets accounts that have belonged to no organization for long, for a background job. */
-import type { Connection } from '../db/transact'
+import { type Connection, type Sql, transact } from '../db/transact'
 import { inBatches } from '../flow/batches'
 
 const BATCH = 500
@@ -9,33 +9,33 @@ const BATCH = 500
  * and timelines show them. An account that nothing points at goes as a whole.
  * @param retention_days 0 keeps everything
  */
-export async function forgetAccounts({ sql }: Connection, retention_days: number): Promise<void> {
+export async function forgetAccounts(connection: Connection, retention_days: number): Promise<void> {
   if (retention_days === 0) return
+  await inBatches(BATCH, () => transact(connection, ({ sql }) => forgetBatch(sql, retention_days)))
+}
+
+async function forgetBatch(sql: Sql, retention_days: number): Promise<number> {
   const long_ago = () => sql`now() - make_interval(days => ${retention_days})`
-  await inBatches(BATCH, async () => {
-    const [found] = await sql<{ count: number }[]>`
-      with left_over as materialized (
-        select u.id from users u
-        where u.password_hash <> '' and u.updated_at < ${long_ago()}
-          and not exists (
-            select from memberships m
-            where m.user_id = u.id and (m.removed_at is null or m.removed_at >= ${long_ago()})
-          )
-          and not exists (select from invitations i where i.email_key = u.email_key)
-        order by u.id limit ${BATCH} for update skip locked
-      ), signed_out as (
-        delete from refresh_tokens t using left_over l where t.user_id = l.id
-      ), unknown as (
-        delete from users u using left_over l
-        where u.id = l.id and not exists (select from memberships m where m.user_id = l.id)
-      ), forgotten as (
-        update users u
-        set email = 'former-' || u.id || '@account.invalid', email_key = 'former-' || u.id || '@account.invalid',
-          password_hash = '', is_password_held = false, sessions_ended_at = now(), updated_at = now()
-        from left_over l
-        where u.id = l.id and exists (select from memberships m where m.user_id = l.id)
+  const found = await sql<{ id: string }[]>`
+    select u.id from users u
+    where u.password_hash <> '' and u.updated_at < ${long_ago()}
+      and not exists (
+        select 1 from memberships m
+        where m.user_id = u.id and (m.removed_at is null or m.removed_at >= ${long_ago()})
       )
-      select count(*) as count from left_over`
-    return found!.count
-  })
+      and not exists (select 1 from invitations i where i.email_key = u.email_key)
+    order by u.id limit ${BATCH} for update skip locked`
+  if (found.length === 0) return 0
+  const ids = found.map(({ id }) => id)
+  await sql`delete from refresh_tokens where user_id = any(${ids}::uuid[])`
+  await sql`
+    delete from users u
+    where u.id = any(${ids}::uuid[]) and not exists (select 1 from memberships m where m.user_id = u.id)`
+  // The others were members.
+  await sql`
+    update users u
+    set email = 'former-' || u.id || '@account.invalid', email_key = 'former-' || u.id || '@account.invalid',
+      password_hash = '', is_password_held = false, sessions_ended_at = now(), updated_at = now()
+    where u.id = any(${ids}::uuid[])`
+  return found.length
 }

@@ -4,6 +4,7 @@
  */
 import { auditAccount } from '../audit-log/audit'
 import { config } from '../config'
+import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
@@ -112,13 +113,13 @@ export async function endSession({ sql }: Connection, user_id: string, session_i
 }
 
 /**
- * Ends all sessions of an account but one. After the commit, `forgetMemberships` makes this process see it at once.
+ * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes this process see it at once.
  * @param kept the session that stays; null ends all
  */
 export async function endSessions({ sql }: Connection, user_id: string, kept: string | null = null): Promise<void> {
-  await sql`
-    with ended as (delete from refresh_tokens where user_id = ${user_id} and id is distinct from ${kept}::uuid)
-    update users set sessions_ended_at = clock_timestamp() where id = ${user_id}`
+  await sql`delete from refresh_tokens where user_id = ${user_id} and id is distinct from ${kept}::uuid`
+  const [, time] = await withChangeTime(sql, sql`select 1 from users where id = ${user_id} for no key update`)
+  await sql`update users set sessions_ended_at = ${time} where id = ${user_id}`
 }
 
 /** Ends all sessions of an account that is an active member of no organization any more. */

@@ -25,7 +25,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   ],
   'letters to one address are counted for all organizations together': ['invitations/letter-limits'],
   'removes what has ended in tables with a copy on every machine': [
-    'auth/forget-accounts forgetAccounts',
+    'auth/forget-accounts',
     'invitations/commands removeOldInvitations',
   ],
   'an email is stored once for all organizations that got it: a job asks who still names it': [
