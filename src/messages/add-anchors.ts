@@ -1,4 +1,5 @@
 /** Writes the anchors of messages: the Message-IDs that lead to their tickets. */
+import { insertRows } from '../db/insert-rows'
 import type { Scope } from '../scope'
 import type { DraftWithId } from './draft'
 
@@ -14,17 +15,14 @@ export async function addAnchors(
   const rows = messages.flatMap(({ ticket_id, draft: { id, email_message_id = null, references = [] } }) => {
     const ids = new Set(email_message_id === null ? references : [email_message_id, ...references])
     return [...ids].map((given) => ({
+      organization_id,
       email_message_id: given,
       ticket_id,
       message_id: given === email_message_id ? id : null,
     }))
   })
-  if (rows.length === 0) return
-  await sql`
-    insert into email_anchors (organization_id, email_message_id, ticket_id, message_id)
-    select ${organization_id}, g.email_message_id, g.ticket_id, g.message_id
-    from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as g (email_message_id text, ticket_id uuid, message_id uuid)
+  const on_conflict = sql`
     on conflict (organization_id, email_message_id, ticket_id) do update set message_id = excluded.message_id
     where email_anchors.message_id is null and excluded.message_id is not null`
+  await insertRows(sql, 'email_anchors', rows, on_conflict)
 }

@@ -1,8 +1,9 @@
 import { addressKey } from '../address/email'
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import { ApiError, fieldError } from '../errors'
 import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
-import { type Actor, inTransaction, type Scope } from '../scope'
+import { type Actor, inTransaction, type Scope, together } from '../scope'
 import { recordActivities, recordActivity } from '../timeline/activity'
 import type { NewParticipant, Participant } from './model'
 import { findParticipant } from './queries'
@@ -57,22 +58,25 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
   const wanted = given.map((one) => ({ ...one, candidates: one.candidates.slice(0, MAX_CANDIDATES) }))
   const emails = wanted.flatMap(({ candidates }) => candidates.map(({ email }) => email))
   if (emails.length === 0) return
-  const own = await ownAddresses(scope, emails)
-  const rows = wanted.flatMap((one) => rowsOf(one, own))
-  if (rows.length === 0) return
+  const [own, contacts] = await together([ownAddresses(scope, emails), holdContacts(scope, emails)])
   const { sql, organization_id } = scope
+  const rows = wanted
+    .flatMap((one) => rowsOf(one, own))
+    .map((row) => {
+      const contact = contacts.get(row.email_key)
+      return { ...row, organization_id, name: row.name ?? contact?.name, contact_id: contact?.id }
+    })
   // A participant whose address is written in another way keeps it as it is.
-  const changed = await sql<{ ticket_id: string; id: string; email: string }[]>`
-    insert into participants as p (organization_id, id, ticket_id, name, email, email_key, contact_id, confirmed)
-    select ${organization_id}, r.id, r.ticket_id, coalesce(r.name, c.name), r.email, r.email_key, c.id, r.confirmed
-    from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as r (id uuid, ticket_id uuid, name text, email text, email_key text, confirmed boolean)
-    left join contacts c on c.organization_id = ${organization_id} and c.email_key = r.email_key
-    order by r.id
-    on conflict (organization_id, ticket_id, email_key) do update
-      set confirmed = true, name = coalesce(p.name, excluded.name)
-      where excluded.confirmed and not p.confirmed
-    returning p.ticket_id, p.id, p.email`
+  const changed = await insertRows<{ ticket_id: string; id: string; email: string }>(
+    sql,
+    'participants',
+    rows,
+    sql`
+      on conflict (organization_id, ticket_id, email_key) do update
+        set confirmed = true, name = coalesce(participants.name, excluded.name)
+        where excluded.confirmed and not participants.confirmed
+      returning ticket_id, id, email`,
+  )
   const actors = new Map(given.map(({ ticket, actor }) => [ticket.id, actor]))
   await recordActivities(
     scope,
@@ -82,6 +86,15 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
       entry: { type: 'participant_added', data: { participant_id: id, email } },
     })),
   )
+}
+
+/** Finds the contacts with these addresses, and keeps them until the transaction ends. @returns them by their keys */
+async function holdContacts({ sql, organization_id }: Scope, emails: string[]) {
+  const contacts = await sql<{ id: string; name: string; email_key: string }[]>`
+    select id, name, email_key from contacts
+    where organization_id = ${organization_id} and email_key = any(${[...new Set(emails.map(addressKey))]}::text[])
+    order by id for key share`
+  return new Map(contacts.map((contact) => [contact.email_key, contact]))
 }
 
 /** Removes a participant from a ticket. @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
