@@ -35,6 +35,7 @@ import {
   UsageError,
 } from './start/command-line'
 import { openDatabase, planDatabase } from './start/database'
+import { DISTRIBUTE_COMMAND } from './start/distribute-command'
 import { dropRoot } from './start/drop-root'
 import { exitWith } from './start/exit'
 import { closeHandlers, HANDLERS } from './start/outbox-handlers'
@@ -98,6 +99,7 @@ const COMMANDS: Command[] = [
     needs: 'nothing',
     run: migrate,
   },
+  DISTRIBUTE_COMMAND,
   ...BACKUP_COMMANDS,
   {
     name: 'psql',

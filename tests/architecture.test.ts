@@ -145,7 +145,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|doctor\/open|start\/(database|drop-root)|backup\/.*|psql\/psql|db\/.*)$/,
+    /^(main|cli|doctor\/open|start\/(database|distribute-command|drop-root)|backup\/.*|psql\/psql|db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model)$/],

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { log } from '../log'
 import { finishAddressKeys } from './address-keys'
+import { allowPlacing, findUnplaced, isDistributed, placeTables, withoutSetNull } from './cluster/place-tables'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient } from './driver-client'
 import { finishTallies } from './finish-tallies'
@@ -126,13 +127,23 @@ async function applyLocked(
   }
   // Few locks are left to take now, such as those of indexes.
   await limitWait()
+  const run = (await isDistributed(sql)) ? await runnerOfCluster(sql) : (statement: string) => sql.unsafe(statement)
   for (const statement of statements) {
     onStatement(statement)
-    await sql.unsafe(statement)
+    await run(statement)
   }
   onStatement('insert into drizzle.__drizzle_migrations')
   await createMigrationsTable(sql)
   await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
+}
+
+/** Runs statements on a cluster: a new table is placed at once, before the keys that follow. */
+async function runnerOfCluster(sql: postgres.TransactionSql) {
+  await allowPlacing(sql)
+  return async (statement: string) => {
+    await sql.unsafe(withoutSetNull(statement))
+    if (/\bcreate table\b/i.test(statement)) await placeTables(sql, await findUnplaced(sql))
+  }
 }
 
 /** Makes the table in which drizzle notes what was applied, unless it is there. */

@@ -2,8 +2,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
 import { SignJWT } from 'jose'
 import postgres from 'postgres'
 import { createApp } from '../../src/app'
@@ -15,9 +13,8 @@ import { checkAccounts, readAccountDoubts } from '../../src/doctor/account-doubt
 import { keysOf, useSecrets } from '../../src/secrets'
 import { PASSWORD } from '../support/api'
 import { createDatabase, type TestDatabase } from '../support/database'
+import { migrationsBefore } from '../support/older-migrations'
 import { runOnServer, withDatabase } from '../support/on-server'
-
-const MIGRATIONS = path.join(import.meta.dir, '../../drizzle')
 
 type OldAccount = { id: string; email: string; organization_id: string; refresh_token: string }
 
@@ -32,7 +29,7 @@ beforeAll(async () => {
   const name = `upgrade_${crypto.randomUUID().replaceAll('-', '')}`
   await runOnServer(server.url, (sql) => sql`create database ${sql(name)}`)
   url = withDatabase(server.url, name)
-  const folder = olderRelease()
+  const folder = migrationsBefore('_ledger_client')
   await migrateDatabase(url, folder)
   fs.rmSync(folder, { recursive: true })
   const old = postgres(url, { max: 1 })
@@ -76,17 +73,6 @@ test('passwords of accounts of several organizations count as not held, and the 
     message: expect.stringMatching(/^1 account of several organizations/),
   })
 })
-
-/** A folder with the migrations 0000 to 0004. */
-function olderRelease(): string {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'migrations-'))
-  fs.cpSync(MIGRATIONS, folder, { recursive: true })
-  const file = path.join(folder, 'meta/_journal.json')
-  const journal: { entries: { tag: string }[] } = JSON.parse(fs.readFileSync(file, 'utf8'))
-  const entries = journal.entries.filter(({ tag }) => tag < '0005')
-  fs.writeFileSync(file, JSON.stringify({ ...journal, entries }))
-  return folder
-}
 
 async function insertAccount(sql: postgres.Sql, organizations: string[]): Promise<OldAccount> {
   const id = newId()

@@ -1,16 +1,14 @@
 /** Keys of addresses that an older release has stored: the upgrade makes them, and loses no row of an address in two spellings. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import fs from 'node:fs'
-import os from 'node:os'
-import path from 'node:path'
 import postgres from 'postgres'
 import { addressKey } from '../../src/address/email'
 import { newId } from '../../src/db/columns'
 import { migrateDatabase } from '../../src/db/migrate'
 import { createDatabase, type TestDatabase } from '../support/database'
+import { migrationsBefore } from '../support/older-migrations'
 import { runOnServer, withDatabase } from '../support/on-server'
 
-const MIGRATIONS = path.join(import.meta.dir, '../../drizzle')
 const UNICODE = 'kauf@münchen.test'
 const PUNYCODE = 'kauf@xn--mnchen-3ya.test'
 
@@ -28,7 +26,7 @@ beforeEach(async () => {
   const name = `keys_${crypto.randomUUID().replaceAll('-', '')}`
   await runOnServer(server.url, (sql) => sql`create database ${sql(name)}`)
   url = withDatabase(server.url, name)
-  before = olderRelease()
+  before = migrationsBefore('_address_keys')
   await migrateDatabase(url, before)
   sql = postgres(url, { max: 1, onnotice: () => {} })
 })
@@ -38,18 +36,6 @@ afterEach(async () => {
   await runOnServer(url, (sql) => sql`drop database ${sql(new URL(url).pathname.slice(1))} with (force)`)
   fs.rmSync(before, { recursive: true })
 })
-
-/** A folder with the migrations of the release before there were keys. */
-function olderRelease(): string {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'migrations-'))
-  fs.cpSync(MIGRATIONS, folder, { recursive: true })
-  const file = path.join(folder, 'meta/_journal.json')
-  const journal = JSON.parse(fs.readFileSync(file, 'utf8'))
-  const entries: { tag: string }[] = journal.entries
-  const end = entries.findIndex(({ tag }) => tag.endsWith('_address_keys'))
-  fs.writeFileSync(file, JSON.stringify({ ...journal, entries: entries.slice(0, end) }))
-  return folder
-}
 
 /** An organization with a ticket, and functions that insert what the older release did. */
 async function oldOrganization() {

@@ -14,6 +14,9 @@ export function nodeUrls(): string[] | undefined {
   return urls === undefined ? undefined : JSON.parse(urls)
 }
 
+/** Why tests of a cluster are left out; undefined when there is one. */
+export const WHY_NO_CLUSTER = process.env[NODE_URLS] ? undefined : 'there is no cluster: CITUS_URL'
+
 /** URLs of every node, the coordinator first. @param coordinator_url a database with Citus that knows its workers */
 export async function findNodes(coordinator_url: string): Promise<string[]> {
   const nodes = await runOnDatabase(

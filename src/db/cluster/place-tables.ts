@@ -20,6 +20,15 @@ const BESIDE_OLDER_PROCESSES = ['ticket_search_in_block', 'outbox_mail_in_turn',
 /** The column that says on which machine a row is. */
 const BY = 'organization_id'
 
+/** True when tables of the database are spread over the machines of a cluster. */
+export async function isDistributed(sql: postgres.ISql): Promise<boolean> {
+  const [citus] = await sql<{ exists: boolean }[]>`select to_regclass('pg_dist_partition') is not null as exists`
+  if (!citus!.exists) return false
+  const [found] = await sql<{ exists: boolean }[]>`
+    select exists (select 1 from pg_dist_partition where partmethod = 'h') as exists`
+  return found!.exists
+}
+
 /** Lists the tables that are not where their kind says, in the order of the schema. Takes no lock. */
 export async function findUnplaced(sql: postgres.ISql): Promise<Unplaced[]> {
   const rows = await sql<{ name: string }[]>`
@@ -42,7 +51,6 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
   const names = tables.map(({ name }) => name)
   const parts = [...(await findKeys(sql, names)), ...(await findTriggers(sql, names))]
   for (const { remove } of parts) await sql.unsafe(remove)
-  await copyFunctions(sql)
   for (const { name } of tables.filter(({ kind }) => kind === 'reference'))
     await sql`select create_reference_table(${name})`
   let beside = await findDistributed(sql)
@@ -50,6 +58,9 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
     await sql`select create_distributed_table(${name}, ${BY}, colocate_with => ${beside ?? 'none'})`
     beside ??= name
   }
+  // The rows of before are still in the files of this machine, where nobody sees them.
+  for (const { name } of tables) await sql`select truncate_local_data_after_distributing_table(${name})`
+  await copyFunctions(sql)
   for (const { restore } of parts) if (restore) await sql.unsafe(restore)
 }
 
@@ -57,7 +68,7 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
  * Lets a transaction place tables, and change those that are placed: by one connection to each machine, because reference
  * tables are changed with others, and with triggers, which Citus takes on request alone.
  */
-async function allowPlacing(sql: postgres.TransactionSql): Promise<void> {
+export async function allowPlacing(sql: postgres.TransactionSql): Promise<void> {
   await sql.unsafe(
     "set local citus.multi_shard_modify_mode = 'sequential'; set local citus.enable_unsafe_triggers = on",
   )
@@ -67,7 +78,7 @@ async function allowPlacing(sql: postgres.TransactionSql): Promise<void> {
  * Takes away from a statement what Citus refuses of a foreign key: clearing one of its columns when the other table's row
  * goes. Commands clear the column before they delete such a row.
  */
-function withoutSetNull(statement: string): string {
+export function withoutSetNull(statement: string): string {
   return statement.replace(/ on delete set null( \([^)]*\))?/gi, '')
 }
 
@@ -95,7 +106,7 @@ async function findKeys(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
   }))
 }
 
-/** Puts functions on every machine, with which triggers work. Citus finds by itself only those that a column or trigger names. */
+/** Puts functions on every machine, with which triggers work, once the tables that they read are there. Citus finds by itself only those that a column or trigger names. */
 async function copyFunctions(sql: postgres.ISql): Promise<void> {
   await sql`
     select create_distributed_function(p.oid::regprocedure) from pg_proc p
