@@ -164,7 +164,7 @@ describe('an invitation', () => {
     const made = answers[1 - at]!.body.data
     expectError(await senders[1 - at]!.admin.post(`/users/${made.id}/invite`), 429, 'RATE_LIMITED')
     await connection()
-      .sql`update invitation_letters set sent_at = sent_at - interval '1 hour' where email_key = ${email}`
+      .sql`update invitation_letters set sent_at = now() - interval '61 minutes' where email_key = ${email}`
     expect((await late.post('/users', { email, name: 'Carol' })).status).toBe(201)
   })
 
@@ -179,7 +179,7 @@ describe('an invitation', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(86_300, 86_401)
     await invite(desk, { email: `eve.${newId()}@b.example` })
     await connection()
-      .sql`update invitation_letters set sent_at = sent_at - interval '1 day' where organization_id = ${id}`
+      .sql`update invitation_letters set sent_at = now() - interval '25 hours' where organization_id = ${id}`
     await removeOldInvitations(connection())
     const left = await connection().sql`select from invitation_letters where organization_id = ${id}`
     expect(left).toHaveLength(0)

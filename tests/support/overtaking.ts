@@ -1,6 +1,7 @@
 /** Orders two changes that happen at once: the first holds its locks until the second waits for one of them. */
 import { connection } from '../../src/db/pool'
 import { type Connection, transact } from '../../src/db/transact'
+import { someoneWaits } from './lock-waits'
 
 /** Where a change comes from that a test makes without a request. */
 export const ORIGIN = { ip: '127.0.0.1', user_agent: null, request_id: 'test' }
@@ -21,11 +22,4 @@ export async function overtake<T>(
     return { answer }
   })
   return begun.answer
-}
-
-/** Resolves when a statement of this database waits for a lock. It asks outside the transaction, which would see one state. */
-async function someoneWaits(): Promise<void> {
-  const waiting = () => connection().sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while ((await waiting()).length === 0) await Bun.sleep(5)
 }

@@ -16,6 +16,7 @@ import {
   logTime,
   writtenEvents,
 } from '../support/factories'
+import { isSomeoneWaiting } from '../support/lock-waits'
 
 let unchanged: ReturnType<typeof createUnchanged>
 
@@ -202,7 +203,7 @@ describe('creating', () => {
       await sql`update contacts set company_id = ${company.id} where id = ${contact.id}`
       ticket = createTicket(agent, { contact_id: contact.id })
       const made = ticket.then(() => true)
-      while (!(await Promise.race([made, someoneWaits()])));
+      while (!(await Promise.race([made, isSomeoneWaiting()])));
     })
     expect((await ticket)!.company).toEqual({ id: company.id, name: company.name })
   })
@@ -618,14 +619,6 @@ describe('events', () => {
     ])
   })
 })
-
-/** Tells if a statement waits for a lock. */
-async function someoneWaits(): Promise<boolean> {
-  const { sql } = connection()
-  const waiting = await sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  return waiting.length > 0
-}
 
 type Request = ['GET' | 'POST' | 'PATCH' | 'DELETE', string, unknown?]
 

@@ -14,6 +14,7 @@ import {
   stranger,
 } from '../support/api'
 import { createTicket } from '../support/factories'
+import { someoneWaits } from '../support/lock-waits'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -314,7 +315,7 @@ describe('the last admin', () => {
     await inTransaction(scope, async (inner) => {
       await end(inner, second.user_id)
       at_the_same_time.push(end(scope, admin.user_id).catch((error) => error))
-      await Promise.race([...at_the_same_time, someoneWaits(scope)])
+      await Promise.race([...at_the_same_time, someoneWaits()])
     })
     expect(await Promise.all(at_the_same_time)).toEqual([expect.objectContaining({ code: 'VALIDATION_ERROR' })])
     expect((await admin.get(`/users/${admin.user_id}`)).body.data.role).toBe('admin')
@@ -330,7 +331,7 @@ describe('changes under If-Match', () => {
     await inTransaction(scope, async (inner) => {
       await lockAccountById(inner, admin.user_id)
       change.answer = admin.patch(`/users/${admin.user_id}`, { hourly_rate: 7 }, any)
-      await someoneWaits(scope)
+      await someoneWaits()
       await updateUser(inner, admin.user_id, { currency: 'CHF' })
     })
     expect(await change.answer).toMatchObject({ status: 200, body: { data: { hourly_rate: 7, currency: 'CHF' } } })
@@ -345,7 +346,7 @@ describe('changes under If-Match', () => {
       await sql`
         select from memberships where organization_id = ${organization_id} and user_id = ${admin.user_id} for no key update`
       change.answer = admin.patch(`/users/${second.user_id}`, { hourly_rate: 7 }, any)
-      await someoneWaits(scope)
+      await someoneWaits()
       await updateUser(inner, admin.user_id, { currency: 'CHF' })
     })
     expect(await change.answer).toMatchObject({ status: 200, body: { data: { hourly_rate: 7 } } })
@@ -404,13 +405,6 @@ async function createUser(client: Client, fields: Record<string, unknown> = {}) 
   const answer = await client.post('/users', { email, name: 'Nora', password: PASSWORD, ...fields })
   if (answer.status !== 201) throw new Error(`creating a user answered ${answer.status} ${answer.text}`)
   return answer.body.data
-}
-
-/** Resolves when a statement of this database waits for a lock. */
-async function someoneWaits({ sql }: Scope): Promise<void> {
-  const waiting = () => sql`
-    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while ((await waiting()).length === 0) await Bun.sleep(5)
 }
 
 function names(answer: Answer): string[] {
