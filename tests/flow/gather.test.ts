@@ -1,6 +1,6 @@
 /** Callers that ask at the same time share one call, and the failure of one does not reach the others. */
 import { expect, test } from 'bun:test'
-import { gathered } from '../../src/flow/gather'
+import { gathered, gatheredBy } from '../../src/flow/gather'
 import { until } from '../support/service'
 
 /** A function whose runs end when the test says so. */
@@ -93,4 +93,21 @@ test('when a run fails only the item at fault fails, and later ones are served',
   const later = ask(6)
   await endAll(runs)
   expect(await later).toBe(12)
+})
+
+test('those with different keys share no run, and one that fails is no matter of the others', async () => {
+  const runs: string[][] = []
+  const ask = gatheredBy(
+    (item: string) => item[0]!,
+    async (items) => {
+      runs.push(items)
+      await Bun.sleep(0)
+      if (items[0]!.startsWith('b')) throw new Error('away')
+      return items.map((item) => item.toUpperCase())
+    },
+    { most_runs: 1 },
+  )
+  const answers = await Promise.allSettled(['a1', 'b1', 'a2', 'a3', 'c1'].map(ask))
+  expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'])
+  expect(runs).toEqual([['a1'], ['b1'], ['c1'], ['a2', 'a3']])
 })
