@@ -1,6 +1,7 @@
-/** Collects when API keys were last used, and writes it with one statement a minute instead of one for each request. */
+/** Collects when API keys were last used, and writes it once a minute instead of one for each request. */
+import { inEach } from '../db/all-organizations'
 import { sharedTime } from '../db/shared-time'
-import type { Connection } from '../db/transact'
+import type { Connection, Sql } from '../db/transact'
 
 type Use = { organization_id: string; at_ms: number }
 
@@ -15,23 +16,24 @@ export function noteKeyUse({ id, organization_id }: { id: string; organization_i
 
 /** Writes what was collected, of all organizations. For a background job, and for the end of the service. */
 export async function writeKeyUses({ sql }: Connection): Promise<void> {
-  const collected = [...uses]
-  if (collected.length === 0) return
+  const collected = Map.groupBy(uses, ([, use]) => use.organization_id)
   uses.clear()
-  try {
-    // The rows are locked in one order, because other processes write the uses of the same keys.
+  await inEach(collected.keys(), async (organization_id) => {
+    const own = collected.get(organization_id)!
+    try {
+      await writeOwn(sql, organization_id, own)
+    } catch (error) {
+      for (const [id, use] of own) if (!uses.has(id)) uses.set(id, use)
+      throw error
+    }
+  })
+}
+
+/** Writes one key after the other: a statement for several could wait for that of another process, and it for this one. */
+async function writeOwn(sql: Sql, organization_id: string, own: [id: string, use: Use][]): Promise<void> {
+  for (const [id, { at_ms }] of own) {
     await sql`
-      with used as (
-        select k.organization_id, k.id, to_timestamp(u.at_s) as at
-        from unnest(${collected.map(([, use]) => use.organization_id)}::uuid[], ${collected.map(([id]) => id)}::uuid[],
-          ${collected.map(([, use]) => use.at_ms / 1000)}::float8[]) as u (organization_id, id, at_s)
-        join api_keys k on k.organization_id = u.organization_id and k.id = u.id
-        order by k.organization_id, k.id for no key update of k
-      )
-      update api_keys k set last_used_at = greatest(k.last_used_at, used.at)
-      from used where k.organization_id = used.organization_id and k.id = used.id`
-  } catch (error) {
-    for (const [id, use] of collected) if (!uses.has(id)) uses.set(id, use)
-    throw error
+      update api_keys set last_used_at = greatest(last_used_at, to_timestamp(${at_ms / 1000}::float8))
+      where organization_id = ${organization_id} and id = ${id}`
   }
 }

@@ -1,4 +1,5 @@
 /** Stores files, gives them to messages, and removes those that no message used. */
+import { workOff } from '../db/all-organizations'
 import { newId } from '../db/columns'
 import { insertRows } from '../db/insert-rows'
 import type { Connection } from '../db/transact'
@@ -130,15 +131,15 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
 }
 
 /** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
-export async function removeUnusedUploads(connection: Connection): Promise<number> {
-  const organizations = await connection.sql<{ organization_id: string }[]>`
-    select distinct organization_id from attachments
-    where message_id is null and created_at < now() - interval '24 hours'`
-  let removed = 0
-  for (const { organization_id } of organizations) {
-    removed += await inBatches(BATCH, () => removeUnusedOf({ ...connection, organization_id, actor: SYSTEM }))
-  }
-  return removed
+export function removeUnusedUploads(connection: Connection): Promise<number> {
+  const { sql } = connection
+  return workOff(
+    sql,
+    (among) => sql<{ organization_id: string }[]>`
+      select distinct organization_id from attachments
+      where message_id is null and created_at < now() - interval '24 hours' ${among()}`,
+    (organization_id) => inBatches(BATCH, () => removeUnusedOf({ ...connection, organization_id, actor: SYSTEM })),
+  )
 }
 
 function removeUnusedOf(scope: Scope): Promise<number> {

@@ -1,9 +1,10 @@
 /** The outbox handler of kind letter: hands a letter to the operator's server, or to that of the default mailbox. */
 import type { SendMailOptions } from 'nodemailer'
 import { config } from '../config'
+import { type Find, workOff } from '../db/all-organizations'
 import { newId } from '../db/columns'
 import { sharedTime } from '../db/shared-time'
-import type { Connection } from '../db/transact'
+import type { Connection, Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import { log } from '../log'
 import { type ComposedMail, type DkimSigner, signatureOf } from '../mail/outbound/compose'
@@ -54,7 +55,16 @@ function giveUp({ organization_id, id }: OutboxJob): Outcome {
 
 /** Deletes letters that are too old to be sent and have no outbox row any more. */
 export async function removeOldLetters({ sql }: Connection): Promise<void> {
-  await sql`delete from letters where expires_at < now() - interval '1 day'`
+  await workOff(sql, findOldLetters(sql), async (organization_id) => {
+    const { count } = await sql`
+      delete from letters where organization_id = ${organization_id} and expires_at < now() - interval '1 day'`
+    return count
+  })
+}
+
+function findOldLetters(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from letters where expires_at < now() - interval '1 day' ${among()}`
 }
 
 async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {

@@ -1,8 +1,9 @@
 /**
  * Counts what happens in each organization, for `GET /stats`. Counts are collected in this process and written every few
- * seconds in one statement, so that a request or an email costs no write. A process that is killed loses those few seconds.
+ * seconds by a statement for each organization, so that a request or an email costs no write. A process that is killed loses those few seconds.
  */
-import type { Connection } from '../db/transact'
+import { type Find, inEach, workOff } from '../db/all-organizations'
+import type { Connection, Fragment, Sql } from '../db/transact'
 
 /** What is counted. Each is a column of the table. */
 export const FIGURES = [
@@ -38,30 +39,31 @@ export function count(organization_id: string, figure: Figure, n = 1): void {
 
 /** Writes what was collected. For a background job, and for the end of the service. */
 export async function writeStats({ sql }: Connection): Promise<void> {
-  if (collected.size === 0) return
   const taken = collected
   collected = new Map()
-  const rows = [...taken].map(([organization_id, counts]) => ({ organization_id, ...counts }))
-  const columns = sql.unsafe(FIGURES.join(', '))
-  try {
-    // Rows are written in one order, because other processes add to the same ones. The time is the database's.
-    await sql`
-      insert into stats (organization_id, size_s, at, ${columns})
-      select g.organization_id, size_s, to_timestamp(floor(extract(epoch from now()) / size_s) * size_s),
-        ${sql.unsafe(FIGURES.map((figure) => `coalesce(g.${figure}, 0)`).join(', '))}
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (organization_id uuid,
-        ${sql.unsafe(FIGURES.map((figure) => `${figure} bigint`).join(', '))})
-      join organizations o on o.id = g.organization_id
-      cross join unnest(${[...SIZES_S]}::integer[]) as size_s
-      order by g.organization_id, size_s
-      on conflict (organization_id, size_s, at) do update
-        set ${sql.unsafe(FIGURES.map((figure) => `${figure} = stats.${figure} + excluded.${figure}`).join(', '))}`
-  } catch (error) {
-    for (const [organization_id, counts] of taken) {
+  await inEach(taken.keys(), async (organization_id) => {
+    const counts = taken.get(organization_id)!
+    try {
+      await writeOwn(sql, organization_id, counts)
+    } catch (error) {
       for (const [figure, n] of Object.entries(counts)) count(organization_id, figure as Figure, n)
+      throw error
     }
-    throw error
-  }
+  })
+}
+
+/** Adds to the rows of an organization in one order, because other processes add to the same ones. The time is the database's. */
+async function writeOwn(sql: Sql, organization_id: string, counts: Counts): Promise<void> {
+  await sql`
+    insert into stats (organization_id, size_s, at, ${sql.unsafe(FIGURES.join(', '))})
+    select ${organization_id}::uuid, size_s, to_timestamp(floor(extract(epoch from now()) / size_s) * size_s),
+      ${sql.unsafe(FIGURES.map((figure) => `coalesce(g.${figure}, 0)`).join(', '))}
+    from unnest(${[...SIZES_S]}::integer[]) as size_s
+    cross join json_to_record(${JSON.stringify(counts)}::text::json) as g (
+      ${sql.unsafe(FIGURES.map((figure) => `${figure} bigint`).join(', '))})
+    order by size_s
+    on conflict (organization_id, size_s, at) do update
+      set ${sql.unsafe(FIGURES.map((figure) => `${figure} = stats.${figure} + excluded.${figure}`).join(', '))}`
 }
 
 /** Rows of each size that are kept: what a period shows, and some more. */
@@ -69,5 +71,20 @@ const KEPT = 130
 
 /** Removes rows that no period shows any more. For a background job. */
 export async function removeOldStats({ sql }: Connection): Promise<void> {
-  await sql`delete from stats where at < now() - size_s * ${KEPT} * interval '1 second'`
+  await workOff(sql, findOld(sql), async (organization_id) => {
+    const { count } = await sql`delete from stats where organization_id = ${organization_id} and (${areOld(sql)})`
+    return count
+  })
+}
+
+function findOld(sql: Sql): Find {
+  return (among) => sql`select distinct organization_id from stats where (${areOld(sql)}) ${among()}`
+}
+
+/** SQL: the age of each size apart, because a cluster takes no sum of `now()` and a column. */
+function areOld(sql: Sql): Fragment {
+  const [minutes, quarters, others] = SIZES_S.map(
+    (size_s) => sql`size_s = ${size_s} and at < now() - ${size_s * KEPT} * interval '1 second'`,
+  )
+  return sql`${minutes!} or ${quarters!} or ${others!}`
 }

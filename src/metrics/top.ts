@@ -1,4 +1,5 @@
 /** Names who causes most of what the figures show: webhooks, mailboxes, organizations. For `doctor`; metrics have no ids. */
+import { type Among, readOfAll } from '../db/all-organizations'
 import type { OUTBOX_KINDS } from '../db/schema'
 import type { Connection, Fragment, Sql } from '../db/transact'
 import { bareHost } from '../net/destination'
@@ -41,37 +42,70 @@ const MOST_DELIVERIES = 20_000
 
 /** Reads the first `most` of each list. Answers in time also when the tables are large. */
 export async function topFigures({ sql }: Connection, most = 5): Promise<TopFigures> {
-  const [slowest_webhooks, failing_webhooks, waiting, waiting_organizations] = await Promise.all([
-    topWebhooks(sql, sql`order by mean_ms desc, webhook_id`, most),
-    topWebhooks(sql, sql`having count(*) filter (where d.is_failed) > 0 order by failed desc, webhook_id`, most),
-    sql<Waiting[]>`
-      select organization_id, kind, lane_id, ${dueFigures(sql)} from outbox
-      where run_at <= now() and lease_until <= now()
-      group by organization_id, kind, lane_id order by due desc, lane_id limit ${most}`,
-    sql<Omit<Waiting, 'kind' | 'lane_id'>[]>`
-      select organization_id, ${dueFigures(sql)} from outbox
-      where run_at <= now() and lease_until <= now()
-      group by organization_id order by due desc, organization_id limit ${most}`,
+  const [slowest, failing, waiting, waiting_organizations] = await Promise.all([
+    readOfAll(sql, (among) => topWebhooks(sql, among, sql`order by mean_ms desc, webhook_id`, most)),
+    readOfAll(sql, (among) =>
+      topWebhooks(
+        sql,
+        among,
+        sql`having count(*) filter (where d.is_failed) > 0 order by failed desc, webhook_id`,
+        most,
+      ),
+    ),
+    readOfAll(sql, (among) => topLanes(sql, among, most)),
+    readOfAll(sql, (among) => topOrganizations(sql, among, most)),
   ])
-  return { slowest_webhooks, failing_webhooks, waiting, waiting_organizations }
+  // Sorted again: while a node of a cluster is away, each of the others has its own list.
+  return {
+    slowest_webhooks: slowest
+      .toSorted((a, b) => b.mean_ms - a.mean_ms)
+      .slice(0, most)
+      .map(withHost),
+    failing_webhooks: failing
+      .toSorted((a, b) => b.failed - a.failed)
+      .slice(0, most)
+      .map(withHost),
+    waiting: waiting.toSorted((a, b) => b.due - a.due).slice(0, most),
+    waiting_organizations: waiting_organizations.toSorted((a, b) => b.due - a.due).slice(0, most),
+  }
+}
+
+function topLanes(sql: Sql, among: Among, most: number) {
+  return sql<Waiting[]>`
+    select organization_id, kind, lane_id, ${dueFigures(sql)} from outbox
+    where run_at <= now() and lease_until <= now() ${among()}
+    group by organization_id, kind, lane_id order by due desc, lane_id limit ${most}`
+}
+
+function topOrganizations(sql: Sql, among: Among, most: number) {
+  return sql<Omit<Waiting, 'kind' | 'lane_id'>[]>`
+    select organization_id, ${dueFigures(sql)} from outbox
+    where run_at <= now() and lease_until <= now() ${among()}
+    group by organization_id order by due desc, organization_id limit ${most}`
 }
 
 function dueFigures(sql: Sql): Fragment {
   return sql`count(*) as due, round(extract(epoch from now() - min(run_at)))::float8 as oldest_due_s`
 }
 
-async function topWebhooks(sql: Sql, order: Fragment, most: number): Promise<WebhookFigures[]> {
-  const rows = await sql<(Omit<WebhookFigures, 'host'> & { url: string })[]>`
+type WebhookRow = Omit<WebhookFigures, 'host'> & { url: string }
+
+function topWebhooks(sql: Sql, among: Among, order: Fragment, most: number) {
+  return sql<WebhookRow[]>`
     select d.organization_id, d.webhook_id, w.url, count(*) as deliveries,
       count(*) filter (where d.is_failed) as failed, round(avg(d.response_time_ms))::float8 as mean_ms,
       max(d.response_time_ms) as max_ms, mode() within group (order by d.error) filter (where d.is_failed) as error
     from (
       select organization_id, webhook_id, attempts, created_at, response_time_ms, error,
         status in ('failed', 'retrying') as is_failed
-      from deliveries order by id desc limit ${MOST_DELIVERIES}
+      from deliveries where true ${among()} order by id desc limit ${MOST_DELIVERIES}
     ) d
     join webhooks w on w.organization_id = d.organization_id and w.id = d.webhook_id and w.deleted_at is null
+      ${among(sql`w.organization_id`)}
     where d.attempts > 0 and d.created_at > now() - interval '1 hour'
     group by d.organization_id, d.webhook_id, w.url ${order} limit ${most}`
-  return rows.map(({ url, ...figures }) => ({ ...figures, host: bareHost(new URL(url).hostname) }))
+}
+
+function withHost({ url, ...figures }: WebhookRow): WebhookFigures {
+  return { ...figures, host: bareHost(new URL(url).hostname) }
 }

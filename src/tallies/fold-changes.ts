@@ -1,44 +1,60 @@
 /** Folds rows of changes into counts. */
-import type { Sql } from '../db/transact'
+import { workOff } from '../db/all-organizations'
+import { insertRows } from '../db/insert-rows'
+import type { Connection } from '../db/transact'
 import { inBatches } from '../flow/batches'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
 
 /** Rows that one statement folds. */
 const BATCH = 5000
+/** Changes whose organizations are folded next. */
+const LOOK = 10_000
 
 type Counted = {
-  /** The table of counts: one row for each value of the columns. */
+  /** The table of counts: one row for each organization and value of the columns. */
   counts: string
   /** The table of changes, with the same columns; its rows are only inserted and deleted. */
   changes: string
-  /** What is counted by. */
+  /** What is counted by, beside the organization. */
   columns: string[]
   /** The columns that are added up. */
   sums?: string[]
 }
 
 /**
- * Folds all changes, by statements that stay short. Changes that another process folds at the same time are left to it.
+ * Folds all changes, by transactions of one organization that stay short. Changes that another process folds at the same
+ * time are left to it.
  * @returns how many rows were folded
  */
-export function fold(sql: Sql, { counts, changes, columns, sums = ['n'] }: Counted): Promise<number> {
+export function fold(connection: Connection, counted: Counted): Promise<number> {
+  const { sql } = connection
+  return workOff(
+    sql,
+    (among) => sql<{ organization_id: string }[]>`
+      select distinct organization_id from (
+        select organization_id from ${sql(counted.changes)} where true ${among()} limit ${LOOK}
+      ) as next`,
+    (organization_id) =>
+      inBatches(BATCH, () =>
+        inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => foldBatch(scope, counted)),
+      ),
+  )
+}
+
+async function foldBatch({ sql, organization_id }: Scope, { counts, changes, columns, sums = ['n'] }: Counted) {
   const by = sql.unsafe(columns.join(', '))
-  const names = sql.unsafe(sums.join(', '))
-  const added = sql.unsafe(sums.map((name) => `sum(${name})`).join(', '))
-  const updated = sql.unsafe(sums.map((name) => `${name} = c.${name} + excluded.${name}`).join(', '))
-  return inBatches(BATCH, async () => {
-    // Rows of the counts are written in one order, so that two processes never wait for each other.
-    const [folded] = await sql<{ rows: number }[]>`
-      with taken as (
-        delete from ${sql(changes)} where ctid = any (array(
-          select ctid from ${sql(changes)} limit ${BATCH} for update skip locked
-        ))
-        returning *
-      ), counted as (
-        insert into ${sql(counts)} as c (${by}, ${names})
-        select ${by}, ${added} from taken group by ${by} order by ${by}
-        on conflict (${by}) do update set ${updated}
-      )
-      select count(*) as rows from taken`
-    return folded!.rows
-  })
+  const read = [...columns, ...sums.map((name) => `sum(${name})::text as ${name}`)]
+  // Rows of the counts are written in one order, so that two processes never wait for each other.
+  const taken = await sql<({ taken: number } & Record<string, string | boolean | null>)[]>`
+    with taken as (
+      delete from ${sql(changes)} where organization_id = ${organization_id} and ctid = any (array(
+        select ctid from ${sql(changes)} where organization_id = ${organization_id} limit ${BATCH} for update skip locked
+      ))
+      returning ${by}, ${sql.unsafe(sums.join(', '))}
+    )
+    select ${sql.unsafe(read.join(', '))}, count(*) as taken from taken group by ${by} order by ${by}`
+  const added = taken.map(({ taken, ...row }) => ({ organization_id, ...row }))
+  const updated = sql.unsafe(sums.map((name) => `${name} = ${counts}.${name} + excluded.${name}`).join(', '))
+  await insertRows(sql, counts, added, sql`on conflict (organization_id, ${by}) do update set ${updated}`)
+  return taken.reduce((rows, { taken }) => rows + taken, 0)
 }

@@ -38,10 +38,6 @@ export function tally(scope: Scope, kind: TallyKind, condition?: Fragment): Frag
  * Folds the changes into the numbers. For a background job, every few seconds, in any number of processes.
  * @returns how many rows were folded
  */
-export function foldTallies({ sql }: Connection): Promise<number> {
-  return fold(sql, {
-    counts: 'tallies',
-    changes: 'tally_changes',
-    columns: ['organization_id', 'kind', 'key', 'status'],
-  })
+export function foldTallies(connection: Connection): Promise<number> {
+  return fold(connection, { counts: 'tallies', changes: 'tally_changes', columns: ['kind', 'key', 'status'] })
 }

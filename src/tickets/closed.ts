@@ -1,6 +1,8 @@
 /** Deletes tickets that have been closed for long, for a background job. */
+import { inEach } from '../db/all-organizations'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
+import { inBatches } from '../flow/batches'
 import { type Scope, SYSTEM } from '../scope'
 import { deleteTicket } from './commands'
 
@@ -15,21 +17,22 @@ export async function deleteClosedTickets(connection: Connection, retention_days
   if (retention_days === 0) return 0
   const { sql } = connection
   const organizations = await sql<{ id: string }[]>`select id from organizations`
-  let deleted = 0
-  for (const { id: organization_id } of organizations) {
-    const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
-    for (;;) {
-      const old = await sql<{ id: string }[]>`
-        select id from tickets
-        where organization_id = ${organization_id} and status = 'closed' and deleted_at is null
-          and updated_at < now() - make_interval(days => ${retention_days})
-        order by updated_at limit ${BATCH}`
-      for (const { id } of old) await deleteOne(scope, id)
-      deleted += old.length
-      if (old.length < BATCH) break
-    }
-  }
-  return deleted
+  const ids = organizations.map(({ id }) => id)
+  const counts = await inEach(ids, (organization_id) =>
+    inBatches(BATCH, () => deleteBatch({ ...connection, organization_id, actor: SYSTEM }, retention_days)),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+async function deleteBatch(scope: Scope, retention_days: number): Promise<number> {
+  const { sql, organization_id } = scope
+  const old = await sql<{ id: string }[]>`
+    select id from tickets
+    where organization_id = ${organization_id} and status = 'closed' and deleted_at is null
+      and updated_at < now() - make_interval(days => ${retention_days})
+    order by updated_at limit ${BATCH}`
+  for (const { id } of old) await deleteOne(scope, id)
+  return old.length
 }
 
 /** Another process may have been faster. */

@@ -28,7 +28,7 @@ export function countOf({ sql, organization_id }: Scope, { status, priority, ass
  * Folds the changes into the counts. For a background job, every few seconds, in any number of processes.
  * @returns how many rows were folded
  */
-export function foldTicketCounts({ sql }: Connection): Promise<number> {
-  const columns = ['organization_id', 'status', 'priority', 'assignee_id']
-  return fold(sql, { counts: 'ticket_counts', changes: 'ticket_count_changes', columns })
+export function foldTicketCounts(connection: Connection): Promise<number> {
+  const columns = ['status', 'priority', 'assignee_id']
+  return fold(connection, { counts: 'ticket_counts', changes: 'ticket_count_changes', columns })
 }

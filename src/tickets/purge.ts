@@ -1,7 +1,9 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 import { removeSoon } from '../attachments/removals'
-import { type Connection, type Sql, transact } from '../db/transact'
+import { type Find, workOff } from '../db/all-organizations'
+import type { Connection, Sql } from '../db/transact'
 import { inBatches } from '../flow/batches'
+import { inTransaction, type Scope, SYSTEM } from '../scope'
 
 const BATCH = 50
 
@@ -15,7 +17,8 @@ const DEPENDENTS = [
   'ticket_search',
 ] as const
 
-type Purged = { organization_id: string; id: string }
+/** Tickets whose organizations are worked on next. */
+const LOOK = 10_000
 
 /**
  * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
@@ -23,43 +26,50 @@ type Purged = { organization_id: string; id: string }
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  return inBatches(BATCH, () => transact(connection, ({ sql }) => purgeBatch(sql, retention_days)))
+  const { sql } = connection
+  return workOff(sql, findDeleted(sql, retention_days), (organization_id) =>
+    inBatches(BATCH, () =>
+      inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => purgeBatch(scope, retention_days)),
+    ),
+  )
 }
 
-async function purgeBatch(sql: Sql, retention_days: number): Promise<number> {
-  const tickets = await sql<Purged[]>`
-    select organization_id, id from tickets
-    where deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null
+function findDeleted(sql: Sql, retention_days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from tickets
+      where deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null ${among()}
+      order by deleted_at limit ${LOOK}
+    ) as old`
+}
+
+async function purgeBatch({ sql, organization_id }: Scope, retention_days: number): Promise<number> {
+  const tickets = await sql<{ id: string }[]>`
+    select id from tickets
+    where organization_id = ${organization_id} and deleted_at < now() - make_interval(days => ${retention_days})
+      and purged_at is null
     order by deleted_at limit ${BATCH} for update skip locked`
   if (tickets.length === 0) return 0
-  const these = () => sql`unnest(
-    ${tickets.map((ticket) => ticket.organization_id)}::uuid[], ${tickets.map((ticket) => ticket.id)}::uuid[]
-  ) as these (organization_id, ticket_id)`
+  const ids = tickets.map(({ id }) => id)
   const attached = await sql<{ storage_key: string }[]>`
-    select a.storage_key from ${these()}
-    join messages m using (organization_id, ticket_id)
-    join attachments a on a.organization_id = m.organization_id and a.message_id = m.id`
+    select a.storage_key from messages m
+    join attachments a on a.organization_id = ${organization_id} and a.message_id = m.id
+    where m.organization_id = ${organization_id} and m.ticket_id = any(${ids}::uuid[])`
   await removeSoon(
     sql,
     attached.map(({ storage_key }) => storage_key),
   )
   for (const table of DEPENDENTS) {
-    await sql`
-      delete from ${sql(table)} h using ${these()}
-      where h.organization_id = these.organization_id and h.ticket_id = these.ticket_id`
+    await sql`delete from ${sql(table)} where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   }
+  const timeOf = () =>
+    sql`select 1 from time_entries e where e.organization_id = ${organization_id} and e.ticket_id = t.id`
   await sql`
     with logged as (
-      update tickets t
-      set assignee_id = null, mailbox_id = null, purged_at = now()
-      from ${these()}
-      where t.organization_id = these.organization_id and t.id = these.ticket_id and exists (${timeOf(sql)})
+      update tickets t set assignee_id = null, mailbox_id = null, purged_at = now()
+      where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and exists (${timeOf()})
     )
-    delete from tickets t using ${these()}
-    where t.organization_id = these.organization_id and t.id = these.ticket_id and not exists (${timeOf(sql)})`
+    delete from tickets t
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and not exists (${timeOf()})`
   return tickets.length
-}
-
-function timeOf(sql: Sql) {
-  return sql`select from time_entries e where e.organization_id = t.organization_id and e.ticket_id = t.id`
 }

@@ -78,11 +78,11 @@ export function daysOf(
  * Folds the changes into the sums. For a background job, every few seconds, in any number of processes.
  * @returns how many rows were folded
  */
-export function foldTimeTotals({ sql }: Connection): Promise<number> {
-  return fold(sql, {
+export function foldTimeTotals(connection: Connection): Promise<number> {
+  return fold(connection, {
     counts: 'time_totals',
     changes: 'time_total_changes',
-    columns: ['organization_id', 'date', 'currency', 'billable'],
+    columns: ['date', 'currency', 'billable'],
     sums: ['entries', 'minutes', 'priced', 'amount'],
   })
 }

@@ -1,5 +1,6 @@
 /** Removes old rows of the mail ledger with their fingerprints and originals, for a background job. */
 import { removeSoon } from '../../attachments/removals'
+import { inEach } from '../../db/all-organizations'
 import type { Connection } from '../../db/transact'
 import { inBatches } from '../../flow/batches'
 import { inTransaction, type Scope, SYSTEM } from '../../scope'
@@ -11,17 +12,18 @@ const BATCH = 500
 const PAUSE_MS = 50
 
 /**
- * Works in one organization after the other, because the rows of each are in the order of their time. Mail that is not
+ * Works in each organization, because the rows of each are in the order of their time. Mail that is not
  * filed yet stays, whatever its age. A message whose row is gone counts as new when it is delivered again.
  * @param retention_days 0 keeps everything
  */
 export async function removeOldLedger(connection: Connection, retention_days: number): Promise<void> {
   if (retention_days === 0) return
   const organizations = await connection.sql<{ id: string }[]>`select id from organizations`
-  for (const { id } of organizations) {
-    const scope: Scope = { ...connection, organization_id: id, actor: SYSTEM }
-    await inBatches(BATCH, () => removeBatch(scope, retention_days), PAUSE_MS)
-  }
+  const ids = organizations.map(({ id }) => id)
+  await inEach(ids, (organization_id) => {
+    const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
+    return inBatches(BATCH, () => removeBatch(scope, retention_days), PAUSE_MS)
+  })
 }
 
 function removeBatch(scope: Scope, days: number): Promise<number> {
