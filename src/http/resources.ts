@@ -14,10 +14,10 @@ type Resource = {
   /** Another table with such ids, in its column `id`. */
   also?: string
   /**
-   * The table whose row of the same id is locked instead. Commands lock an account before the memberships of admins: a
+   * The account of the same id is locked instead. Commands lock an account before the memberships of admins: a
    * request that had locked a membership first would be in a deadlock with them.
    */
-  locked_by?: string
+  locked_by?: 'users'
   /** The column that is set when the row counts as deleted. */
   deleted?: string
   /** The id of the path that the row belongs to, and its column. */
@@ -101,7 +101,7 @@ async function findRows(
   for (const [name, id] of Object.entries(params)) {
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/resources.ts knows`)
     const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
-    if (lock && locked_by) await sql`select from ${sql(locked_by)} where id = ${id} for update`
+    if (lock && locked_by) await sql`select from users where id = ${id} for update`
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}

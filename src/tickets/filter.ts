@@ -6,12 +6,11 @@ import { firstIdAt } from '../shapes/ids'
 import type { TicketConditions, TicketSort } from './model'
 
 export type Selection = {
-  /** `tickets t`; for a search what `search-list.ts` reads. */
-  from: Fragment
-  where: Fragment
-  /** The ticket's id as a column of `from`. */
+  /** `from … where …`: all that match, of `tickets t` or of what `search-list.ts` reads. More conditions may follow. */
+  matching: Fragment
+  /** The ticket's id as a column. */
   id: Fragment
-  /** What the list is sorted by: another column of `from`, or `id` itself. Ties are broken by id in the same direction. */
+  /** What the list is sorted by: another column, or `id` itself. Ties are broken by id in the same direction. */
   sort_key: Fragment
 } & Order
 
@@ -32,10 +31,10 @@ export function selection(scope: Scope, conditions: TicketConditions, sort?: Tic
   const { sql, organization_id } = scope
   const id = sql`t.id`
   const { by, direction } = sortOf(sort)
-  const where = sql`
-    t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}
+  const matching = sql`
+    from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}
     ${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
-  return { from: sql`tickets t`, where, id, sort_key: keyOf(scope, id, by), by, direction }
+  return { matching, id, sort_key: keyOf(scope, id, by), by, direction }
 }
 
 /** The order of a list, newest first unless it has a sort. */

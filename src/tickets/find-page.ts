@@ -52,7 +52,7 @@ export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Se
 /** For an index that has the order: its first entries are the page. */
 export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection): Way {
   const { sql } = scope
-  const { from, where, id, sort_key } = selected
+  const { matching, id, sort_key } = selected
   const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
   return {
     sort: sorting(sql, selected, sort_key, id),
@@ -60,11 +60,10 @@ export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection)
     find: (range) =>
       is_by_day && range.offset >= FAR
         ? sql`${dayOf(scope, filter, selected, range)}, page as materialized (
-            select t.id from tickets t
-            where ${where} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
+            select t.id ${matching} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
             ${range.order} ${sql.unsafe(`limit ${range.limit}`)} offset ${range.offset} - (select before from day)
           )`
-        : sql`page as materialized (select t.id from ${from} where ${where} ${range.slice})`,
+        : sql`page as materialized (select t.id ${matching} ${range.slice})`,
   }
 }
 
@@ -109,7 +108,7 @@ function mergeStatuses({ sql }: Scope, selected: Selection): Way {
     is_walk: true,
     find: ({ head, slice }) => sql`page as materialized (
       select t.id from (values ${statuses}) as part (status), lateral (
-        select t.id from tickets t where ${selected.where} and t.status = part.status ${head}
+        select t.id ${selected.matching} and t.status = part.status ${head}
       ) as t
       where true ${slice}
     )`,
@@ -130,8 +129,8 @@ function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, lab
 /** For what leads to tickets in no order: all are found before they are sorted. */
 export function sortFound(scope: Scope, selected: Selection): Way {
   const { sql } = scope
-  const { from, where, id, sort_key } = selected
-  return amongAll(scope, selected, sql`select ${id} as id, ${sort_key} as sort_key from ${from} where ${where}`)
+  const { matching, id, sort_key } = selected
+  return amongAll(scope, selected, sql`select ${id} as id, ${sort_key} as sort_key ${matching}`)
 }
 
 /** @param hits SQL for all tickets that match, with `id` and `sort_key` */

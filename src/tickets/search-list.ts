@@ -83,44 +83,33 @@ function inBlocks(
       ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
       ${direction === 'asc' ? behind : sql``}`,
   }
-  const others = search.older
-    ? sql`${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
-    : filters(scope, id, { created_after, created_before, contact_id, company_id })
-  // The planner leaves the tickets out when nothing of theirs is asked for.
-  const from = sql`${blocksOf(scope, search, direction, bounds)} cross join lateral (
-    select s.ticket_id as id, ${keyOf(scope, id, by)} as sort_key
+  // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the organization.
+  const ofTicket = (columns: Fragment, others: Fragment) => sql`(
+    select ${columns} from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${others} limit 1
+  )`
+  const asked = search.older ? conditions : { contact_id, company_id }
+  const is_asked = search.older || contact_id || company_id
+  const matching = sql`from ${blocksOf(scope, search, direction, bounds)} cross join lateral (
+    select s.ticket_id as id, ${by === 'id' ? id : ofTicket(keyOf(scope, id, by), sql``)} as sort_key
     from ${foundInBlock(scope, search)} as s
-    left join tickets t on t.organization_id = ${organization_id} and t.id = s.ticket_id
-    where true ${others}
+    where true ${filters(scope, id, { created_after, created_before })}
+      ${is_asked ? sql`and ${ofTicket(sql`true`, filters(scope, id, asked))}` : sql``}
+      ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}
     ${by === 'id' ? sql`order by s.ticket_id ${sql.unsafe(direction)}` : sql``}
-  ) as hit`
-  const where = sql`true ${behind}`
-  return {
-    from,
-    where,
-    id: sql`hit.id`,
-    sort_key: by === 'id' ? sql`hit.id` : sql`hit.sort_key`,
-    by,
-    direction,
-  }
+  ) as hit where true ${behind}`
+  return { matching, id: sql`hit.id`, sort_key: by === 'id' ? sql`hit.id` : sql`hit.sort_key`, by, direction }
 }
 
 /** Reads the documents of the tickets that match the other conditions, one after the other. */
 function askingEach(scope: Scope, search: TicketSearch, conditions: TicketConditions, order: Order): Selection {
   const { sql, organization_id } = scope
   const id = sql`t.id`
-  const where = sql`
-    t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, id, conditions)}
-    ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}`
   const { by, direction } = order
-  return {
-    from: sql`tickets t cross join lateral ${documentOf(scope, search)} as document`,
-    where,
-    id,
-    sort_key: keyOf(scope, id, by),
-    by,
-    direction,
-  }
+  const matching = sql`
+    from tickets t cross join lateral ${documentOf(scope, search)} as document
+    where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, id, conditions)}
+    ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}`
+  return { matching, id, sort_key: keyOf(scope, id, by), by, direction }
 }
 
 /** For a list by time of creation: matches are read until they hold the page and are counted. */
@@ -130,9 +119,9 @@ function fromBlocks(scope: Scope, filter: TicketFilter, selected: Searched): Way
   return {
     sort: sorting(sql, selected, id, id),
     find: (range) => {
-      const { from, where } = inBlocks(scope, selected.search, filter, selected, range.behind)
+      const { matching } = inBlocks(scope, selected.search, filter, selected, range.behind)
       return sql`
-        hits as materialized (select ${id} from ${from} where ${where} ${limitOf(scope, selected, range)}),
+        hits as materialized (select ${id} ${matching} ${limitOf(scope, selected, range)}),
         page as materialized (select ${id} from hits hit where true ${range.slice})`
     },
     found: sql`(select count(*) from hits)`,
@@ -146,10 +135,8 @@ function limitOf({ sql }: Scope, { search }: Searched, { count, offset, limit }:
 }
 
 /** Tells if so few tickets match that they are sorted. With more of them the order is walked. */
-async function isCountable({ sql }: Scope, { from, where }: Selection): Promise<boolean> {
+async function isCountable({ sql }: Scope, { matching }: Selection): Promise<boolean> {
   const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  const [row] = await sql<
-    { n: number }[]
-  >`select count(*) as n from (select from ${from} where ${where} ${most}) as counted`
+  const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
   return row!.n <= COUNTED_MOST
 }

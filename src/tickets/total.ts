@@ -26,15 +26,15 @@ export function totalOf(scope: Scope, conditions: TicketConditions, selected: Se
 }
 
 /** SQL for the number up to one more than the cap. Each of several labels is read so far and no farther. */
-function cappedTotal(scope: Scope, conditions: TicketConditions, { from, where }: Selection): Fragment {
+function cappedTotal(scope: Scope, conditions: TicketConditions, { matching }: Selection): Fragment {
   const { sql } = scope
   const { search, label_ids, contact_id, company_id, assignee_id } = conditions
   const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
   if (search || !label_ids || contact_id || company_id || assignee_id) {
-    return sql`(select count(*) from (select from ${from} where ${where} ${most}) as matching)`
+    return sql`(select count(*) from (select 1 ${matching} ${most}) as counted)`
   }
-  const matching = ofEachLabel(scope, label_ids, conditions, sql`hit.id`, sql`order by hit.id desc ${most}`)
-  return sql`(select least(count(distinct hit.id), ${COUNTED_MOST + 1}) ${matching})`
+  const labelled = ofEachLabel(scope, label_ids, conditions, sql`hit.id`, sql`order by hit.id desc ${most}`)
+  return sql`(select least(count(distinct hit.id), ${COUNTED_MOST + 1}) ${labelled})`
 }
 
 /** SQL for a number that is kept. @returns undefined when there is none for these conditions */

@@ -142,6 +142,6 @@ async function declareCursor(scope: Scope, period: Period): Promise<void> {
     join tickets t on t.organization_id = ${organization_id} and t.id = e.ticket_id
     left join companies co on co.organization_id = ${organization_id} and co.id = t.company_id
     join users u on u.id = e.user_id
-    where ${matches(scope, period)}
+    where e.organization_id = ${organization_id} ${matches(scope, period)}
     order by e.date desc, e.id desc`
 }

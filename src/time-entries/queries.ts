@@ -12,7 +12,7 @@ export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Pr
   const { sql, organization_id } = scope
   const company = await companyOfEntry(scope)
   const { company_id } = filter
-  const matching = () => sql`
+  const conditions = () => sql`
     ${matches(scope, filter)} ${company_id ? sql`and ${company()} = ${company_id}` : sql``}`
   return page(scope, filter, {
     name: 'time-entries',
@@ -25,13 +25,14 @@ export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Pr
     },
     rows: ({ slice, order }) => sql<TimeEntry[]>`
       with page as materialized (
-        select e.id from time_entries e where ${matching()} ${slice}
+        select e.id from time_entries e
+        where e.organization_id = ${organization_id} ${conditions()} ${slice}
       )
       select ${ticketRef(sql)}, ${fields(sql)} from page
       join time_entries e on e.organization_id = ${organization_id} and e.id = page.id
       ${withTicketAndUser(scope)}
       ${order}`,
-    count: async () => [await totalsOf(scope, filter, matching())],
+    count: async () => [await totalsOf(scope, filter, conditions())],
   })
 }
 
@@ -73,10 +74,10 @@ export async function getRateSources(
   return sources
 }
 
-/** The condition of a list, summary or export, without the company; needs `time_entries e`. */
-export function matches({ sql, organization_id }: Scope, filter: Filter) {
+/** Conditions of a list, summary or export, without the organization and the company; needs `time_entries e`. */
+export function matches({ sql }: Scope, filter: Filter) {
   const { ticket_id, user_id, billable, date_from, date_to } = filter
-  return sql`e.organization_id = ${organization_id}
+  return sql`
     ${ticket_id ? sql`and e.ticket_id = ${ticket_id}` : sql``}
     ${user_id ? sql`and e.user_id = ${user_id}` : sql``}
     ${billable === undefined ? sql`` : sql`and e.billable = ${billable}`}

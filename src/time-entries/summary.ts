@@ -26,12 +26,13 @@ export async function summarizeTime(
 
 /** The statement that adds up, with the columns `key`, `currency` and the sums. */
 function sumsBy(scope: Scope, key: Fragment, period: Period): Fragment {
-  return scope.sql`
+  const { sql, organization_id } = scope
+  return sql`
     select ${key} as key, e.currency, sum(e.duration_minutes) as total_minutes,
       coalesce(sum(e.duration_minutes) filter (where e.billable), 0) as billable_minutes,
       coalesce(sum(e.amount) filter (where e.billable), 0) as total_amount
     from time_entries e
-    where ${matches(scope, period)}
+    where e.organization_id = ${organization_id} ${matches(scope, period)}
     group by 1, 2`
 }
 

@@ -14,15 +14,15 @@ type Sums = { currency: string; total: number; minutes: number; amounts: number;
 /**
  * Adds up the entries of a filter. The database adds up the money, each currency separately: sums of JavaScript numbers
  * would be inexact.
- * @param matching the condition of the filter, on `time_entries e`
+ * @param conditions of the filter, on `time_entries e`, each with `and` before it
  */
 export async function totalsOf(
   scope: Scope,
   filter: Omit<TimeEntryFilter, 'page' | 'per_page'>,
-  matching: Fragment,
+  conditions: Fragment,
 ): Promise<{ total: number; totals: Totals }> {
   const { ticket_id, user_id, company_id } = filter
-  const rows = await (ticket_id || user_id || company_id ? sumsOf(scope, matching) : sumsOfDays(scope, filter))
+  const rows = await (ticket_id || user_id || company_id ? sumsOf(scope, conditions) : sumsOfDays(scope, filter))
   const by_currency = rows
     .filter((row) => row.amounts > 0)
     .map(({ currency, billable_amount }) => ({ currency, billable_amount }))
@@ -37,13 +37,13 @@ export async function totalsOf(
 }
 
 /** Reads the index whose included columns are summed up, and no row. */
-function sumsOf({ sql }: Scope, matching: Fragment) {
+function sumsOf({ sql, organization_id }: Scope, conditions: Fragment) {
   return sql<Sums[]>`
     select e.currency, count(*) as total, sum(e.duration_minutes) as minutes,
       count(e.amount) filter (where e.billable) as amounts,
       sum(e.amount) filter (where e.billable) as billable_amount
     from time_entries e
-    where ${matching}
+    where e.organization_id = ${organization_id} ${conditions}
     group by e.currency order by e.currency`
 }
 

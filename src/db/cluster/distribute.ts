@@ -7,6 +7,7 @@ import { type Client, NO_LIMITS, openClient } from '../driver-client'
 import { MigrationError } from '../migration-faults'
 import { findBlockers } from './blockers'
 import { findUnplaced, placeTables, type Unplaced } from './place-tables'
+import { routeSearches } from './route-searches'
 
 /** What would be done with a table, and how much it holds. */
 type PlannedTable = Unplaced & {
@@ -86,6 +87,7 @@ async function placeAll(sql: postgres.TransactionSql): Promise<Unplaced[]> {
   await sql`lock table ${sql(tables.map(({ name }) => name))} in access exclusive mode`
   await sql.unsafe('set local lock_timeout = 0')
   await placeTables(sql, tables)
+  await routeSearches(sql)
   return tables
 }
 
