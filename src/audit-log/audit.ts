@@ -3,9 +3,10 @@
  * other. Actor and origin come from the scope.
  */
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import type { AUDIT_ACTOR_TYPES } from '../db/schema'
-import type { Connection, Fragment, Sql } from '../db/transact'
-import type { AuditRow, Origin, Scope } from '../scope'
+import type { Connection, Sql } from '../db/transact'
+import { type AuditRow, type Origin, type Scope, together } from '../scope'
 import type { AuditAction, AuditResource } from './actions'
 import type { Changes } from './changes-of'
 
@@ -49,21 +50,13 @@ export function auditRow(
   }
 }
 
-/**
- * The statement of `audit`, for commands that write more in the same statement.
- * @param rows may have a `ticket_id` by which `joined` limits them
- * @param joined limits the rows `e`: `join t on t.id = e.ticket_id`
- */
-export function insertAuditRows(sql: Sql, rows: (AuditRow & { ticket_id?: string })[], joined = sql``): Fragment {
-  return sql`
-    insert into audit_log (organization_id, id, actor_type, actor_id, actor_name, action, resource_type, resource_id,
-      changes, ip, user_agent, request_id)
-    select e.organization_id, e.id, e.actor_type, e.actor_id, e.actor_name, e.action, e.resource_type, e.resource_id,
-      e.changes, e.ip, e.user_agent, e.request_id
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as e (organization_id uuid, id uuid, actor_type text,
-      actor_id uuid, actor_name text, action text, resource_type text, resource_id uuid, changes jsonb, ip text,
-      user_agent text, request_id text, ticket_id uuid
-    ) ${joined}`
+/** Adds entries. Without a transaction it is for one entry. */
+export async function insertAuditRows(sql: Sql, rows: AuditRow[]): Promise<void> {
+  await insertRows(
+    sql,
+    'audit_log',
+    rows.map(({ changes, ...row }) => ({ ...row, changes: changes ? JSON.stringify(changes) : null })),
+  )
 }
 
 /** Adds an entry about a change; none when nothing changed. */
@@ -78,15 +71,13 @@ export async function auditChanges(scope: AuditScope, entry: AuditEntry & { chan
 export async function auditAccount(
   { sql, origin, actor }: Pick<Connection, 'sql'> & { origin?: Origin; actor?: Auditor },
   user_id: string,
-  { action, resource, changes }: AuditEntry,
+  entry: AuditEntry,
 ): Promise<void> {
-  await sql`
-    insert into audit_log (organization_id, id, actor_type, actor_id, actor_name, action, resource_type, resource_id,
-      changes, ip, user_agent, request_id)
-    select m.organization_id, ${newId()}, ${actor?.type ?? 'user'}, ${actor ? actor.id : user_id},
-      ${actor ? actor.name : sql`u.name`}, ${action}, ${resource?.type ?? null}, ${resource?.id ?? null}::uuid,
-      ${changes ? JSON.stringify(changes) : null}::text::jsonb,
-      ${origin?.ip ?? null}, ${origin?.user_agent ?? null}, ${origin?.request_id ?? null}
-    from memberships m join users u on u.id = m.user_id
+  const members = await sql<{ organization_id: string; name: string }[]>`
+    select m.organization_id, u.name from memberships m join users u on u.id = m.user_id
     where m.user_id = ${user_id} and m.removed_at is null`
+  const rows = members.map(({ organization_id, name }) => {
+    return auditRow({ organization_id, actor: actor ?? { type: 'user', id: user_id, name }, origin }, entry)
+  })
+  await together(rows.map((row) => insertAuditRows(sql, [row])))
 }

@@ -5,13 +5,18 @@
 import type { Sql } from './transact'
 
 /**
- * Takes a lock, and reads the time at which it was taken. Both are sent together, so the time adds no round trip.
+ * Takes a lock, and reads the time at which it was taken. Both are sent together, so the time adds no round trip. The
+ * transaction gets its id before the time is read: `shapes/settled.ts` relies on it, and on a cluster nothing else gives the
+ * transaction one on the coordinator.
  * @param lock the statement that locks rows, or work that begins with it
  * @returns what `lock` returns, and the time in a form that statements take: text with microseconds
  */
 export async function withChangeTime<T>(sql: Sql, lock: PromiseLike<T>): Promise<[T, string]> {
   // The statements are sent in this order, because neither was before: they are sent once somebody waits for them.
-  const sent = [lock, sql<[{ time: string }]>`select clock_timestamp()::text as time`] as const
+  const sent = [
+    lock,
+    sql<[{ time: string }]>`select pg_current_xact_id()::text as id, clock_timestamp()::text as time`,
+  ] as const
   await Promise.allSettled(sent)
   const [locked, [{ time }]] = await Promise.all(sent)
   return [locked, time]

@@ -5,7 +5,7 @@
 import { claimForEach } from '../attachments/claim-uploads'
 import { type Actor, type Scope, together } from '../scope'
 import { addEachToSearch } from '../search/ticket-document'
-import { type ActivityEntry, insertTimelines } from '../timeline/activity'
+import { type ActivityEntry, recordActivities } from '../timeline/activity'
 import { addAnchors } from './add-anchors'
 import type { DraftWithId } from './draft'
 import { insertMessages } from './insert-messages'
@@ -14,8 +14,8 @@ export type AddedMessage = {
   ticket_id: string
   actor: Actor
   draft: DraftWithId
-  /** True for the first message of a ticket, whose time of change and search document are of the same statement. */
-  is_first: boolean
+  /** The time at which its ticket was locked; null for the first message of a ticket, which has its time and words already. */
+  locked_at: string | null
 }
 
 /**
@@ -25,7 +25,7 @@ export type AddedMessage = {
  */
 export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   if (messages.length === 0) return
-  const later = messages.filter(({ is_first }) => !is_first)
+  const later = messages.filter(({ locked_at }) => locked_at !== null)
   await together([
     writeMessages(scope, messages),
     claimForEach(
@@ -49,15 +49,26 @@ export function messageEntry({ id, is_internal, direction }: DraftWithId): Activ
 
 /** Writes the rows, their entries in the timelines, and the time of change of the tickets. */
 async function writeMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
-  const { sql, organization_id } = scope
-  const entries = messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) }))
-  const changed = messages.filter(({ is_first }) => !is_first).map(({ ticket_id }) => ticket_id)
+  const changed = messages.flatMap(({ ticket_id, locked_at }) => (locked_at ? { ticket_id, locked_at } : []))
+  const times = Map.groupBy(changed, ({ locked_at }) => locked_at)
+  await together([
+    insertMessages(scope, messages),
+    recordActivities(
+      scope,
+      messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) })),
+    ),
+    ...times.entries().map(([time, some]) =>
+      touchTickets(
+        scope,
+        some.map(({ ticket_id }) => ticket_id),
+        time,
+      ),
+    ),
+  ])
+}
+
+/** Sets the time of change of tickets that were locked at that time. */
+export async function touchTickets({ sql, organization_id }: Scope, ids: string[], time: string): Promise<void> {
   await sql`
-    with message as (
-      ${insertMessages(
-        sql,
-        messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
-      )}
-    ), timeline as (${insertTimelines(scope, entries)})
-    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = any(${changed}::uuid[])`
+    update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
 }

@@ -3,16 +3,17 @@ import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
 import { config } from '../config'
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import { fieldError } from '../errors'
 import { renderBody } from '../html/body'
 import { enqueueWork } from '../outbox/enqueue'
 import { waitForFirstAttempt } from '../outbox/first-attempt'
 import { inTransaction, type Scope, together } from '../scope'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
-import { insertActivities, recordActivity } from '../timeline/activity'
+import { recordActivity } from '../timeline/activity'
 import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { addAnchors } from './add-anchors'
-import { messageEntry } from './add-messages'
+import { messageEntry, touchTickets } from './add-messages'
 import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
@@ -21,7 +22,10 @@ import type { Message, NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage } from './queries'
 
-type TicketOfMessage = { id: string; code: string; subject: string }
+type TicketOfEvent = { id: string; code: string; subject: string }
+
+/** `locked_at` is the time of the change. */
+type TicketOfMessage = TicketOfEvent & { locked_at: string }
 
 /**
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the first
@@ -78,8 +82,9 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
   const id = draft.id ?? newId()
   const message = { ...draft, id }
-  const [, , , subscribers] = await together([
+  const [, , , , subscribers] = await together([
     writeMessage(scope, ticket.id, message),
+    touchTickets(scope, [ticket.id], ticket.locked_at),
     completeMessage(scope, ticket.id, message),
     addToSearch(scope, ticket.id, draft.text),
     findSubscribers(scope),
@@ -101,7 +106,7 @@ async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWith
 }
 
 /** The event of a new message. */
-export function createdEvent(message: Message, ticket: TicketOfMessage): NewEvent {
+export function createdEvent(message: Message, ticket: TicketOfEvent): NewEvent {
   return { type: 'message.created', data: eventData(message, ticket) }
 }
 
@@ -140,26 +145,22 @@ function whyImpossible({ contact_email }: Conversation): string {
   return contact_email === null ? 'The ticket has no contact' : 'There is no active mailbox that can send'
 }
 
-/** Writes the row, its entry in the timeline and the ticket's time of change. */
+/** Writes the row and its entry in the timeline. */
 async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithId): Promise<void> {
-  const { sql, organization_id } = scope
-  await sql`
-    with message as (${insertMessages(sql, [{ organization_id, ticket_id, draft: message }])}),
-      timeline as (${insertActivities(scope, ticket_id, [messageEntry(message)])})
-    update tickets set updated_at = clock_timestamp() where organization_id = ${organization_id} and id = ${ticket_id}`
+  await together([
+    insertMessages(scope, [{ ticket_id, draft: message }]),
+    recordActivity(scope, ticket_id, [messageEntry(message)]),
+  ])
 }
 
-async function enqueueEmail(scope: Scope, id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {
+async function enqueueEmail(scope: Scope, message_id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {
   const { sql, organization_id } = scope
-  const rows = recipients.map((one, position) => ({ ...one, email_key: addressKey(one.email), position }))
-  await sql`
-    insert into message_recipients (organization_id, message_id, position, kind, name, email, email_key)
-    select ${organization_id}, ${id}, r.position, r.kind, r.name, r.email, r.email_key
-    from json_to_recordset(${JSON.stringify(rows)}::json)
-      as r (position integer, kind text, name text, email text, email_key text)`
-  await enqueueWork(scope, 'email', id, mailbox_id)
+  const rows = recipients.map(({ kind, name, email }, position) => {
+    return { organization_id, message_id, position, kind, name, email, email_key: addressKey(email) }
+  })
+  await together([insertRows(sql, 'message_recipients', rows), enqueueWork(scope, 'email', message_id, mailbox_id)])
 }
 
-function eventData(message: Message, { id, code, subject }: TicketOfMessage) {
+function eventData(message: Message, { id, code, subject }: TicketOfEvent) {
   return { ...message, ticket: { id, code, subject } }
 }

@@ -1,8 +1,9 @@
 /** Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes. */
 import { addressKey, mailboxKey } from '../address/email'
+import { withChangeTime } from '../db/change-time'
 import type { TICKET_STATUSES } from '../db/schema'
 import { ApiError } from '../errors'
-import type { Scope } from '../scope'
+import { type Scope, together } from '../scope'
 
 export type Conversation = {
   id: string
@@ -12,6 +13,8 @@ export type Conversation = {
   mailbox_id: string | null
   contact_name: string | null
   contact_email: string | null
+  /** The time of changes that are made under the lock. */
+  locked_at: string
 }
 
 /**
@@ -33,19 +36,22 @@ export async function lockConversations(
   ticket_ids: string[],
 ): Promise<Map<string, Conversation>> {
   if (ticket_ids.length === 0) return new Map()
-  const [locked, conversations] = await Promise.all([
-    sql`
+  const [[locked, locked_at], conversations] = await together([
+    withChangeTime(
+      sql,
+      sql`
       select from tickets
       where organization_id = ${organization_id} and id = any(${ticket_ids}::uuid[]) and deleted_at is null
       order by id for no key update`,
-    sql<Conversation[]>`
+    ),
+    sql<Omit<Conversation, 'locked_at'>[]>`
       select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
       from tickets t
       left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
       where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
   ])
   if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')
-  return new Map(conversations.map((conversation) => [conversation.id, conversation]))
+  return new Map(conversations.map((conversation) => [conversation.id, { ...conversation, locked_at }]))
 }
 
 /**

@@ -1,3 +1,4 @@
+import { insertRows } from '../db/insert-rows'
 import { inTransaction, type Scope, together } from '../scope'
 import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
@@ -15,11 +16,11 @@ import { resolveUpdate, type TicketUpdate } from './references'
  */
 export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return inTransaction(scope, async (scope) => {
-    const before = await lockTicket(scope, id)
+    const { ticket: before, locked_at } = await lockTicket(scope, id)
     const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return before
-    const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted) }
+    const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted, locked_at) }
     if (changes.subject) await rebuildSearch(scope, id)
     await recordActivity(scope, id, activityOf(before, after, changes))
     await publish(scope, eventsOf(before, after, changes))
@@ -35,7 +36,7 @@ export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Pr
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    const ticket = await lockTicket(scope, id)
+    const { ticket } = await lockTicket(scope, id)
     await stopTimersOfTicket(scope, id)
     await sql`
       with search as (
@@ -47,37 +48,30 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
 }
 
 /**
- * Writes labels and ticket. By two statements: the trigger that counts a changed status must find the labels as they stay.
- * @returns the time of the change. It is the clock's, because `now()` is from before the wait for the lock
+ * Writes labels and ticket. By several statements: the trigger that counts a changed status must find the labels as they stay.
+ * @param locked_at is the time of the change
+ * @returns it as answers show it
  */
-async function writeTicket(scope: Scope, before: Ticket, after: Ticket): Promise<string> {
+async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
   const { sql, organization_id } = scope
   const { id, subject, status, priority, assignee } = after
   const { added, removed } = labelChanges(before, after)
-  const [, [row]] = await together([
-    added.length + removed.length > 0 && writeLabels(scope, id, added, removed),
+  const labels = added.map((label) => ({ organization_id, ticket_id: id, label_id: label.id }))
+  const [, , [row]] = await together([
+    removed.length > 0 && removeLabels(scope, id, removed),
+    insertRows(sql, 'ticket_labels', labels),
     sql<{ updated_at: string }[]>`
       update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
-        assignee_id = ${assignee?.id ?? null}, updated_at = clock_timestamp()
+        assignee_id = ${assignee?.id ?? null}, updated_at = ${locked_at}
       where organization_id = ${organization_id} and id = ${id}
       returning updated_at`,
   ])
   return row!.updated_at
 }
 
-async function writeLabels(
-  scope: Scope,
-  id: string,
-  added: { id: string }[],
-  removed: { id: string }[],
-): Promise<void> {
-  const { sql, organization_id } = scope
+async function removeLabels({ sql, organization_id }: Scope, id: string, labels: { id: string }[]): Promise<void> {
   await sql`
-    with removed as (
-      delete from ticket_labels
-      where organization_id = ${organization_id} and ticket_id = ${id}
-        and label_id = any(${removed.map((label) => label.id)}::uuid[])
-    )
-    insert into ticket_labels (organization_id, ticket_id, label_id)
-    select ${organization_id}, ${id}, unnest(${added.map((label) => label.id)}::uuid[])`
+    delete from ticket_labels
+    where organization_id = ${organization_id} and ticket_id = ${id}
+      and label_id = any(${labels.map((label) => label.id)}::uuid[])`
 }

@@ -1,13 +1,14 @@
-/** Writes new tickets: as many statements for a hundred as for one. */
+/** Writes new tickets of an organization: as many round trips for a hundred as for one. */
 import { insertAuditRows } from '../audit-log/audit'
-import { hasFewRows } from '../db/few-rows'
+import { withChangeTime } from '../db/change-time'
+import { insertRows } from '../db/insert-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { insertMessages } from '../messages/insert-messages'
-import type { AuditRow, Scope } from '../scope'
+import { type AuditRow, type Scope, together } from '../scope'
 import { newDocument } from '../search/ticket-document'
-import { insertTimelinesOf } from '../timeline/activity'
+import { recordActivities, type TicketActivity } from '../timeline/activity'
 import type { Ticket } from './model'
 import { getTicketSummary } from './queries'
 import type { NewTicketReferences } from './references'
@@ -29,116 +30,124 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
 /** What the database says of a ticket that was written. */
 export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
 
+/** What to do about tickets whose contact, or one of whose labels, others have locked. */
+type LockedRows = 'wait' | 'leave out'
+
 /**
- * Writes tickets with their labels, first messages, search documents, timelines and audit entries in one statement. It locks
- * the rows of their contacts, so that a company that a contact gets at the same time reaches these tickets too.
- * @param locked_rows what to do about tickets whose contact, or one of whose labels, others have locked
+ * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the caller's
+ * transaction. It locks the rows of their contacts, so that a company that a contact gets at the same time reaches these
+ * tickets too.
+ * @param tickets of the scope's organization
  * @returns them in their order; undefined for one that is left out or whose contact is missing
  */
 export async function insertTickets(
-  sql: Sql,
+  scope: Scope,
   tickets: TicketToInsert[],
-  locked_rows: 'wait' | 'leave out',
+  locked_rows: LockedRows,
 ): Promise<(Inserted | undefined)[]> {
-  const rows = tickets.map(rowOf)
-  const has_labels = tickets.some(({ references }) => references.labels.length > 0)
-  const leaves_out = locked_rows === 'leave out'
-  const inserted = await sql<Inserted[]>`
-    with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (place integer, organization_id uuid,
-        id uuid, number integer, code text, subject text, priority text, contact_id uuid, assignee_id uuid,
-        label_ids uuid[], vector text, size integer)
-      where ${hasFewRows(sql)}
-    ), contact as materialized (
-      select g.id as ticket_id, c.company_id
-      from given g join contacts c on c.organization_id = g.organization_id and c.id = g.contact_id
-      for share of c ${leaves_out ? sql`skip locked` : sql``}
-    )
-    ${leaves_out && has_labels ? freeLabels(sql) : sql``}, t as (
-      insert into tickets (organization_id, id, number, code, subject, priority,
-        contact_id, company_id, assignee_id, updated_at)
-      select g.organization_id, g.id, g.number, g.code, g.subject, g.priority,
-        g.contact_id, contact.company_id, g.assignee_id, greatest(clock_timestamp(), uuid_time(g.id))
-      from given g join contact on contact.ticket_id = g.id
-      ${leaves_out && has_labels ? sql`where ${hasFreeLabels(sql)}` : sql``}
-      returning id, company_id, created_at, updated_at
-    ), searchable as (
-      insert into ticket_search (organization_id, ticket_id, document, size)
-      select g.organization_id, g.id, g.vector::tsvector, g.size from given g join t using (id)
-    ), timeline as (
-      ${insertTimelinesOf(sql, tickets.flatMap(activitiesOf), sql`join t on t.id = e.ticket_id`)}
-    )
-    ${has_labels ? withLabels(sql) : sql``} ${withMessages(sql, tickets)} ${withAudit(sql, tickets)}
-    select * from t`
+  const [[contacts, locked_at], labels] = await lockNamed(scope, tickets, locked_rows)
+  const written = tickets.filter(({ references: { contact, labels: named } }) => {
+    return contacts.has(contact.id) && named.every(({ id }) => labels.has(id))
+  })
+  const inserted = await writeTickets(scope, written, contacts, locked_at)
   const found = new Map(inserted.map((row) => [row.id, row]))
   return tickets.map(({ id }) => found.get(id))
 }
 
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
 export async function showInserted(
-  sql: Sql,
-  { scope, id, subject, priority, number, references }: TicketToInsert,
+  scope: Scope,
+  { id, subject, priority, number, references }: TicketToInsert,
   { company_id, created_at, updated_at }: Inserted,
 ): Promise<Ticket> {
   const { prefix, contact, company, assignee, labels } = references
-  if (company_id !== (company?.id ?? null)) return getTicketSummary({ ...scope, sql }, id)
+  if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
   const code = `${prefix}-${number}`
   return { id, code, subject, status: 'open', priority, contact, company, assignee, labels, created_at, updated_at }
 }
 
-function rowOf({ scope, references, message, ...ticket }: TicketToInsert, place: number) {
-  const { id, number, subject, priority } = ticket
-  const { prefix, organization_number, contact, assignee, labels } = references
-  const code = `${prefix}-${number}`
-  const label_ids = labels.map((label) => label.id)
-  const facets = ['open', priority, assignee?.id ?? [], label_ids].flat()
-  return {
-    place,
-    organization_id: scope.organization_id,
-    ...{ id, number, code, subject, priority },
+/** SQL for the time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
+export function changedAt(sql: Sql, locked_at: string, id: string): Fragment {
+  return sql`greatest(${locked_at}, uuid_time(${id}))`
+}
+
+/**
+ * Locks the contacts of tickets, and their labels as foreign keys do.
+ * @returns the companies of those contacts that it has locked, with the time; and the labels
+ */
+function lockNamed(scope: Scope, tickets: TicketToInsert[], locked_rows: LockedRows) {
+  const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
+  const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
+  return together([
+    withChangeTime(scope.sql, lockContacts(scope, contact_ids, locked_rows)),
+    lockLabels(scope, label_ids, locked_rows),
+  ])
+}
+
+async function lockContacts({ sql, organization_id }: Scope, ids: Set<string>, locked_rows: LockedRows) {
+  const contacts = await sql<{ id: string; company_id: string | null }[]>`
+    select id, company_id from contacts
+    where organization_id = ${organization_id} and id = any(${[...ids]}::uuid[])
+    order by id for share ${locked_rows === 'leave out' ? sql`skip locked` : sql``}`
+  return new Map(contacts.map(({ id, company_id }) => [id, company_id]))
+}
+
+/** A ticket that may wait is left to its foreign keys: they refuse a label that was deleted meanwhile. */
+async function lockLabels({ sql, organization_id }: Scope, ids: Set<string>, locked_rows: LockedRows) {
+  if (ids.size === 0 || locked_rows === 'wait') return ids
+  const labels = await sql<{ id: string }[]>`
+    select id from labels
+    where organization_id = ${organization_id} and id = any(${[...ids]}::uuid[])
+    for key share skip locked`
+  return new Set(labels.map(({ id }) => id))
+}
+
+/** @param contacts their companies, by id */
+async function writeTickets(
+  scope: Scope,
+  tickets: TicketToInsert[],
+  contacts: Map<string, string | null>,
+  locked_at: string,
+): Promise<Inserted[]> {
+  const { sql, organization_id } = scope
+  const rows = tickets.map(({ id, number, subject, priority, references: { prefix, contact, assignee } }) => ({
+    organization_id,
+    ...{ id, number, code: `${prefix}-${number}`, subject, priority },
     contact_id: contact.id,
+    company_id: contacts.get(contact.id),
     assignee_id: assignee?.id,
-    label_ids,
-    ...newDocument(organization_number, code, subject, message?.text ?? '', facets),
-  }
-}
-
-function activitiesOf({ scope: { organization_id, actor }, id: ticket_id, message }: TicketToInsert) {
-  const by = { organization_id, actor, ticket_id }
-  const created = { ...by, entry: { type: 'created', data: {} } as const }
-  return message ? [created, { ...by, entry: messageEntry(message) }] : [created]
-}
-
-/** Locks the labels of the tickets, as their foreign keys would, except those that others are deleting. */
-function freeLabels(sql: Sql): Fragment {
-  return sql`, label as materialized (
-    select g.id as ticket_id
-    from given g join labels l on l.organization_id = g.organization_id and l.id = any(g.label_ids)
-    for key share of l skip locked
-  )`
-}
-
-function hasFreeLabels(sql: Sql): Fragment {
-  return sql`cardinality(g.label_ids) = (select count(*) from label where label.ticket_id = g.id)`
-}
-
-function withLabels(sql: Sql): Fragment {
-  return sql`, labelled as (
-    insert into ticket_labels (organization_id, ticket_id, label_id)
-    select g.organization_id, g.id, unnest(g.label_ids) from given g join t using (id)
-  )`
-}
-
-function withMessages(sql: Sql, tickets: TicketToInsert[]): Fragment {
-  const messages = tickets.flatMap(({ scope: { organization_id }, id, message }) =>
-    message ? { organization_id, ticket_id: id, draft: message } : [],
+    updated_at: changedAt(sql, locked_at, id),
+  }))
+  const labels = tickets.flatMap(({ id: ticket_id, references }) =>
+    references.labels.map(({ id: label_id }) => ({ organization_id, ticket_id, label_id })),
   )
-  if (messages.length === 0) return sql``
-  return sql`, message as (${insertMessages(sql, messages, sql`join t on t.id = x.ticket_id`)})`
+  const messages = tickets.flatMap(({ id, message }) => (message ? { ticket_id: id, draft: message } : []))
+  const [inserted] = await together([
+    insertRows<Inserted>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
+    insertRows(
+      sql,
+      'ticket_search',
+      tickets.map((ticket) => ({ organization_id, ticket_id: ticket.id, ...documentOf(ticket) })),
+    ),
+    insertRows(sql, 'ticket_labels', labels),
+    insertMessages(scope, messages),
+    recordActivities(scope, tickets.flatMap(activitiesOf)),
+    insertAuditRows(
+      sql,
+      tickets.flatMap(({ audit_row }) => audit_row ?? []),
+    ),
+  ])
+  return inserted
 }
 
-function withAudit(sql: Sql, tickets: TicketToInsert[]): Fragment {
-  const rows = tickets.flatMap(({ id, audit_row }) => (audit_row ? { ...audit_row, ticket_id: id } : []))
-  if (rows.length === 0) return sql``
-  return sql`, audited as (${insertAuditRows(sql, rows, sql`join t on t.id = e.ticket_id`)})`
+function documentOf({ subject, priority, number, message, references }: TicketToInsert) {
+  const { prefix, organization_number, assignee, labels } = references
+  const facets = ['open', priority, assignee?.id ?? [], labels.map(({ id }) => id)].flat()
+  const { vector, size } = newDocument(organization_number, `${prefix}-${number}`, subject, message?.text ?? '', facets)
+  return { document: vector, size }
+}
+
+function activitiesOf({ scope: { actor }, id: ticket_id, message }: TicketToInsert): TicketActivity[] {
+  const created = { ticket_id, actor, entry: { type: 'created', data: {} } as const }
+  return message ? [created, { ticket_id, actor, entry: messageEntry(message) }] : [created]
 }

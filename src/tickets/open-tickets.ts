@@ -1,11 +1,14 @@
 /** Opens tickets for conversations that begin by email: as many statements for a hundred as for one. */
+import { withChangeTime } from '../db/change-time'
+import { insertRows } from '../db/insert-rows'
 import { unknownIds } from '../errors'
-import { type AddedMessage, addMessages } from '../messages/add-messages'
+import { addMessages } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { type Actor, type Scope, together } from '../scope'
 import { newDocument } from '../search/ticket-document'
-import { insertTimelines } from '../timeline/activity'
+import { recordActivities } from '../timeline/activity'
 import { takeNumbers } from './code'
+import { changedAt } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 
@@ -22,26 +25,64 @@ export type OpenedTicket = {
 /** What the code and the search document of a ticket need of its organization. */
 type Naming = { contact_id: string; prefix: string; organization_number: number }
 
+/** A ticket that was opened, and the time of it. */
+type Opened = { ticket: Ticket; locked_at: string }
+
 /**
- * Creates tickets with their first messages, in the caller's transaction. The caller publishes.
+ * Creates tickets with their first messages, in the caller's transaction. It locks the contacts' rows, so that a company that
+ * a contact gets at the same time reaches these tickets too. The caller publishes.
  * @returns them by id
  * @throws CONTACT_NOT_FOUND, ATTACHMENT_NOT_FOUND
  */
-export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Ticket>> {
+export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
-  const [naming, numbers] = await Promise.all([findNaming(scope, opened), takeNumbers(scope, opened.length)])
-  const messages = opened.map(({ id, actor, first }): AddedMessage => {
-    return { ticket_id: id, actor, draft: first, is_first: true }
-  })
-  const [tickets] = await together([
-    insertOpened(scope, opened, (ticket, index) => {
-      const { prefix, organization_number } = naming.get(ticket.contact_id)!
-      const [number, code] = [numbers[index]!, `${prefix}-${numbers[index]!}`]
-      return { number, code, ...newDocument(organization_number, code, ticket.subject, ticket.first.text) }
-    }),
-    addMessages(scope, messages),
+  const [naming, numbers, [companies, locked_at]] = await together([
+    findNaming(scope, opened),
+    takeNumbers(scope, opened.length),
+    withChangeTime(scope.sql, lockContacts(scope, opened)),
   ])
-  return new Map(tickets.map((ticket) => [ticket.id, ticket]))
+  const { organization_id } = scope
+  const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {
+    const [number, code] = [numbers[index]!, `${naming.get(contact_id)!.prefix}-${numbers[index]!}`]
+    const updated_at = changedAt(scope.sql, locked_at, id)
+    const company_id = companies.get(contact_id)
+    return { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
+  })
+  const documents = opened.map(({ id: ticket_id, subject, contact_id, first }, index) => {
+    const { organization_number } = naming.get(contact_id)!
+    const { vector, size } = newDocument(organization_number, rows[index]!.code, subject, first.text)
+    return { organization_id, ticket_id, document: vector, size }
+  })
+  const entries = opened.map(({ id, actor }) => {
+    return { ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
+  })
+  const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, locked_at: null }))
+  const [, , , , tickets] = await together([
+    insertRows(scope.sql, 'tickets', rows),
+    insertRows(scope.sql, 'ticket_search', documents),
+    recordActivities(scope, entries),
+    addMessages(scope, messages),
+    readTickets(scope, opened),
+  ])
+  return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
+}
+
+/** Locks the contacts of tickets. @returns their companies @throws CONTACT_NOT_FOUND */
+async function lockContacts({ sql, organization_id }: Scope, opened: OpenedTicket[]) {
+  const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
+  const locked = await sql<{ id: string; company_id: string | null }[]>`
+    select id, company_id from contacts
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    order by id for share`
+  if (locked.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  return new Map(locked.map(({ id, company_id }) => [id, company_id]))
+}
+
+async function readTickets(scope: Scope, opened: OpenedTicket[]): Promise<TicketRow[]> {
+  const { sql, organization_id } = scope
+  return sql<TicketRow[]>`
+    select ${fields(scope)} from tickets t ${withNames(scope)}
+    where t.organization_id = ${organization_id} and t.id = any(${opened.map(({ id }) => id)}::uuid[])`
 }
 
 /** @returns by contact @throws CONTACT_NOT_FOUND */
@@ -55,49 +96,4 @@ async function findNaming({ sql, organization_id }: Scope, opened: OpenedTicket[
     where o.id = ${organization_id} and c.id = any(${ids}::uuid[])`
   if (found.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
   return new Map(found.map((one) => [one.contact_id, one]))
-}
-
-type Numbered = { number: number; code: string; vector: string; size: number }
-
-/**
- * Writes tickets, search documents and the first entries of their timelines in one statement. It locks the contacts' rows,
- * so that a company that a contact gets at the same time reaches these tickets too.
- */
-async function insertOpened(
-  scope: Scope,
-  opened: OpenedTicket[],
-  numberOf: (ticket: OpenedTicket, index: number) => Numbered,
-): Promise<Ticket[]> {
-  const { sql, organization_id } = scope
-  const rows = opened.map((ticket, index) => {
-    const { id, subject, contact_id, mailbox_id } = ticket
-    return { id, subject, contact_id, mailbox_id, ...numberOf(ticket, index) }
-  })
-  const contact_ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
-  const entries = opened.map(({ id, actor }) => {
-    return { ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
-  })
-  const written = await sql<TicketRow[]>`
-    with given as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, number integer, code text,
-        subject text, contact_id uuid, mailbox_id uuid, vector text, size integer)
-    ), contact as materialized (
-      select id, company_id from contacts
-      where organization_id = ${organization_id} and id = any(${contact_ids}::uuid[])
-      order by id for share
-    ), t as (
-      insert into tickets (organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at)
-      select ${organization_id}, g.id, g.number, g.code, g.subject, contact.id, contact.company_id, g.mailbox_id,
-        greatest(clock_timestamp(), uuid_time(g.id))
-      from given g join contact on contact.id = g.contact_id
-      returning *
-    ), searchable as (
-      insert into ticket_search (organization_id, ticket_id, document, size)
-      select ${organization_id}, g.id, g.vector::tsvector, g.size from given g
-    ), timeline as (
-      ${insertTimelines(scope, entries)}
-    )
-    select ${fields(scope)} from t ${withNames(scope)}`
-  if (written.length < opened.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', contact_ids)
-  return written.map(present)
 }

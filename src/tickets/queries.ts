@@ -1,3 +1,4 @@
+import { withChangeTime } from '../db/change-time'
 import { hasFewRows } from '../db/few-rows'
 import { ApiError } from '../errors'
 import { byOrganization } from '../flow/by-organization'
@@ -11,7 +12,7 @@ import {
   sizeOfMessages,
   versionedMessages,
 } from '../messages/queries'
-import type { Scope } from '../scope'
+import { type Scope, together } from '../scope'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import type { Ticket, TicketWithMessages } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
@@ -121,15 +122,21 @@ export async function getTicketSummary(scope: Scope, id: string): Promise<Ticket
 
 /**
  * Locks the ticket until the transaction ends. Logging time on it waits, too: a new entry reads the ticket's company.
- * @returns the ticket as it is now. A second statement reads it, because a statement that waited for a lock reads the
+ * @returns the ticket as it is now, and the time of changes that are made under the lock. A second statement reads it, because a statement that waited for a lock reads the
  * other tables as they were before
  * @throws TICKET_NOT_FOUND
  */
-export async function lockTicket(scope: Scope, id: string): Promise<Ticket> {
+export async function lockTicket(scope: Scope, id: string): Promise<{ ticket: Ticket; locked_at: string }> {
   const { sql, organization_id } = scope
-  const locked = await sql`
-    select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
-    for no key update`
+  const [[locked, locked_at], ticket] = await together([
+    withChangeTime(
+      sql,
+      sql`
+        select from tickets where organization_id = ${organization_id} and id = ${id} and deleted_at is null
+        for no key update`,
+    ),
+    getTicketSummary(scope, id),
+  ])
   if (locked.length === 0) throw new ApiError('TICKET_NOT_FOUND')
-  return getTicketSummary(scope, id)
+  return { ticket, locked_at }
 }

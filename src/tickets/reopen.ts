@@ -9,11 +9,13 @@ import { fields, present, type TicketRow, withNames } from './row'
  * Sets tickets to open that are not, in the caller's transaction, which has locked them. Every other status may become
  * open again.
  * @param answered tickets, each with whoever answered it
+ * @param locked_at is the time of the change
  * @returns the events of each that has changed, by ticket, for the caller to publish
  */
 export async function reopenTickets(
   scope: Scope,
   answered: { ticket_id: string; actor: Actor }[],
+  locked_at: string,
 ): Promise<Map<string, NewEvent[]>> {
   if (answered.length === 0) return new Map()
   const { sql, organization_id } = scope
@@ -23,9 +25,8 @@ export async function reopenTickets(
     where t.organization_id = ${organization_id} and t.id = any(${[...actors.keys()]}::uuid[]) and t.status <> 'open'`
   if (rows.length === 0) return new Map()
   const ids = rows.map(({ id }) => id)
-  // The time is the clock's, because `now()` is from before the wait for the locks.
   const times = await sql<{ id: string; updated_at: string }[]>`
-    update tickets set status = 'open', updated_at = clock_timestamp()
+    update tickets set status = 'open', updated_at = ${locked_at}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, updated_at`
   const updated_at = new Map(times.map((row) => [row.id, row.updated_at]))

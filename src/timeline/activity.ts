@@ -1,6 +1,6 @@
 /** Writes the activity timeline of a ticket, in the transaction of the change that an entry is about. */
 import { newId } from '../db/columns'
-import type { Fragment, Sql } from '../db/transact'
+import { insertRows } from '../db/insert-rows'
 import type { Actor, Scope } from '../scope'
 
 /** The data of an entry, by its type. */
@@ -28,79 +28,27 @@ type ActivityType = keyof ActivityData
 
 export type ActivityEntry = { [Type in ActivityType]: { type: Type; data: ActivityData[Type] } }[ActivityType]
 
-/** Rows of one statement. */
-const CHUNK = 1000
+/** Rows that are made at a time. */
+const CHUNK = 1024
 
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
-export async function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
-  if (entries.length > 0) await insertActivities(scope, ticket_id, entries)
+export function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
+  const { actor } = scope
+  return recordActivities(
+    scope,
+    entries.map((entry) => ({ ticket_id, actor, entry })),
+  )
 }
 
 /** An entry of one of several tickets, in the name of whoever did it. */
-type TicketActivity = { ticket_id: string; actor: Actor; entry: ActivityEntry }
+export type TicketActivity = { ticket_id: string; actor: Actor; entry: ActivityEntry }
 
 /** Adds entries to the timelines of several tickets, in the order given. */
-export async function recordActivities(scope: Scope, activities: TicketActivity[]): Promise<void> {
-  if (activities.length > 0) await insertTimelines(scope, activities)
-}
-
-/** The statement of `recordActivities`, for commands that write more in the same statement. */
-export function insertTimelines({ sql, organization_id }: Scope, activities: TicketActivity[]): Fragment {
-  return insertTimelinesOf(
-    sql,
-    activities.map((one) => ({ organization_id, ...one })),
-  )
-}
-
-/**
- * As `insertTimelines`, for tickets of several organizations.
- * @param joined limits the rows `e`: `join t on t.id = e.ticket_id`
- */
-export function insertTimelinesOf(
-  sql: Sql,
-  activities: (TicketActivity & { organization_id: string })[],
-  joined = sql``,
-): Fragment {
-  return insertRows(
-    sql,
-    activities.map((one) => rowOf(one, one.ticket_id, one.entry)),
-    joined,
-  )
-}
-
-/** Adds one entry to the timelines of many tickets. */
-export async function recordOnEach(scope: Scope, ticket_ids: string[], entry: ActivityEntry): Promise<void> {
-  for (let start = 0; start < ticket_ids.length; start += CHUNK) {
-    await insertRows(
-      scope.sql,
-      ticket_ids.slice(start, start + CHUNK).map((id) => rowOf(scope, id, entry)),
-    )
-  }
-}
-
-/** The statement of `recordActivity`, for commands that write more in the same statement. */
-export function insertActivities(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Fragment {
-  return insertRows(
-    scope.sql,
-    entries.map((entry) => rowOf(scope, ticket_id, entry)),
-  )
-}
-
-function insertRows(sql: Sql, rows: ReturnType<typeof rowOf>[], joined = sql``): Fragment {
-  return sql`
-    insert into activities (organization_id, id, ticket_id, type, actor_type, actor_id, actor_name, data)
-    select e.organization_id, e.id, e.ticket_id, e.type, e.actor_type, e.actor_id, e.actor_name, e.data
-    from json_to_recordset(${JSON.stringify(rows)}::json) as e (
-      organization_id uuid, id uuid, ticket_id uuid, type text, actor_type text, actor_id uuid, actor_name text, data jsonb
-    ) ${joined}`
-}
-
-function rowOf(
-  { organization_id, actor }: Pick<Scope, 'organization_id' | 'actor'>,
-  ticket_id: string,
-  { type, data }: ActivityEntry,
-) {
-  return {
+export async function recordActivities(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  activities: TicketActivity[],
+): Promise<void> {
+  const rows = activities.map(({ ticket_id, actor, entry: { type, data } }) => ({
     organization_id,
     id: newId(),
     ticket_id,
@@ -108,6 +56,19 @@ function rowOf(
     actor_type: actor.type,
     actor_id: actor.id,
     actor_name: actor.name,
-    data,
+    data: JSON.stringify(data),
+  }))
+  await insertRows(sql, 'activities', rows)
+}
+
+/** Adds one entry to the timelines of many tickets. */
+export async function recordOnEach(scope: Scope, ticket_ids: string[], entry: ActivityEntry): Promise<void> {
+  const { actor } = scope
+  for (let start = 0; start < ticket_ids.length; start += CHUNK) {
+    const chunk = ticket_ids.slice(start, start + CHUNK)
+    await recordActivities(
+      scope,
+      chunk.map((ticket_id) => ({ ticket_id, actor, entry })),
+    )
   }
 }

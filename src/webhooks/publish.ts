@@ -4,12 +4,13 @@
  */
 
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import type { EVENTS } from '../db/schema'
 import { sharedTime } from '../db/shared-time'
 import type { Fragment, Sql } from '../db/transact'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
-import { afterCommit, type Scope } from '../scope'
+import { afterCommit, type Scope, together } from '../scope'
 import { currentTraceparent } from '../tracing/trace'
 
 export type EventType = (typeof EVENTS)[number]
@@ -141,31 +142,25 @@ function newPublication(
   }
 }
 
-/** Inserts events, deliveries and their outbox rows in one statement. */
+/** Inserts events, deliveries and their outbox rows. */
 async function insertPublications({ sql }: Scope, published: Publication[]): Promise<void> {
-  const events = published.map(({ id, organization_id, type, body }) => ({ id, organization_id, type, body }))
-  const rows = published.flatMap(({ id: event_id, organization_id, type: event, traceparent, deliveries }) =>
+  const events = published.map(({ id, organization_id, type, body }) => ({ organization_id, id, type, body }))
+  const sent = published.flatMap(({ id: event_id, organization_id, type: event, traceparent, deliveries }) =>
     deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event, traceparent })),
   )
-  await sql`
-    with new_events as (
-      insert into events (organization_id, id, type, body)
-      select organization_id, id, type, body from json_to_recordset(${JSON.stringify(events)}::text::json)
-        as x (organization_id uuid, id uuid, type text, body text)
-    ), given as (
-      select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
-        as x (organization_id uuid, id uuid, event_id uuid, webhook_id uuid, event text, is_parked boolean,
-          traceparent text)
-    ), new_deliveries as (
-      insert into deliveries (organization_id, id, webhook_id, event_id, event, next_attempt_at)
-      select organization_id, id, webhook_id, event_id, event,
-        case when not is_parked then ${firstAttemptAt(sql)} end
-      from given
-    )
-    insert into outbox (organization_id, id, kind, lane_id, run_at, traceparent)
-    select organization_id, id, 'webhook', webhook_id,
-      case when is_parked then 'infinity' else ${firstAttemptAt(sql)} end, traceparent
-    from given`
+  const deliveries = sent.map(({ organization_id, id, webhook_id, event_id, event, is_parked }) => {
+    const next_attempt_at = is_parked ? null : firstAttemptAt(sql)
+    return { organization_id, id, webhook_id, event_id, event, next_attempt_at }
+  })
+  const work = sent.map(({ organization_id, id, webhook_id, is_parked, traceparent }) => {
+    const run_at = is_parked ? 'infinity' : firstAttemptAt(sql)
+    return { organization_id, id, kind: 'webhook', lane_id: webhook_id, run_at, traceparent }
+  })
+  await together([
+    insertRows(sql, 'events', events),
+    insertRows(sql, 'deliveries', deliveries),
+    insertRows(sql, 'outbox', work),
+  ])
 }
 
 function thoseWho(subscribers: Subscriber[], type: EventType): Subscriber[] {

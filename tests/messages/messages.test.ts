@@ -220,7 +220,7 @@ test('what a customer wrote loads no image, also when it was stored with one tha
   const described = { contact_id: contact.id, description: '<img src="https://x.example/a.png">' }
   const { id } = (await agent.post('/tickets', { subject: 'Look', ...described })).body.data
   const draft = { ...inbound('Look'), body_html: '<p><img src="https://x.example/a.png" /></p>' }
-  await inTransaction(scope, async (scope) => addMessage(scope, await lockConversation(scope, id), draft))
+  await addLocked(scope, id, draft)
   const { messages } = (await agent.get(`/tickets/${id}`)).body.data
   expect(messages.map(({ body_html }: { body_html: string }) => /<img [a-z-]+=/.exec(body_html)?.[0])).toEqual([
     '<img data-src=',
@@ -535,7 +535,7 @@ test('a message of an email has its anchor once, and takes over one that was onl
     insert into email_anchors (organization_id, email_message_id, ticket_id)
     values (${scope.organization_id}, 'abc@customer.example', ${ticket.id})`
   const draft = { ...inbound('Help'), email_message_id: 'abc@customer.example', reply_text: 'Help', auto_reply: true }
-  const id = await inTransaction(scope, (scope) => addMessage(scope, ticket, draft))
+  const id = await addLocked(scope, ticket.id, draft)
   const message = await getMessage(scope, ticket.id, id)
   expect(message).toMatchObject({
     direction: 'inbound',
@@ -557,7 +557,7 @@ test('a message that is rolled back leaves nothing, and its uploads free', async
   await hearEvents(scope)
   const { id } = await uploadFile(agent)
   const attempt = inTransaction(scope, async (scope) => {
-    await addMessage(scope, ticket, { ...inbound('Never happened'), attachment_ids: [id] })
+    await addLocked(scope, ticket.id, { ...inbound('Never happened'), attachment_ids: [id] })
     throw new Error('roll back')
   })
   await expect(attempt).rejects.toThrow('roll back')
@@ -573,7 +573,7 @@ test('images of a message that are its attachments carry fresh signatures, other
   const [own, foreign] = [await uploadFile(agent), await uploadFile(agent)]
   const image = (url: string, attribute = 'data-src') => `<p><img ${attribute}="${url}" alt="x" /></p>`
   const draft = { ...inbound('Look'), body_html: image(unsignedUrl(own.id)) + image(unsignedUrl(foreign.id)) }
-  const id = await inTransaction(scope, (scope) => addMessage(scope, ticket, { ...draft, attachment_ids: [own.id] }))
+  const id = await addLocked(scope, ticket.id, { ...draft, attachment_ids: [own.id] })
   const message = await getMessage(scope, ticket.id, id)
   expect(message.body_html).toContain(image(own.url.replaceAll('&', '&amp;'), 'src') + image(unsignedUrl(foreign.id)))
 })
@@ -588,6 +588,11 @@ function inbound(body: string): MessageDraft {
     sender_name: 'Carla',
     sender_email: null,
   }
+}
+
+/** Adds a message as commands do: the ticket is locked first. */
+function addLocked(scope: Scope, ticket_id: string, draft: MessageDraft): Promise<string> {
+  return inTransaction(scope, async (scope) => addMessage(scope, await lockConversation(scope, ticket_id), draft))
 }
 
 function endpoints(path: string, id: string): [string, string][] {

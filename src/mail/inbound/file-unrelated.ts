@@ -117,13 +117,16 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
   const conversations = await lockConversations(scope, ticket_ids)
   const opened = await openTickets(scope, openings.map(openingOf))
   await together([
-    addMessages(scope, replies.map(additionOf)),
+    addMessages(
+      scope,
+      replies.map((one) => additionOf(one, conversations)),
+    ),
     addToEach(scope, [...openings.map(peopleOfOpening), ...replies.map((one) => peopleOfReply(one, conversations))]),
   ])
-  const reopened = await reopenAnswered(scope, replies)
+  const reopened = await reopenAnswered(scope, replies, conversations)
   const read = await readWritten(scope, drafted, subscribers)
   const changes = drafted.map((one) => {
-    const ticket = opened.get(one.ticket_id)
+    const ticket = opened.get(one.ticket_id)?.ticket
     const message = read.get(one.draft.id)
     const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
     const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
@@ -132,7 +135,8 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
   })
   await publishEach(scope, changes)
   for (const { mail, ticket_id } of drafted) {
-    const ticket = opened.get(ticket_id) ?? conversations.get(ticket_id)
+    const [begun, answered] = [opened.get(ticket_id), conversations.get(ticket_id)]
+    const ticket = begun ? { ...begun.ticket, locked_at: begun.locked_at } : answered
     if (ticket) await addNoteOf(scope, mail, ticket)
   }
   return drafted
@@ -173,10 +177,15 @@ async function readWritten(scope: Scope, drafted: Written[], subscribers: Subscr
 }
 
 /** Opens the tickets again that were answered. @returns the events of each, by ticket */
-async function reopenAnswered(scope: Scope, replies: Written<Reply>[]): Promise<Map<string, NewEvent[]>> {
+async function reopenAnswered(
+  scope: Scope,
+  replies: Written<Reply>[],
+  conversations: Map<string, Conversation>,
+): Promise<Map<string, NewEvent[]>> {
   const answers = replies.filter(({ decision, draft }) => decision.trust.reopens && !draft.auto_reply)
   if (answers.length === 0 || !(await reopens(scope))) return new Map()
-  return reopenTickets(scope, answers)
+  // All were locked at the same time.
+  return reopenTickets(scope, answers, conversations.get(answers[0]!.ticket_id)!.locked_at)
 }
 
 async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
@@ -190,8 +199,11 @@ function openingOf({ ticket_id, mail, contact, actor, draft }: Written<Opening>)
   return { id: ticket_id, subject: subjectOf(mail), contact_id: contact.id, mailbox_id, actor, first: draft }
 }
 
-function additionOf({ ticket_id, actor, draft }: Written<Reply>): AddedMessage {
-  return { ticket_id, actor, draft, is_first: false }
+function additionOf(
+  { ticket_id, actor, draft }: Written<Reply>,
+  conversations: Map<string, Conversation>,
+): AddedMessage {
+  return { ticket_id, actor, draft, locked_at: conversations.get(ticket_id)!.locked_at }
 }
 
 function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<Opening>): CandidatesOfTicket {

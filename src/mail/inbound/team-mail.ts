@@ -50,7 +50,7 @@ export function unwrapForwarded(mail: InboundMail): InboundMail {
 export async function addNoteOf(
   scope: Scope,
   { passed_on }: InboundMail,
-  ticket: Pick<Conversation, 'id' | 'code' | 'subject'>,
+  ticket: Pick<Conversation, 'id' | 'code' | 'subject' | 'locked_at'>,
 ): Promise<void> {
   if (!passed_on?.note) return
   const { by, note } = passed_on
