@@ -1,9 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { toDomain } from '../address/domains'
 import { publishContacts } from '../contacts/commands'
-import { takeFromTickets } from '../contacts/tickets'
+import { takeFromContacts, takeFromTickets } from '../contacts/tickets'
 import { newId } from '../db/columns'
-import { companies, contacts } from '../db/schema'
+import { companies } from '../db/schema'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
@@ -37,16 +37,9 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
     await takeFromTickets(scope, 'company', await lockCompany(scope, id))
-    const unlinked = await db
-      .update(contacts)
-      .set({ company_id: null, updated_at: sql`clock_timestamp()` })
-      .where(and(eq(contacts.organization_id, organization_id), eq(contacts.company_id, id)))
-      .returning({ id: contacts.id })
+    const unlinked = await takeFromContacts(scope, id)
     await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
-    await publishContacts(
-      scope,
-      unlinked.map((contact) => contact.id),
-    )
+    await publishContacts(scope, unlinked)
   })
 }
 

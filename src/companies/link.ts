@@ -2,6 +2,7 @@
 import { ownersOf } from '../address/domains'
 import { publishContacts } from '../contacts/commands'
 import { giveCompanyToTickets } from '../contacts/tickets'
+import { withChangeTime } from '../db/change-time'
 import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
 import { type CompanyRef, shareCompany } from './queries'
@@ -48,11 +49,17 @@ function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
 async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<number> {
   if (ids.length === 0) return 0
   const { sql, organization_id } = scope
-  const changed = await sql<{ id: string }[]>`
-    update contacts set company_id = ${company.id}, updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
-    returning id`
-  const linked = changed.map(({ id }) => id)
+  const [unlinked, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
+      select id from contacts
+      where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
+      order by id for no key update`,
+  )
+  const linked = unlinked.map(({ id }) => id)
+  await sql`
+    update contacts set company_id = ${company.id}, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${linked}::uuid[])`
   await giveCompanyToTickets(scope, linked, company)
   await publishContacts(scope, linked)
   return linked.length

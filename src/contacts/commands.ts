@@ -1,4 +1,5 @@
 import { addressKey } from '../address/email'
+import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
@@ -32,7 +33,7 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
  */
 export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
-    const before = await lockContact(scope, id)
+    const [before, locked_at] = await withChangeTime(scope.sql, lockContact(scope, id, 'change'))
     const after = {
       ...before,
       ...changes,
@@ -40,7 +41,7 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
     }
     const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
     if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
-    await writeContact(scope, id, before, after).catch((error) => conflict(error, changes.company_id))
+    await writeContact(scope, id, before, after, locked_at).catch((error) => conflict(error, changes.company_id))
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
@@ -56,9 +57,11 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    await lockContact(scope, id)
+    await lockContact(scope, id, 'delete')
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
+    await sql`
+      update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`
     await sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`
     await publish(scope, [{ type: 'contact.deleted', data: contact }])
   })
@@ -86,12 +89,12 @@ async function publishNew(scope: Scope, id: string): Promise<ContactWithTickets>
 async function insertContact(scope: Scope, contact: NewContact): Promise<ContactRef | undefined> {
   const { sql, organization_id } = scope
   const { name, email, phone = null, notes = null } = contact
-  const company_id =
-    contact.company_id === undefined ? ((await findCompanyOf(scope, email)) ?? null) : asStoredId(contact.company_id)
+  const company = contact.company_id === undefined ? findCompanyOf(scope, email) : asStoredId(contact.company_id)
+  const [company_id, updated_at] = await withChangeTime(sql, company)
   const [created] = await sql<ContactRef[]>`
     insert into contacts (organization_id, id, name, email, email_key, phone, company_id, notes, search, updated_at)
-    values (${organization_id}, ${newId()}, ${name}, ${email}, ${addressKey(email)}, ${phone}, ${company_id}, ${notes},
-      ${searchText(contact)}, clock_timestamp())
+    values (${organization_id}, ${newId()}, ${name}, ${email}, ${addressKey(email)}, ${phone}, ${company_id ?? null}, ${notes},
+      ${searchText(contact)}, ${updated_at})
     on conflict do nothing
     returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
   return created
@@ -105,24 +108,38 @@ type ContactFields = {
   notes: string | null
 }
 
-/** Locks a contact against other changes, but not against tickets that are made for it. @throws CONTACT_NOT_FOUND */
-async function lockContact({ sql, organization_id }: Scope, id: string): Promise<ContactFields> {
+/**
+ * Locks a contact: for a change against other changes, but not against what begins to refer to it; for a deletion against
+ * both. Tickets that are made for it wait in any case.
+ * @throws CONTACT_NOT_FOUND
+ */
+async function lockContact(
+  { sql, organization_id }: Scope,
+  id: string,
+  purpose: 'change' | 'delete',
+): Promise<ContactFields> {
   const [contact] = await sql<ContactFields[]>`
     select name, email, phone, company_id, notes from contacts
     where organization_id = ${organization_id} and id = ${id}
-    for no key update`
+    ${purpose === 'change' ? sql`for no key update` : sql`for update`}`
   if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
   return contact
 }
 
-async function writeContact(scope: Scope, id: string, before: ContactFields, after: ContactFields): Promise<void> {
+async function writeContact(
+  scope: Scope,
+  id: string,
+  before: ContactFields,
+  after: ContactFields,
+  updated_at: string,
+): Promise<void> {
   const { sql, organization_id } = scope
   const { name, email, phone, company_id, notes } = after
   // An email that stays keeps its key: a second contact of one address, made before there were keys, has another one.
   const email_key = email === before.email ? sql`email_key` : sql`${addressKey(email)}`
   await sql`
     update contacts set name = ${name}, email = ${email}, email_key = ${email_key}, phone = ${phone}, company_id = ${company_id},
-      notes = ${notes}, search = ${searchText(after)}, updated_at = clock_timestamp()
+      notes = ${notes}, search = ${searchText(after)}, updated_at = ${updated_at}
     where organization_id = ${organization_id} and id = ${id}`
 }
 

@@ -1,7 +1,9 @@
 /** Finds the contacts of people who write by email, or creates them: many at a time, with as few statements as for one. */
 import { domainsOf, ownersOf } from '../address/domains'
 import { addressKey } from '../address/email'
+import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
+import { insertRows } from '../db/insert-rows'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope } from '../scope'
 import { codePoints } from '../shapes/characters'
@@ -57,22 +59,20 @@ function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<
 /** @returns those whose address was not taken meanwhile */
 async function createContacts(scope: Scope, senders: Sender[], subscribers?: Subscriber[]): Promise<KnownContact[]> {
   const { sql, organization_id } = scope
-  const companyOf = await findCompanies(scope, senders)
+  const [companyOf, updated_at] = await withChangeTime(sql, findCompanies(scope, senders))
   const rows = senders.map((sender) => {
     const contact = { name: nameOf(sender), email: sender.email }
     const { email } = contact
-    const company_id = companyOf(email) ?? null
-    return { id: newId(), ...contact, email_key: addressKey(email), company_id, search: searchText(contact) }
+    const keys = { email_key: addressKey(email), company_id: companyOf(email), search: searchText(contact) }
+    return { organization_id, id: newId(), ...contact, ...keys, updated_at }
   })
   // Rows are written in one order, so that two transactions never wait for each other.
-  const created = await sql<KnownContact[]>`
-    insert into contacts (organization_id, id, name, email, email_key, company_id, search, updated_at)
-    select ${organization_id}, r.id, r.name, r.email, r.email_key, r.company_id, r.search, clock_timestamp()
-    from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as r (id uuid, name text, email text, email_key text, company_id uuid, search text)
-    order by r.email_key
-    on conflict do nothing
-    returning id, name, email, company_id, email_key`
+  const created = await insertRows<KnownContact>(
+    sql,
+    'contacts',
+    rows.toSorted((a, b) => (a.email_key < b.email_key ? -1 : 1)),
+    sql`on conflict do nothing returning id, name, email, company_id, email_key`,
+  )
   const ids = created.map(({ id }) => id)
   if (ids.length > 0) await publishCreated(scope, ids, subscribers ?? (await findSubscribers(scope)))
   return created

@@ -2,6 +2,7 @@
  * Effects on tickets when a contact or company changes: a property of the ticket changes and its timeline says so. No
  * ticket event is published.
  */
+import { withChangeTime } from '../db/change-time'
 import type { Scope } from '../scope'
 import { recordOnEach } from '../timeline/activity'
 
@@ -12,21 +13,24 @@ export async function giveCompanyToTickets(
   company: { id: string; name: string },
 ): Promise<void> {
   const { sql, organization_id } = scope
-  const changed = await sql<{ id: string }[]>`
-    update tickets set company_id = ${company.id}, updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and id in (
+  const [tickets, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
       select id from tickets
       where organization_id = ${organization_id} and contact_id = any(${contact_ids}::uuid[])
         and company_id is null and deleted_at is null
-      order by id for no key update
-    )
-    returning id`
-  await recordOnEach(scope, idsOf(changed), { type: 'changed', data: { field: 'company', from: null, to: company } })
+      order by id for no key update`,
+  )
+  const ids = tickets.map(({ id }) => id)
+  await sql`
+    update tickets set company_id = ${company.id}, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  await recordOnEach(scope, ids, { type: 'changed', data: { field: 'company', from: null, to: company } })
 }
 
 /**
- * Unlinks a contact or company from the visible tickets before it is deleted. The foreign key unlinks the hidden ones.
- * Tickets are locked before the rows that they point at, as everywhere.
+ * Unlinks a contact or company from all tickets before it is deleted, hidden ones too: a foreign key of a cluster cannot do
+ * that. Tickets are locked before the rows that they point at, as everywhere.
  */
 export async function takeFromTickets(
   scope: Scope,
@@ -35,17 +39,31 @@ export async function takeFromTickets(
 ): Promise<void> {
   const { sql, organization_id } = scope
   const column = sql(`${field}_id`)
-  const changed = await sql<{ id: string }[]>`
-    update tickets set ${column} = null, updated_at = clock_timestamp()
-    where organization_id = ${organization_id} and id in (
-      select id from tickets
-      where organization_id = ${organization_id} and ${column} = ${resource.id} and deleted_at is null
-      order by id for no key update
-    )
-    returning id`
-  await recordOnEach(scope, idsOf(changed), { type: 'changed', data: { field, from: resource, to: null } })
+  const [tickets, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string; is_hidden: boolean }[]>`
+      select id, deleted_at is not null as is_hidden from tickets
+      where organization_id = ${organization_id} and ${column} = ${resource.id}
+      order by id for no key update`,
+  )
+  await sql`
+    update tickets set ${column} = null, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${tickets.map(({ id }) => id)}::uuid[])`
+  const visible = tickets.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
+  await recordOnEach(scope, visible, { type: 'changed', data: { field, from: resource, to: null } })
 }
 
-function idsOf(tickets: { id: string }[]): string[] {
-  return tickets.map(({ id }) => id)
+/** Unlinks a company from its contacts before it is deleted. @returns their ids */
+export async function takeFromContacts({ sql, organization_id }: Scope, company_id: string): Promise<string[]> {
+  const [contacts, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
+      select id from contacts where organization_id = ${organization_id} and company_id = ${company_id}
+      order by id for no key update`,
+  )
+  const ids = contacts.map(({ id }) => id)
+  await sql`
+    update contacts set company_id = null, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return ids
 }

@@ -11,7 +11,7 @@ import type { Sql } from './transact'
  * @param lock the statement that locks rows, or work that begins with it
  * @returns what `lock` returns, and the time in a form that statements take: text with microseconds
  */
-export async function withChangeTime<T>(sql: Sql, lock: PromiseLike<T>): Promise<[T, string]> {
+export async function withChangeTime<T>(sql: Sql, lock: T | PromiseLike<T>): Promise<[Awaited<T>, string]> {
   // The statements are sent in this order, because neither was before: they are sent once somebody waits for them.
   const sent = [
     lock,

@@ -14,8 +14,8 @@ export type AddedMessage = {
   ticket_id: string
   actor: Actor
   draft: DraftWithId
-  /** The time at which its ticket was locked; null for the first message of a ticket, which has its time and words already. */
-  locked_at: string | null
+  /** Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words already. */
+  answered: { code: string; locked_at: string } | null
 }
 
 /**
@@ -25,18 +25,22 @@ export type AddedMessage = {
  */
 export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   if (messages.length === 0) return
-  const later = messages.filter(({ locked_at }) => locked_at !== null)
+  const later = messages.flatMap(({ ticket_id, draft, answered }) => {
+    return answered ? { ticket_id, text: draft.text, ...answered } : []
+  })
   await together([
-    writeMessages(scope, messages),
+    insertMessages(scope, messages),
+    recordActivities(
+      scope,
+      messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) })),
+    ),
+    touchTickets(scope, later),
     claimForEach(
       scope,
       messages.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
     ),
     addAnchors(scope, messages),
-    addEachToSearch(
-      scope,
-      later.map(({ ticket_id, draft }) => ({ ticket_id, text: draft.text })),
-    ),
+    addEachToSearch(scope, later),
   ])
 }
 
@@ -47,28 +51,13 @@ export function messageEntry({ id, is_internal, direction }: DraftWithId): Activ
     : { type: 'message', data: { message_id: id, direction } }
 }
 
-/** Writes the rows, their entries in the timelines, and the time of change of the tickets. */
-async function writeMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
-  const changed = messages.flatMap(({ ticket_id, locked_at }) => (locked_at ? { ticket_id, locked_at } : []))
-  const times = Map.groupBy(changed, ({ locked_at }) => locked_at)
-  await together([
-    insertMessages(scope, messages),
-    recordActivities(
-      scope,
-      messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) })),
-    ),
-    ...times.entries().map(([time, some]) =>
-      touchTickets(
-        scope,
-        some.map(({ ticket_id }) => ticket_id),
-        time,
-      ),
-    ),
-  ])
-}
-
-/** Sets the time of change of tickets that were locked at that time. */
-export async function touchTickets({ sql, organization_id }: Scope, ids: string[], time: string): Promise<void> {
+/** Sets the time of change of tickets, which were all locked by one statement. */
+export async function touchTickets(
+  { sql, organization_id }: Scope,
+  tickets: { ticket_id: string; locked_at: string }[],
+): Promise<void> {
+  if (!tickets[0]) return
   await sql`
-    update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    update tickets set updated_at = ${tickets[0].locked_at}
+    where organization_id = ${organization_id} and id = any(${tickets.map(({ ticket_id }) => ticket_id)}::uuid[])`
 }

@@ -84,9 +84,9 @@ export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: M
   const message = { ...draft, id }
   const [, , , , subscribers] = await together([
     writeMessage(scope, ticket.id, message),
-    touchTickets(scope, [ticket.id], ticket.locked_at),
+    touchTickets(scope, [{ ...ticket, ticket_id: ticket.id }]),
     completeMessage(scope, ticket.id, message),
-    addToSearch(scope, ticket.id, draft.text),
+    addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
     findSubscribers(scope),
   ])
   if (hasSubscriber(subscribers, 'message.created')) {

@@ -8,9 +8,10 @@
  */
 import { LRUCache } from 'lru-cache'
 import { isFilled } from '../db/fills'
+import { insertRows } from '../db/insert-rows'
 import { renderBody } from '../html/body'
 import type { Scope } from '../scope'
-import { BLOCK_BITS, inBlock, prefixOf, prefixOfAny } from './blocks'
+import { prefixOf } from './blocks'
 import { facetWord, type SearchVector, searchVector, startVector } from './words'
 
 /** In bytes. PostgreSQL refuses a tsvector of 1 MB: words beyond this limit are left out, so that no write fails. */
@@ -52,29 +53,36 @@ export function newDocument(
   return builder.finish()
 }
 
-/** A text whose words are found with its ticket. */
-type TicketText = { ticket_id: string; text: string }
+/** A text whose words are found with its ticket, which has this code. */
+type TicketText = { ticket_id: string; code: string; text: string }
 
 /** Adds the words of a message to the document of its ticket, as many as fit. */
-export function addToSearch(scope: Scope, ticket_id: string, text: string): Promise<void> {
-  return addEachToSearch(scope, [{ ticket_id, text }])
+export function addToSearch(scope: Scope, text: TicketText): Promise<void> {
+  return addEachToSearch(scope, [text])
 }
 
-/** As `addToSearch`, for texts of different tickets by one statement, and one more for each that does not fit whole. */
+/**
+ * As `addToSearch`, for texts of different tickets by one statement, and more for each that does not fit whole. The caller
+ * has locked the tickets, and has written their messages.
+ */
 export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promise<void> {
   if (texts.length === 0) return
-  const prefix = prefixOfAny(await organizationNumber(scope))
+  if (!(await isFilled(scope, 'ticket_search.document'))) {
+    // Documents of the release before have words without a block.
+    for (const { ticket_id } of texts) await rebuildSearch(scope, ticket_id)
+    return
+  }
+  const number = await organizationNumber(scope)
   const added = texts
-    .map(({ ticket_id, text }) => ({ ticket_id, text, ...searchVector(prefix, text, MAX_SIZE) }))
+    .map((one) => ({ ...one, ...searchVector(prefixOf(number, numberOf(one.code)), one.text, MAX_SIZE) }))
     .filter(({ size }) => size > 0)
-  if (added.length === 0) return
   const changed = await append(scope, added)
-  for (const { ticket_id, text } of added) if (!changed.has(ticket_id)) await addWhatFits(scope, { ticket_id, text })
+  for (const one of added) if (!changed.has(one.ticket_id)) await addWhatFits(scope, one)
 }
 
-async function addWhatFits(scope: Scope, { ticket_id, text }: TicketText): Promise<void> {
+async function addWhatFits(scope: Scope, { ticket_id, code, text }: TicketText): Promise<void> {
   const { sql, organization_id } = scope
-  const prefix = prefixOfAny(await organizationNumber(scope))
+  const prefix = prefixOf(await organizationNumber(scope), numberOf(code))
   const [document] = await sql<{ size: number }[]>`
     select size from ticket_search where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
   await append(scope, [{ ticket_id, ...searchVector(prefix, text, MAX_SIZE - document!.size) }])
@@ -90,10 +98,12 @@ export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<vo
   builder.addText(ticket!.subject)
   for await (const body of bodiesOf(scope, ticket_id)) if (!builder.addText(renderBody(body).text)) break
   const { vector, size } = builder.finish()
+  // Read before: no function of a statement may read tables where a cluster has the rows.
+  const [facets] = await sql<{ words: string }[]>`
+    select ticket_facets(${organization_id}, ${ticket_id})::text as words`
   await sql`
     insert into ticket_search (organization_id, ticket_id, document, size)
-    values (${organization_id}, ${ticket_id},
-      ${vector}::tsvector || ticket_facets(${organization_id}, ${ticket_id}), ${size})
+    values (${organization_id}, ${ticket_id}, ${vector}::tsvector || ${facets!.words}::tsvector, ${size})
     on conflict (organization_id, ticket_id) do update set document = excluded.document, size = excluded.size`
 }
 
@@ -125,17 +135,16 @@ async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): As
 /** @returns the tickets whose document had room for all of the words */
 async function append(scope: Scope, added: (SearchVector & { ticket_id: string })[]): Promise<Set<string>> {
   const { sql, organization_id } = scope
-  const is_filled = await isFilled(scope, 'ticket_search.document')
-  const document = is_filled ? sql`s.document` : sql`document_in_block(s.document, s.organization_id, s.ticket_id)`
-  const changed = await sql<{ ticket_id: string }[]>`
-    insert into ticket_search as s (organization_id, ticket_id, document, size)
-    select ${organization_id}, g.ticket_id, ${inBlock(sql, sql`g.vector`, sql`t.number >> ${BLOCK_BITS}`)}::tsvector, g.size
-    from unnest(${added.map((one) => one.ticket_id)}::uuid[], ${added.map((one) => one.vector)}::text[],
-      ${added.map((one) => one.size)}::integer[]) as g (ticket_id, vector, size)
-    join tickets t on t.organization_id = ${organization_id} and t.id = g.ticket_id
-    on conflict (organization_id, ticket_id) do update
-      set document = ${document} || excluded.document, size = s.size + excluded.size
-      where s.size + excluded.size <= ${MAX_SIZE}
-    returning ticket_id`
+  const rows = added.map(({ ticket_id, vector, size }) => ({ organization_id, ticket_id, document: vector, size }))
+  const changed = await insertRows<{ ticket_id: string }>(
+    sql,
+    'ticket_search',
+    rows,
+    sql`
+      on conflict (organization_id, ticket_id) do update
+        set document = ticket_search.document || excluded.document, size = ticket_search.size + excluded.size
+        where ticket_search.size + excluded.size <= ${MAX_SIZE}
+      returning ticket_id`,
+  )
   return new Set(changed.map(({ ticket_id }) => ticket_id))
 }

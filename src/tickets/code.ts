@@ -5,7 +5,7 @@
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
 import { shortConnection } from '../db/pool'
-import { gathered } from '../flow/gather'
+import { gatheredBy } from '../flow/gather'
 import type { Scope } from '../scope'
 
 /** Takes the next number of the organization. It is used up even when the ticket is not created after all. */
@@ -25,26 +25,23 @@ export async function takeNumbers(
 
 type Wanted = { organization_id: string; count: number }
 
-/** One statement at a time, on the one connection beside the pool. */
-const take = gathered(takeForAll, { most_runs: 1 })
+/** One statement of an organization at a time, all on the one connection beside the pool. */
+const take = gatheredBy(({ organization_id }: Wanted) => organization_id, takeForAll, { most_runs: 1 })
 
 /**
- * Takes numbers for each of the organizations. Rows are locked in one order, so that two processes never wait for each other.
+ * Takes numbers of an organization.
  * @returns the first number of each
  */
 async function takeForAll(wanted: Wanted[]): Promise<number[]> {
-  const counters = await shortConnection()<{ organization_id: string; next_number: number }[]>`
-    insert into ticket_counters as c (organization_id, next_number)
-    select id, 1 + sum(count)
-    from unnest(${wanted.map((one) => one.organization_id)}::uuid[], ${wanted.map((one) => one.count)}::integer[])
-      as x (id, count)
-    group by id order by id
+  const { organization_id } = wanted[0]!
+  const sum = wanted.reduce((total, { count }) => total + count, 0)
+  const [counter] = await shortConnection()<{ next_number: number }[]>`
+    insert into ticket_counters as c (organization_id, next_number) values (${organization_id}, ${1 + sum})
     on conflict (organization_id) do update set next_number = c.next_number + excluded.next_number - 1
-    returning organization_id, next_number`
-  const next = new Map(counters.map(({ organization_id, next_number }) => [organization_id, next_number]))
-  const fromLast = wanted.toReversed().map(({ organization_id, count }) => {
-    next.set(organization_id, next.get(organization_id)! - count)
-    return next.get(organization_id)!
+    returning next_number`
+  let next = counter!.next_number - sum
+  return wanted.map(({ count }) => {
+    next += count
+    return next - count
   })
-  return fromLast.toReversed()
 }

@@ -56,7 +56,7 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
   const entries = opened.map(({ id, actor }) => {
     return { ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
   })
-  const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, locked_at: null }))
+  const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, answered: null }))
   const [, , , , tickets] = await together([
     insertRows(scope.sql, 'tickets', rows),
     insertRows(scope.sql, 'ticket_search', documents),

@@ -1,4 +1,5 @@
 import { requirePerson } from '../auth/permissions'
+import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import type { Connection, Fragment } from '../db/transact'
 import { ApiError } from '../errors'
@@ -83,14 +84,19 @@ export async function stopAbandonedTimers(connection: Connection): Promise<void>
   }
 }
 
+/** A year. */
+const MOST_MINUTES = 525_600
+
 type Stopped = {
+  id: string
   user_id: string
   ticket_id: string
   description: string | null
   billable: boolean
   rate: number | null
   date: string
-  duration_minutes: number
+  /** Seconds since 1970. */
+  started_s: number
 }
 
 /**
@@ -104,20 +110,28 @@ async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer =
     select from tickets where organization_id = ${organization_id} and id in (
       select ticket_id from timers where organization_id = ${organization_id} and ${which}
     ) order by id for share`
-  const stopped = await sql<Stopped[]>`
-    with stopped as (
-      delete from timers where organization_id = ${organization_id} and ${which} returning *
-    )
-    select user_id, ticket_id, description, billable, rate, (started_at at time zone 'UTC')::date as date,
-      least(greatest(ceil(extract(epoch from clock_timestamp() - started_at) / 60), 1), 525600)::integer
-        as duration_minutes
-    from stopped order by id`
+  const [stopped, now] = await withChangeTime(
+    sql,
+    sql<Stopped[]>`
+      delete from timers where organization_id = ${organization_id} and ${which}
+      returning id, user_id, ticket_id, description, billable, rate, (started_at at time zone 'UTC')::date as date,
+        extract(epoch from started_at at time zone 'UTC')::float8 as started_s`,
+  )
   const entries: TimeEntry[] = []
-  for (const { user_id, ticket_id, description, rate, ...timer } of stopped) {
-    const entry = { ...timer, description: description ?? undefined, rate: rate ?? undefined, ...instead }
+  for (const { user_id, ticket_id, billable, date, description, rate, started_s } of stopped.toSorted((a, b) =>
+    a.id < b.id ? -1 : 1,
+  )) {
+    const timer = { billable, date, description: description ?? undefined, rate: rate ?? undefined }
+    const entry = { duration_minutes: minutesBetween(started_s, now), ...timer, ...instead }
     entries.push(await logTimeOf(scope, user_id, ticket_id, entry))
   }
   return entries
+}
+
+/** Begun minutes. @param now as the database writes a time */
+function minutesBetween(started_s: number, now: string): number {
+  const now_s = Date.parse(`${now.slice(0, 23).replace(' ', 'T')}Z`) / 1000
+  return Math.min(Math.max(Math.ceil((now_s - started_s) / 60), 1), MOST_MINUTES)
 }
 
 /**

@@ -50,12 +50,12 @@ export async function takeClaim(
   request_digest: Uint8Array | null,
 ): Promise<boolean> {
   const taken = await sql`
-    insert into idempotency_keys as k (organization_id, user_id, key_digest, request_digest, token, lease_until)
-    values (${organization_id}, ${caller_id}, ${key_digest}, ${request_digest}, ${token}, now() + ${LEASE}::interval)
+    insert into idempotency_keys as k (organization_id, user_id, key_digest, request_digest, token, lease_until, created_at)
+    values (${organization_id}, ${caller_id}, ${key_digest}, ${request_digest}, ${token}, now() + ${LEASE}::interval, now())
     on conflict (organization_id, user_id, key_digest) do update set request_digest = excluded.request_digest,
-      token = excluded.token, lease_until = excluded.lease_until, status = null, answer = null, created_at = now()
-    where coalesce(k.lease_until <= now(), true)
-      and (k.answer is null or k.created_at <= now() - interval '24 hours')
+      token = excluded.token, lease_until = excluded.lease_until, status = null, answer = null, created_at = excluded.created_at
+    where (k.lease_until is null or k.lease_until <= excluded.created_at)
+      and (k.answer is null or k.created_at at time zone 'UTC' <= excluded.created_at at time zone 'UTC' - interval '24 hours')
     returning token`
   return taken.length > 0
 }

@@ -203,7 +203,7 @@ function additionOf(
   { ticket_id, actor, draft }: Written<Reply>,
   conversations: Map<string, Conversation>,
 ): AddedMessage {
-  return { ticket_id, actor, draft, locked_at: conversations.get(ticket_id)!.locked_at }
+  return { ticket_id, actor, draft, answered: conversations.get(ticket_id)! }
 }
 
 function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<Opening>): CandidatesOfTicket {
