@@ -21,7 +21,7 @@ export type AuditRow = Omit<typeof audit_log.$inferInsert, 'created_at' | 'actor
 export type Alongside = {
   /** Adds the entry in the transaction of the change; nothing when a transaction that committed has it. */
   write(scope: Scope): Promise<void>
-  /** The entry, for a change of one statement that adds it by itself (`audit-log/audit.ts`); undefined when it is listed. */
+  /** The entry, for a change that adds it by itself (`audit-log/audit.ts`); undefined when it is listed. */
   entry(): AuditRow | undefined
   /** Is called after the commit of a change that has added `entry`. */
   added(): void
@@ -40,14 +40,13 @@ export type Scope = {
   after_commit?: (() => void)[]
   /**
    * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It is
-   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`
-   * or `asStatement`.
+   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`.
    */
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
   /**
    * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what an
    * API key writes (`http/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no
-   * round trip. A statement that several requests share adds the entry of each by itself (`tickets/create-ticket.ts`).
+   * round trip. A transaction that several requests share adds the entry of each by itself (`tickets/create-ticket.ts`).
    */
   alongside?: Alongside
 }
@@ -73,14 +72,6 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
   })
   for (const run of after_commit) run()
   return result
-}
-
-/**
- * Runs `work` that is one statement, and so a transaction by itself. It gets one of its own only where something else must
- * commit with it: BEGIN and COMMIT would be two more round trips.
- */
-export async function asStatement<T>(scope: Scope, work: (scope: Scope) => Promise<T>): Promise<T> {
-  return scope.before_commit || scope.alongside ? inTransaction(scope, work) : work(scope)
 }
 
 /**

@@ -27,7 +27,7 @@ export const createdAt = () =>
 
 /**
  * Set by the database on insert; commands write `now()` on every change. For tickets and contacts, which clients follow by
- * it, they write `clock_timestamp()`, on insert too (`shapes/settled.ts`).
+ * it, they write the time that was read behind a lock, on insert too (`change-time.ts`).
  */
 export const updatedAt = () => instant().notNull().default(sql`now()`)
 

@@ -91,20 +91,31 @@ async function addWhatFits(scope: Scope, { ticket_id, code, text }: TicketText):
 /** Makes the document anew, after the subject has changed or a message was deleted. The caller has locked the ticket. */
 export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<void> {
   const { sql, organization_id } = scope
-  const [ticket] = await sql<{ code: string; subject: string }[]>`
-    select code, subject from tickets where organization_id = ${organization_id} and id = ${ticket_id}`
-  const builder = startVector(prefixOf(await organizationNumber(scope), numberOf(ticket!.code)), MAX_SIZE)
-  builder.addCode(ticket!.code)
-  builder.addText(ticket!.subject)
+  const [ticket] = await sql<TicketOfDocument[]>`
+    select code, subject, status, priority, assignee_id, array(
+      select label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = ${ticket_id}
+    ) as label_ids
+    from tickets where organization_id = ${organization_id} and id = ${ticket_id}`
+  const { code, subject, status, priority, assignee_id, label_ids } = ticket!
+  const builder = startVector(prefixOf(await organizationNumber(scope), numberOf(code)), MAX_SIZE)
+  for (const facet of [status, priority, assignee_id ?? [], label_ids].flat()) builder.addFacet(facetWord(facet))
+  builder.addCode(code)
+  builder.addText(subject)
   for await (const body of bodiesOf(scope, ticket_id)) if (!builder.addText(renderBody(body).text)) break
   const { vector, size } = builder.finish()
-  // Read before: no function of a statement may read tables where a cluster has the rows.
-  const [facets] = await sql<{ words: string }[]>`
-    select ticket_facets(${organization_id}, ${ticket_id})::text as words`
   await sql`
     insert into ticket_search (organization_id, ticket_id, document, size)
-    values (${organization_id}, ${ticket_id}, ${vector}::tsvector || ${facets!.words}::tsvector, ${size})
+    values (${organization_id}, ${ticket_id}, ${vector}::tsvector, ${size})
     on conflict (organization_id, ticket_id) do update set document = excluded.document, size = excluded.size`
+}
+
+type TicketOfDocument = {
+  code: string
+  subject: string
+  status: string
+  priority: string
+  assignee_id: string | null
+  label_ids: string[]
 }
 
 /** The number in a ticket's code. */

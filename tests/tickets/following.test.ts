@@ -161,20 +161,26 @@ describe('the time of the last change', () => {
   })
 })
 
-test('every statement that writes tickets or contacts takes the time of the change from the clock', () => {
+test('every statement that writes tickets or contacts takes the time of the change behind a lock', () => {
   const files = [...readSources(path.join(import.meta.dir, '../../src'))]
   const written = files.flatMap(([file, { text }]) =>
-    [...text.matchAll(/(?:insert into|update|\.update\() ?(?:tickets|contacts)\b.{0,500}/gs)].map(([statement]) => ({
+    [
+      ...text.matchAll(
+        /(?:insert into|update|\.update\(|insertRows(?:<\w+>)?\(\s*(?:scope\.)?sql,\s*') ?(?:tickets|contacts)\b.{0,500}/gs,
+      ),
+    ].map(([statement]) => ({
       file,
       // It ends where the next one begins.
       statement: statement.split(/await|returning/)[0]!,
+      knows_time: /withChangeTime|locked_at/.test(text),
     })),
   )
   expect(written.length).toBeGreaterThan(10)
   const wrong = written.filter(
-    ({ statement }) =>
-      /updated_at(?: =|:) (?:sql`)?now\(\)/.test(statement) ||
-      (statement.startsWith('insert') && !statement.includes('clock_timestamp()')),
+    ({ statement, knows_time }) =>
+      /updated_at(?: =|:) (?:sql`)?(?:now|clock_timestamp)\(\)/.test(statement) ||
+      (statement.startsWith('insert into') && !statement.includes('updated_at')) ||
+      ((statement.startsWith('insert') || statement.includes('updated_at')) && !knows_time),
   )
   expect(wrong).toEqual([])
 })
