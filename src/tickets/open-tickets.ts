@@ -91,8 +91,8 @@ async function findNaming({ sql, organization_id }: Scope, opened: OpenedTicket[
   const found = await sql<Naming[]>`
     select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number
     from organizations o
-    join contacts c on c.organization_id = o.id
-    left join companies co on co.organization_id = o.id and co.id = c.company_id
+    join contacts c on c.organization_id = ${organization_id}
+    left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
     where o.id = ${organization_id} and c.id = any(${ids}::uuid[])`
   if (found.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
   return new Map(found.map((one) => [one.contact_id, one]))
