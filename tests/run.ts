@@ -1,14 +1,15 @@
 /**
  * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
- * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one by one.
+ * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes.
+ * A file of several with a failed test runs once more, alone: what fails twice has failed, and what passes then is named.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one.
  */
-import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
+import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { runOnServer, TEMPLATE_URL, urlOf, withDatabase } from './support/database'
 import { startDns } from './support/dns'
 import { freePort } from './support/ports'
@@ -85,42 +86,55 @@ async function dropTemplate(server_url: string) {
   await runOnServer(server_url, (server) => server`drop database if exists ${server(TEMPLATE)} with (force)`)
 }
 
-/** Runs `bun test`, shows its output and adds the line with the counts. */
+/** Runs the tests, shows their output, and adds the failed tests and the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
-  const asked = args.includes(LONG) ? longTests(args.filter((arg) => arg !== LONG)) : args
-  const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=3']
-  const tests = spawn(process.execPath, ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, ...parallel, ...asked], {
-    env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
-    stdio: ['inherit', 'inherit', 'pipe'],
-  })
-  stopped.addEventListener('abort', () => tests.kill(stopped.reason))
-  const counts = { pass: 0, fail: 0 }
-  let rest = ''
-  tests.stderr.on('data', (chunk: Buffer) => {
-    process.stderr.write(chunk)
-    const lines = (rest + chunk.toString()).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const [, count, outcome] = /^ *(\d+) (pass|fail)$/.exec(Bun.stripANSI(line)) ?? []
-      if (outcome === 'pass' || outcome === 'fail') counts[outcome] = Number(count)
-    }
-  })
-  const code = await new Promise<number>((resolve) => {
-    tests.on('close', (status, signal) => resolve(status ?? exitCode(signal)))
-  })
-  // An error outside of a test fails the run without being counted by Bun.
-  const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
-  console.log(`${counts.pass} passed, ${failed} failed`)
-  return code
+  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
+  const names = args.filter((arg, place) => !isOption(arg, place))
+  const options = [`--timeout=${TIMEOUT_MS}`, ...args.filter((arg, place) => isOption(arg, place) && arg !== LONG)]
+  const start = (more: string[]) => bunTest([...options, ...more], { [TEMPLATE_URL]: template }, stopped)
+
+  const result: RunResult = { files: new Map(), outside: 0 }
+  const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=3']
+  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, ...names]]) {
+    if (!stopped.aborted) addTo(result, await start(more))
+  }
+  const at_first = failuresOf(result)
+  for (const file of result.files.size > 1 ? new Set(at_first.map((failure) => failure.file)) : []) {
+    if (!stopped.aborted) addTo(result, await start([path.resolve(file)]))
+  }
+  const failures = failuresOf(result)
+  const isPassed = (one: Failure) => !failures.some(({ file, name }) => file === one.file && name === one.name)
+  printFailures('failed at first, passed alone', at_first.filter(isPassed))
+  printFailures('failed', failures)
+  if (result.outside > 0) console.log(`failed: ${result.outside} outside of the tests, shown above`)
+  const passed = [...result.files.values()].reduce((sum, file) => sum + file.passed, 0)
+  const failed = failures.length + result.outside
+  console.log(`${passed} passed, ${failed} failed`)
+  if (stopped.aborted) return exitCode(stopped.reason)
+  return failed > 0 ? 1 : 0
 }
 
-/** Bun finds by itself only what is called *.test.ts. */
-function longTests(args: string[]): string[] {
-  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
-  const [options, names] = [args.filter(isOption), args.filter((arg, place) => !isOption(arg, place))]
+/** Adds what another run has found. It replaces what was known of the same files. */
+function addTo(result: RunResult, { files, outside }: RunResult) {
+  for (const [file, one] of files) result.files.set(file, one)
+  result.outside += outside
+}
+
+type Failure = FailedTest & { file: string }
+
+function failuresOf({ files }: RunResult): Failure[] {
+  return [...files].flatMap(([file, { failed }]) => failed.map((one) => ({ file, ...one })))
+}
+
+function printFailures(what: string, failures: Failure[]) {
+  for (const { file, name, error } of failures) console.log(`${what}: ${file} > ${name}\n${error.replace(/^/gm, '  ')}`)
+}
+
+/** The arguments of one run after the other. Bun finds by itself only what is called *.test.ts. */
+function longRuns(names: string[]): string[][] {
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
   const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-  return [...wanted.map((file) => path.join(LONG_DIR, file)), ...options]
+  return [wanted.map((file) => path.join(LONG_DIR, file))]
 }
 
 /** As the shell tells the end by a signal. */
