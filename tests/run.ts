@@ -20,8 +20,8 @@ const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
-/** Time limit of a test or hook, long enough for a slow or busy machine. */
-const TIMEOUT_MS = 120_000
+/** Time limit of a test or hook, long enough for a slow and busy machine, and longer than what a test waits for. */
+const TIMEOUT_MS = 300_000
 
 const LONG = '--long'
 const LONG_DIR = path.join(import.meta.dirname, 'long')

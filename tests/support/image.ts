@@ -125,7 +125,7 @@ export function runImage({ root, config }: Image, data: string, settings: Record
       const done = spawnSync(
         'nsenter',
         [...inside, '--setuid', String(uid), '--setgid', String(gid), 'env', '-i', ...variables, ...command],
-        { encoding: 'utf8', timeout: 60_000 },
+        { encoding: 'utf8', timeout: 120_000 },
       )
       return { status: done.status, output: done.stdout + done.stderr }
     },
