@@ -26,6 +26,12 @@ const BY_LUCK = `
 const ALWAYS = `
   test('good', () => {})
   test('bad', () => expect('this').toBe('that'))`
+const CRASH = `
+  test('crash', () => {
+    if (existsSync(import.meta.path + '.run')) return
+    writeFileSync(import.meta.path + '.run', '')
+    process.kill(process.pid, 'SIGSEGV')
+  })`
 
 test('a file that failed runs once more: what passes then is named, and what fails again has failed', () => {
   const { status, lines, last } = runTests({ GOOD, BY_LUCK, ALWAYS })
@@ -47,6 +53,11 @@ test('what fails outside of a test fails the run, and is counted', () => {
   const { status, lines, last } = runTests({ GOOD, LOST: `import './nowhere'` })
   expect([status, last]).toEqual([1, '1 passed, 1 failed'])
   expect(lines).toContain('failed: 1 outside of the tests, shown above')
+})
+
+test('a crash fails the run, because the files after it were not run', () => {
+  const { status, last } = runTests({ GOOD, CRASH })
+  expect([status, last]).toEqual([1, expect.stringMatching(/ passed, [1-9] failed$/)])
 })
 
 /** Runs files of tests on the server of this run. */

@@ -54,6 +54,8 @@ function readReport(xml: string): Map<string, FileResult> {
   const files = new Map<string, FileResult>()
   for (const [, attributes = '', content = ''] of xml.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)) {
     const { file = '', name = '', classname } = attributesOf(attributes)
+    // It ended the whole run, and is of no test.
+    if (name === '(worker crashed)') continue
     const result = files.get(file) ?? { passed: 0, failed: [] }
     files.set(file, result)
     if (content.includes('<failure')) {
