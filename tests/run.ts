@@ -25,6 +25,8 @@ const TIMEOUT_MS = 300_000
 
 const LONG = '--long'
 const LONG_DIR = path.join(import.meta.dirname, 'long')
+/** Long tests that mostly wait: for leases, for late transactions, and beside a small load. The longest is first. */
+const WAITING = ['rolling-restart', 'upgrade', 'following', 'replicas', 'migrate-wait']
 
 const TEMPLATE = `deskwire_template_${process.pid}`
 
@@ -130,11 +132,17 @@ function printFailures(what: string, failures: Failure[]) {
   for (const { file, name, error } of failures) console.log(`${what}: ${file} > ${name}\n${error.replace(/^/gm, '  ')}`)
 }
 
-/** The arguments of one run after the other. Bun finds by itself only what is called *.test.ts. */
+/** The arguments of one run after the other: what waits by twos, then what is busy or measured, each file alone. */
 function longRuns(names: string[]): string[][] {
+  // Bun finds by itself only what is called *.test.ts.
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
   const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-  return [wanted.map((file) => path.join(LONG_DIR, file))]
+  const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
+  const waiting = WAITING.map((name) => `${name}.long.ts`).filter((file) => wanted.includes(file))
+  const others = wanted.filter((file) => !waiting.includes(file))
+  return [['--parallel=2', ...pathsOf(waiting)], pathsOf(others)].filter((run) =>
+    run.some((arg) => !arg.startsWith('-')),
+  )
 }
 
 /** As the shell tells the end by a signal. */
