@@ -1,16 +1,17 @@
 /**
  * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
- * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes, one by one.
+ * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes.
+ * A file of several with a failed test runs once more, alone: what fails twice has failed, and what passes then is named.
  * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows its
  * workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs there what
  * talks to a service. `bun run test:rls` runs what clients see once more with policies: `support/policed.ts`.
  */
-import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
+import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
 import { startDns } from './support/dns'
@@ -24,12 +25,13 @@ const FOREIGN_SETTINGS = Object.keys(SETTINGS).filter((name) => !name.startsWith
 /** Everything that makes a commit durable is off: this data is thrown away. */
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', max_connections: '200' }
 
-/** Time limit of a test or hook, long enough for a slow or busy machine. */
-const TIMEOUT_MS = 120_000
+/** Time limit of a test or hook, long enough for a slow and busy machine, and longer than what a test waits for. */
+const TIMEOUT_MS = 300_000
 
 const LONG = '--long'
 const CITUS = '--citus'
 const RLS = '--rls'
+const MODES = [LONG, CITUS, RLS]
 const FOLDERS = {
   /** What runs on a cluster: everything that a client or a mail server sees, and what works it off. */
   [CITUS]: foldersOf(
@@ -41,6 +43,8 @@ const FOLDERS = {
   ),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
+/** Long tests that mostly wait: for leases, for late transactions, and beside a small load. The longest is first. */
+const WAITING = ['rolling-restart', 'upgrade', 'following', 'replicas', 'migrate-wait']
 
 const TEMPLATE = `deskwire_template_${process.pid}`
 
@@ -144,54 +148,74 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
   }
 }
 
-/** Runs `bun test`, shows its output and adds the line with the counts. */
+/** Runs the tests, shows their output, and adds the failed tests and the line with the counts. */
 async function runTests(args: string[], template: string, stopped: AbortSignal): Promise<number> {
-  const asked = testsOf(args)
-  const parallel = args.some((arg) => arg.startsWith('--parallel') || arg === LONG) ? [] : ['--parallel=3']
-  const tests = spawn(process.execPath, ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, ...parallel, ...asked], {
-    env: { ...process.env, ...(process.stderr.isTTY && { FORCE_COLOR: '1' }), [TEMPLATE_URL]: template },
-    stdio: ['inherit', 'inherit', 'pipe'],
-  })
-  stopped.addEventListener('abort', () => tests.kill(stopped.reason))
-  const counts = { pass: 0, fail: 0 }
-  let rest = ''
-  tests.stderr.on('data', (chunk: Buffer) => {
-    process.stderr.write(chunk)
-    const lines = (rest + chunk.toString()).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const [, count, outcome] = /^ *(\d+) (pass|fail)$/.exec(Bun.stripANSI(line)) ?? []
-      if (outcome === 'pass' || outcome === 'fail') counts[outcome] = Number(count)
-    }
-  })
-  const code = await new Promise<number>((resolve) => {
-    tests.on('close', (status, signal) => resolve(status ?? exitCode(signal)))
-  })
-  // An error outside of a test fails the run without being counted by Bun.
-  const failed = code === 0 ? counts.fail : Math.max(counts.fail, 1)
-  console.log(`${counts.pass} passed, ${failed} failed`)
-  return code
+  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
+  const names = args.filter((arg, place) => !isOption(arg, place))
+  const options = [
+    `--timeout=${TIMEOUT_MS}`,
+    ...args.filter((arg, place) => isOption(arg, place) && !MODES.includes(arg)),
+  ]
+  const start = (more: string[]) => bunTest([...options, ...more], { [TEMPLATE_URL]: template }, stopped)
+
+  const result: RunResult = { files: new Map(), outside: 0 }
+  const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=3']
+  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, ...testsOf(args, names)]]) {
+    if (!stopped.aborted) addTo(result, await start(more))
+  }
+  const at_first = failuresOf(result)
+  for (const file of result.files.size > 1 ? new Set(at_first.map((failure) => failure.file)) : []) {
+    if (!stopped.aborted) addTo(result, await start([path.resolve(file)]))
+  }
+  const failures = failuresOf(result)
+  const isPassed = (one: Failure) => !failures.some(({ file, name }) => file === one.file && name === one.name)
+  printFailures('failed at first, passed alone', at_first.filter(isPassed))
+  printFailures('failed', failures)
+  if (result.outside > 0) console.log(`failed: ${result.outside} outside of the tests, shown above`)
+  const passed = [...result.files.values()].reduce((sum, file) => sum + file.passed, 0)
+  const failed = failures.length + result.outside
+  console.log(`${passed} passed, ${failed} failed`)
+  if (stopped.aborted) return exitCode(stopped.reason)
+  return failed > 0 ? 1 : 0
 }
 
-function testsOf(args: string[]): string[] {
-  if (args.includes(LONG)) return longTests(args.filter((arg) => arg !== LONG))
+/** Adds what another run has found. It replaces what was known of the same files. */
+function addTo(result: RunResult, { files, outside }: RunResult) {
+  for (const [file, one] of files) result.files.set(file, one)
+  result.outside += outside
+}
+
+type Failure = FailedTest & { file: string }
+
+function failuresOf({ files }: RunResult): Failure[] {
+  return [...files].flatMap(([file, { failed }]) => failed.map((one) => ({ file, ...one })))
+}
+
+function printFailures(what: string, failures: Failure[]) {
+  for (const { file, name, error } of failures) console.log(`${what}: ${file} > ${name}\n${error.replace(/^/gm, '  ')}`)
+}
+
+/** What a mode runs when no file is named. */
+function testsOf(args: string[], names: string[]): string[] {
   const mode = args.find((arg) => arg === CITUS || arg === RLS)
-  if (!mode) return args
-  const asked = args.filter((arg) => arg !== mode)
-  return asked.some((arg) => !arg.startsWith('-')) ? asked : [...FOLDERS[mode], ...asked]
+  return mode && names.length === 0 ? FOLDERS[mode] : names
 }
 
 function foldersOf(names: string): string[] {
   return names.split(' ').map((name) => `tests/${name}`)
 }
 
-/** Bun finds by itself only what is called *.test.ts. */
-function longTests(args: string[]): string[] {
-  const isOption = (arg: string, place: number) => arg.startsWith('-') || args[place - 1] === '-t'
-  const [options, names] = [args.filter(isOption), args.filter((arg, place) => !isOption(arg, place))]
+/** The arguments of one run after the other: what waits by twos, then what is busy or measured, each file alone. */
+function longRuns(names: string[]): string[][] {
+  // Bun finds by itself only what is called *.test.ts.
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
   const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-  return [...wanted.map((file) => path.join(LONG_DIR, file)), ...options]
+  const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
+  const waiting = WAITING.map((name) => `${name}.long.ts`).filter((file) => wanted.includes(file))
+  const others = wanted.filter((file) => !waiting.includes(file))
+  return [['--parallel=2', ...pathsOf(waiting)], pathsOf(others)].filter((run) =>
+    run.some((arg) => !arg.startsWith('-')),
+  )
 }
 
 /** As the shell tells the end by a signal. */

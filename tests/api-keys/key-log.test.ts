@@ -18,7 +18,7 @@ beforeAll(async () => {
     SMTP_PORT: '0',
   })
   made = (await service.call('POST', '/api-keys', { name: 'Night job', permissions: ['labels:read'] })).body.data
-}, 60_000)
+})
 afterAll(async () => {
   await service.kill()
   await database.drop()

@@ -47,7 +47,7 @@ beforeAll(async () => {
   process.env.DESKWIRE_URL = server.url.origin
   process.env.DESKWIRE_KEY = program.key
   process.env.DESKWIRE_WEBHOOK_SECRET = SECRET
-}, 60_000)
+})
 afterAll(async () => {
   settings.restore()
   await server.stop(true)
@@ -107,7 +107,7 @@ describe('the program of the guide', () => {
       expect(faultsOf()).toContain('program.ts')
     }
     writeFileSync(file, right)
-  }, 60_000)
+  })
 
   test('runs: it writes once although the service is busy and connections break, walks all pages, and takes webhooks', async () => {
     for (let count = 0; count < 130; count++) await insertTicket(organization.scope)
@@ -149,7 +149,7 @@ describe('the program of the guide', () => {
     } finally {
       spy.mockRestore()
     }
-  }, 60_000)
+  })
 })
 
 describe('the client', () => {

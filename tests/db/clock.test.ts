@@ -55,7 +55,8 @@ test.each([HOUR_MS, -HOUR_MS])(
 test('a clock that is a second off counts as right', async () => {
   stepClock(1000)
   await watchClock(connection())
-  expect(sharedTime()).toBeGreaterThanOrEqual(Date.now() - 100)
+  const now_ms = Date.now()
+  expect(sharedTime()).toBeGreaterThanOrEqual(now_ms)
   expect(warn).not.toHaveBeenCalled()
   stepClock(0)
 })

@@ -53,7 +53,7 @@ describe.skipIf(Boolean(WHY_NO_PGBOUNCER))(`behind a pooler${WHY_NO_PGBOUNCER ? 
       await Promise.all(clients.flatMap((client) => Array.from({ length: 20 }, (_, n) => ask(client, n))))
     }
     await Promise.all(clients.map((client) => client.end()))
-  }, 30_000)
+  })
 
   test('transactions of requests have their limits, and those of background jobs none', async () => {
     connectDatabase(pgbouncer.url, 3)

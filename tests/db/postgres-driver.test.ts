@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { createDatabase, type TestDatabase } from '../support/database'
+import { until } from '../support/service'
 
 let database: TestDatabase
 let sql: postgres.Sql
@@ -57,3 +58,26 @@ test('a COPY that is read slowly ends, whatever piece of it the server sent last
     expect([...(await sql`select 1 as n`)]).toEqual([{ n: 1 }])
   }
 })
+
+test('a connection keeps nothing of a transaction that has ended', async () => {
+  const connections = 8
+  const pool = postgres(database.url, { max: connections })
+  try {
+    const used = await Promise.all(Array.from({ length: connections }, () => noteWhatItUses(pool)))
+    // The collector may take a number on the stack for an address, and keep one or two by it.
+    await until('what they used is garbage', () => {
+      Bun.gc(true)
+      return used.filter((one) => one.deref() !== undefined).length <= 2
+    })
+  } finally {
+    await pool.end()
+  }
+})
+
+async function noteWhatItUses(pool: postgres.Sql): Promise<WeakRef<object>> {
+  const large = { bytes: new Uint8Array(1000) }
+  await pool.begin(async (tx) => {
+    await tx`select ${large.bytes.length}::int, pg_sleep(0.1)`
+  })
+  return new WeakRef(large)
+}

@@ -43,7 +43,7 @@ test('a backup under load is whole, its restore serves, and a killed backup and 
   process.chdir(PROGRAM)
   await restoreAndCompare(folders[1]!)
   await moveToServerAndBack(folders[1]!)
-}, 300_000)
+})
 
 async function expectNoBackupAfterKill(DATA_DIR: string) {
   const folder = path.join(base, 'killed')

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { ADDRESS, openPart, openTicket, startConsole, TIMEOUT_MS, whyNoConsole } from '../support/console'
+import { ADDRESS, openPart, openTicket, startConsole, whyNoConsole } from '../support/console'
 import { sendMail } from '../support/smtp'
 
 /** Of both together. */
@@ -23,38 +23,34 @@ const MAIL = [
 const reason = whyNoConsole()
 if (reason) console.warn(`No pictures are taken: ${reason}`)
 
-test.skipIf(reason !== undefined)(
-  'the README shows two small pictures of the console',
-  async () => {
-    const is_kept = process.env.DESKWIRE_PICTURES === '1'
-    const folder = is_kept ? path.join(import.meta.dir, '../console') : mkdtempSync(path.join(tmpdir(), 'pictures-'))
-    const desk = await startConsole()
-    try {
-      for (const [name, address, subject, text] of MAIL) {
-        const mail = { from: `${name} <${address}>`, subject, text }
-        await sendMail({ port: desk.service().smtp_port, from: address, to: ADDRESS, mail })
-      }
-      const page = await desk.open({ viewport: { width: 1180, height: 720 } })
-      await openTicket(page, MAIL[0][2])
-      await page.locator('.properties').getByLabel('Assignee').selectOption({ label: 'Admin (you)' })
-      await page.getByPlaceholder(/Reply to/).fill('Use water, then send us the serial number.')
-      await page.getByRole('button', { name: 'Send and wait' }).click()
-      await page.getByText('the ticket is pending').waitFor()
-      await page.getByRole('button', { name: 'All' }).click()
-      await page.getByText('4 tickets', { exact: true }).waitFor()
-      await page.getByRole('button', { name: 'Dismiss' }).click()
-      await page.screenshot({ path: path.join(folder, 'inbox.png') })
-      await openPart(page, 'Overview')
-      await page.getByText(/new tickets: 4/).waitFor({ state: 'attached' })
-      await page.screenshot({ path: path.join(folder, 'overview.png') })
-      const sizes = ['inbox.png', 'overview.png'].map((name) => statSync(path.join(folder, name)).size)
-      expect(sizes[0]! + sizes[1]!).toBeLessThan(MOST_BYTES)
-    } finally {
-      await desk.stop()
-      if (!is_kept) rmSync(folder, { recursive: true })
+test.skipIf(reason !== undefined)('the README shows two small pictures of the console', async () => {
+  const is_kept = process.env.DESKWIRE_PICTURES === '1'
+  const folder = is_kept ? path.join(import.meta.dir, '../console') : mkdtempSync(path.join(tmpdir(), 'pictures-'))
+  const desk = await startConsole()
+  try {
+    for (const [name, address, subject, text] of MAIL) {
+      const mail = { from: `${name} <${address}>`, subject, text }
+      await sendMail({ port: desk.service().smtp_port, from: address, to: ADDRESS, mail })
     }
-    const readme = readFileSync(path.join(import.meta.dir, '../../README.md'), 'utf8')
-    for (const name of ['inbox.png', 'overview.png']) expect(readme).toContain(`tests/console/${name}`)
-  },
-  TIMEOUT_MS,
-)
+    const page = await desk.open({ viewport: { width: 1180, height: 720 } })
+    await openTicket(page, MAIL[0][2])
+    await page.locator('.properties').getByLabel('Assignee').selectOption({ label: 'Admin (you)' })
+    await page.getByPlaceholder(/Reply to/).fill('Use water, then send us the serial number.')
+    await page.getByRole('button', { name: 'Send and wait' }).click()
+    await page.getByText('the ticket is pending').waitFor()
+    await page.getByRole('button', { name: 'All' }).click()
+    await page.getByText('4 tickets', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Dismiss' }).click()
+    await page.screenshot({ path: path.join(folder, 'inbox.png') })
+    await openPart(page, 'Overview')
+    await page.getByText(/new tickets: 4/).waitFor({ state: 'attached' })
+    await page.screenshot({ path: path.join(folder, 'overview.png') })
+    const sizes = ['inbox.png', 'overview.png'].map((name) => statSync(path.join(folder, name)).size)
+    expect(sizes[0]! + sizes[1]!).toBeLessThan(MOST_BYTES)
+  } finally {
+    await desk.stop()
+    if (!is_kept) rmSync(folder, { recursive: true })
+  }
+  const readme = readFileSync(path.join(import.meta.dir, '../../README.md'), 'utf8')
+  for (const name of ['inbox.png', 'overview.png']) expect(readme).toContain(`tests/console/${name}`)
+})

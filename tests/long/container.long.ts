@@ -24,7 +24,7 @@ beforeAll(() => {
   dir = fs.mkdtempSync(path.join(os.tmpdir(), 'container-'))
   fs.chmodSync(dir, 0o711)
   image = buildImage()
-}, 300_000)
+})
 afterAll(() => {
   if (why_not) return
   image.remove()

@@ -52,7 +52,7 @@ test('500 idle connections and 300 messages beside them stay within 60 MB', asyn
   expect(grown).toBeLessThan(60 * MB)
   expect(await idle[499]!.command('NOOP')).toStartWith('250')
   for (const dialog of idle) dialog.destroy()
-}, 300_000)
+})
 
 test('8 messages of 25 MiB at once, three times, are taken and filed in bounded memory', async () => {
   const attachment = Buffer.concat(Array(285).fill(crypto.getRandomValues(Buffer.alloc(65_536))))
@@ -148,7 +148,7 @@ async function sendMany(count: number): Promise<void> {
 async function whenFiled(): Promise<void> {
   const isFiled = async () =>
     (await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')).body.meta.total === 0
-  await until('all mail is filed', isFiled, 180_000)
+  await until('all mail is filed', isFiled)
 }
 
 /** Bytes of the service: resident now (VmRSS) or at the most (VmHWM). Linux only. */

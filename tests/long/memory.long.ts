@@ -59,16 +59,13 @@ test.each<[count: number, kind: string, isExpected: (statuses: Statuses) => bool
   [40, 'whole bodies', (statuses) => statuses[201] === 40],
   [300, 'clients that do not read', () => true],
   [5000, 'idle connections', () => true],
-  [3, 'mails', (statuses) => statuses[250] === 3],
-])(
-  '%d %s',
-  async (count, kind, isExpected) => {
-    const statuses = await within(`${count} ${kind}`, () => flood(kind, count))
-    await until('memory is given back', () => treeMemory() < REST_BYTES)
-    expect([statuses, isExpected(statuses)]).toEqual([statuses, true])
-  },
-  300_000,
-)
+  // So many that each connection to the database has filed one.
+  [12, 'mails', (statuses) => statuses[250] === 12],
+])('%d %s', async (count, kind, isExpected) => {
+  const statuses = await within(`${count} ${kind}`, () => flood(kind, count))
+  await until('memory is given back', () => treeMemory() < REST_BYTES)
+  expect([statuses, isExpected(statuses)]).toEqual([statuses, true])
+})
 
 /** Runs clients in a process of their own. @returns how many got which status, 0 for no answer */
 async function flood(kind: string, count: number): Promise<Statuses> {
@@ -117,7 +114,7 @@ async function within(what: string, work: () => Promise<Statuses>): Promise<Stat
 async function whenFiled(): Promise<void> {
   const isFiled = async () =>
     (await service.call('GET', '/inbound-messages?outcome=pending&per_page=1')).body.meta.total === 0
-  await until('all mail is filed', isFiled, 180_000)
+  await until('all mail is filed', isFiled)
 }
 
 /** Proportional set size of the service and its children, in bytes. */

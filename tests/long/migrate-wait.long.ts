@@ -84,4 +84,4 @@ test('a migration waits for another process by name, and for readers without hol
   holder.release()
   expect(await migrating.ended).toBe(0)
   expect([...(await sql`select m from steps`)]).toEqual([])
-}, 120_000)
+})

@@ -27,7 +27,7 @@ test(`${DEAD} dead endpoints with ${DEAD * DUE} due deliveries delay ${HEALTHY} 
       await crowd.tell()
       told++
     }
-    await crowd.receiver.waitFor(told * HEALTHY, 30_000)
+    await crowd.receiver.waitFor(told * HEALTHY)
   } finally {
     await sender.kill()
   }
@@ -39,4 +39,4 @@ test(`${DEAD} dead endpoints with ${DEAD * DUE} due deliveries delay ${HEALTHY} 
   expect(pending).toBeGreaterThan(all / 2)
   expect(delays).toHaveLength(told * HEALTHY)
   expect(at(0.95)).toBeLessThanOrEqual(P95_MOST_MS)
-}, 180_000)
+})

@@ -57,7 +57,7 @@ test(`${ROUNDS} times kill -9: every acknowledged event and email arrives, and i
     const seconds = (performance.now() - started_ms) / 1000
     await using database = await openDatabase(DATA_DIR)
     const { scope } = database
-    await untilDone(scope, 120_000)
+    await untilDone(scope)
     await service.stop()
     service = await startService(env)
 

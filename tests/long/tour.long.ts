@@ -30,39 +30,35 @@ afterAll(async () => {
   fs.rmSync(dir, { recursive: true, force: true })
 })
 
-test.skipIf(missing !== undefined)(
-  'both terminals show what the README says',
-  async () => {
-    const [PORT, SMTP_PORT, hook] = [String(await freePort()), String(await freePort()), String(await freePort())]
-    const ports: [string, string][] = [
-      ['3000', PORT],
-      ['2525', SMTP_PORT],
-      ['8443', hook],
-    ]
-    const here = (text: string) => ports.reduce((text, [from, to]) => text.replaceAll(from, to), text)
-    const [start, ...rest] = blocks().map((block) => here(block).replaceAll('/tmp/', `${dir}/`))
+test.skipIf(missing !== undefined)('both terminals show what the README says', async () => {
+  const [PORT, SMTP_PORT, hook] = [String(await freePort()), String(await freePort()), String(await freePort())]
+  const ports: [string, string][] = [
+    ['3000', PORT],
+    ['2525', SMTP_PORT],
+    ['8443', hook],
+  ]
+  const here = (text: string) => ports.reduce((text, [from, to]) => text.replaceAll(from, to), text)
+  const [start, ...rest] = blocks().map((block) => here(block).replaceAll('/tmp/', `${dir}/`))
 
-    const server = paste(start!, { PORT, SMTP_PORT })
-    first = server.shell
-    const client = paste(rest.join(''), {})
-    const [code] = await once(client.shell, 'close')
+  const server = paste(start!, { PORT, SMTP_PORT })
+  first = server.shell
+  const client = paste(rest.join(''), {})
+  const [code] = await once(client.shell, 'close')
 
-    const lines = client.output().trim().split('\n')
-    expect([code, lines.length]).toEqual([0, 5])
-    const [mailbox, webhook, ticket, answer, deliveries] = lines.map((line) => JSON.parse(line))
-    expect(mailbox.data.address).toBe('support@example.com')
-    expect(webhook.data.events).toEqual(['ticket.created', 'message.created'])
-    expect(ticket.data).toMatchObject([{ code: 'TKT-1', subject: 'The printer is on fire' }])
-    expect(answer.data.body).toBe('Please step back from the printer.')
-    expect(
-      deliveries.data.map((one: { status: string; response_code: number }) => [one.status, one.response_code]),
-    ).toEqual(Array(3).fill(['success', 200]))
-    await until('the receiver shows all events', () => (server.output().match(/^webhook: /gm)?.length ?? 0) >= 3)
-    expect(server.output()).toContain(`webhook: ticket.created ${ticket.data[0].id}\n`)
-    expect(server.output()).toContain(`webhook: message.created ${answer.data.id}\n`)
-  },
-  120_000,
-)
+  const lines = client.output().trim().split('\n')
+  expect([code, lines.length]).toEqual([0, 5])
+  const [mailbox, webhook, ticket, answer, deliveries] = lines.map((line) => JSON.parse(line))
+  expect(mailbox.data.address).toBe('support@example.com')
+  expect(webhook.data.events).toEqual(['ticket.created', 'message.created'])
+  expect(ticket.data).toMatchObject([{ code: 'TKT-1', subject: 'The printer is on fire' }])
+  expect(answer.data.body).toBe('Please step back from the printer.')
+  expect(
+    deliveries.data.map((one: { status: string; response_code: number }) => [one.status, one.response_code]),
+  ).toEqual(Array(3).fill(['success', 200]))
+  await until('the receiver shows all events', () => (server.output().match(/^webhook: /gm)?.length ?? 0) >= 3)
+  expect(server.output()).toContain(`webhook: ticket.created ${ticket.data[0].id}\n`)
+  expect(server.output()).toContain(`webhook: message.created ${answer.data.id}\n`)
+})
 
 /** The shell blocks of the tour: the first is for one terminal, the others are for another. */
 function blocks(): string[] {

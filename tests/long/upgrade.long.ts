@@ -91,7 +91,7 @@ test.skipIf(Boolean(WHY_NO_OLDER_RELEASE))(
     await expectEvents(load)
     await expectThreads(load)
     await expectFound(fresh, load)
-    await until('documents are filled', async () => (await sql`select from fills`).length === 0, 90_000)
+    await until('documents are filled', async () => (await sql`select from fills`).length === 0)
     await expectFound(fresh, load)
     await expectCounted()
     expect(fresh.output()).not.toContain('"level":"error"')

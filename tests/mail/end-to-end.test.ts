@@ -138,7 +138,6 @@ test.skipIf(reason !== undefined)(
     )
     for (const request of receiver.requests) expect(receiver.verify(request, SECRET)).toBe(true)
   },
-  90_000,
 )
 
 test.skipIf(reason !== undefined)(
@@ -165,7 +164,6 @@ test.skipIf(reason !== undefined)(
     })
     expect((await service.call('GET', '/tickets')).body.meta.total).toBe(before + 1)
   },
-  120_000,
 )
 
 function startDatabase() {

@@ -149,7 +149,7 @@ describe('a search over several blocks', () => {
       expect([sort, ids.length, new Set(ids).size]).toEqual([sort, 10_500, 10_500])
       expect(ids).toEqual(ids.toSorted().toReversed())
     }
-  }, 60_000)
+  })
 })
 
 describe('a document of an older release', () => {

@@ -66,7 +66,7 @@ test('SIGHUP: new handshakes get the new certificate, and open connections go on
   const last = await kept.ask()
   expect(last).toStartWith('HTTP/1.1 200')
   expect(last).toMatch(/^connection: close/im)
-}, 60_000)
+})
 
 test('a certificate without its key is not taken, is logged once, and is served when the key has come', async () => {
   const { cert, key } = await issueCertificate(['five.example'])
@@ -81,7 +81,7 @@ test('a certificate without its key is not taken, is logged once, and is served 
   // Without a signal: the files are watched.
   await until('it is served', async () => (await nameOverHttps()) === 'five.example')
   expect(unfit()).toBe(1)
-}, 60_000)
+})
 
 test('the end of the certificate is a metric, and all answers say that there is only HTTPS', async () => {
   const text = await (await fetch(`http://127.0.0.1:${metrics_port}/metrics`)).text()

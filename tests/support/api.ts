@@ -63,10 +63,11 @@ export function api(): { handle(request: Request): Promise<Response> } {
   return app
 }
 
-let check_answer: ReturnType<typeof answerChecker> | undefined
+let check_answer: Promise<ReturnType<typeof answerChecker>> | undefined
 
-async function checker() {
-  check_answer ??= answerChecker(await document())
+/** Requests at the same time share it: two that make the document would take its file away from each other. */
+function checker() {
+  check_answer ??= document().then(answerChecker)
   return check_answer
 }
 

@@ -122,12 +122,12 @@ export async function untilBlocked({ sql }: Pick<Scope, 'sql'>, text: string, co
 }
 
 /** Resolves when an organization has no work left. */
-export async function untilDone({ sql, organization_id }: Scope, timeout_ms?: number): Promise<void> {
+export async function untilDone({ sql, organization_id }: Scope): Promise<void> {
   const isDone = async () => {
     const left = await sql`select from outbox where organization_id = ${organization_id} limit 1`
     return left.length === 0
   }
-  await until('the outbox is empty', isDone, timeout_ms)
+  await until('the outbox is empty', isDone)
 }
 
 type LoggedDelivery = {

@@ -12,7 +12,7 @@ type Node = {
 }
 
 /** Time in which statements of others end, which keep vacuum from the rows that they may see. */
-const QUIET_MS = 60_000
+const QUIET_MS = 180_000
 const TABLES = "relkind = 'r' and relnamespace = 'public'::regnamespace"
 
 export type Explaining = Awaited<ReturnType<typeof openExplaining>>

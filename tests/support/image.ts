@@ -98,9 +98,9 @@ exec setpriv --no-new-privs chroot --userspec="$user:$user" "$root" env -i sh -c
 export type Container = {
   process: ChildProcess
   output(): string
-  /** Runs a command in the container, as `docker exec` does. */
+  /** Runs a command in the container, as `docker exec` does. The status is null before the first process is there. */
   execute(...command: string[]): { status: number | null; output: string }
-  /** The id of its first process, seen from outside. */
+  /** The id of its first process, seen from outside; 0 before it is there. */
   pid(): number
 }
 
@@ -118,12 +118,14 @@ export function runImage({ root, config }: Image, data: string, settings: Record
     output: () => text,
     pid,
     execute(...command) {
-      const { uid, gid } = fs.statSync(`/proc/${pid()}`)
-      const inside = ['--target', String(pid()), '--mount', '--pid', '--root', '--wd']
+      const target = pid()
+      if (target === 0) return { status: null, output: 'the first process is not there' }
+      const { uid, gid } = fs.statSync(`/proc/${target}`)
+      const inside = ['--target', String(target), '--mount', '--pid', '--root', '--wd']
       const done = spawnSync(
         'nsenter',
         [...inside, '--setuid', String(uid), '--setgid', String(gid), 'env', '-i', ...variables, ...command],
-        { encoding: 'utf8', timeout: 60_000 },
+        { encoding: 'utf8', timeout: 120_000 },
       )
       return { status: done.status, output: done.stdout + done.stderr }
     },

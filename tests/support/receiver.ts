@@ -76,13 +76,13 @@ export async function startReceiver(options: { answer?: Answer | Answer[]; names
     verify: verifySignatures,
 
     /** Resolves to all requests as soon as there are `count`; rejects after `timeout_ms`. */
-    async waitFor(count: number, timeout_ms = 60_000): Promise<ReceivedRequest[]> {
+    async waitFor(count: number, timeout_ms = 180_000): Promise<ReceivedRequest[]> {
       await until(() => (requests.length >= count ? requests : undefined), `${count} requests`, timeout_ms)
       return requests
     },
 
     /** Resolves to the first request, past or future, that `matches`; rejects after `timeout_ms`. */
-    waitForMatch(matches: (request: ReceivedRequest) => boolean, timeout_ms = 60_000): Promise<ReceivedRequest> {
+    waitForMatch(matches: (request: ReceivedRequest) => boolean, timeout_ms = 180_000): Promise<ReceivedRequest> {
       return until(() => requests.find(matches), 'a matching request', timeout_ms)
     },
 

@@ -109,7 +109,7 @@ export async function startService(env: Record<string, string>, main = MAIN): Pr
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  timeout_ms = 60_000,
+  timeout_ms = 180_000,
 ): Promise<void> {
   // Not the clock's time, which tests step.
   for (const end = performance.now() + timeout_ms; performance.now() < end; await Bun.sleep(20)) {

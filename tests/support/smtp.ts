@@ -321,7 +321,7 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
   function waitFor(count: number): Promise<ReceivedMail[]> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedMail[]>()
     const check = () => messages.length >= count && resolve(messages.slice(0, count))
-    const timer = setTimeout(() => reject(new Error(`${messages.length} of ${count} messages arrived`)), 60_000)
+    const timer = setTimeout(() => reject(new Error(`${messages.length} of ${count} messages arrived`)), 180_000)
     waiting.add(check)
     check()
     return promise.finally(() => {

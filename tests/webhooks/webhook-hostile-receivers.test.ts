@@ -16,19 +16,19 @@ const post = (url: string, timeout_ms = 5000) =>
 describe('a receiver runs into the time limit, and is let go, when it', () => {
   test('accepts the connection and never starts TLS', async () => {
     using receiver = await startRawReceiver((socket) => socket.resume(), { tls: false })
-    expect(await post(receiver.url, 150)).toMatchObject({ error: 'timeout', blame: 'receiver', response_code: null })
+    expect(await post(receiver.url, 600)).toMatchObject({ error: 'timeout', blame: 'receiver', response_code: null })
     await receiver.closed()
   })
 
   test('never answers', async () => {
     using receiver = await startRawReceiver((socket) => socket.resume())
-    expect(await post(receiver.url, 150)).toMatchObject({ error: 'timeout', blame: 'receiver', response_code: null })
+    expect(await post(receiver.url, 600)).toMatchObject({ error: 'timeout', blame: 'receiver', response_code: null })
     await receiver.closed()
   })
 
   test('never reads what is sent', async () => {
     using receiver = await startRawReceiver((socket) => socket.pause())
-    const request = { url: receiver.url, headers: {}, allowed: LOOPBACK, ca, timeout_ms: 300 }
+    const request = { url: receiver.url, headers: {}, allowed: LOOPBACK, ca, timeout_ms: 1000 }
     expect((await postWebhook({ ...request, body: new Uint8Array(16 * MIB) })).error).toBe('timeout')
     for (const socket of receiver.sockets) socket.resume()
     await receiver.closed()
@@ -36,13 +36,13 @@ describe('a receiver runs into the time limit, and is let go, when it', () => {
 
   test('answers by the byte', async () => {
     using receiver = await startRawReceiver((socket) => drip(socket, `${HEAD}X-Slow: ${'a'.repeat(1000)}`))
-    expect(await post(receiver.url, 200)).toMatchObject({ error: 'timeout', response_code: null })
+    expect(await post(receiver.url, 600)).toMatchObject({ error: 'timeout', response_code: null })
     await receiver.closed()
   })
 
   test('stops within the headers', async () => {
     using receiver = await startRawReceiver((socket) => socket.resume().write(`${HEAD}Content-Length: 2\r\n`))
-    expect((await post(receiver.url, 150)).error).toBe('timeout')
+    expect((await post(receiver.url, 600)).error).toBe('timeout')
     await receiver.closed()
   })
 
@@ -51,7 +51,7 @@ describe('a receiver runs into the time limit, and is let go, when it', () => {
       const timer = setInterval(() => socket.write('HTTP/1.1 100 Continue\r\n\r\n'), 10)
       socket.resume().once('close', () => clearInterval(timer))
     })
-    expect((await post(receiver.url, 200)).error).toBe('timeout')
+    expect((await post(receiver.url, 600)).error).toBe('timeout')
     await receiver.closed()
   })
 })

@@ -15,7 +15,7 @@ const { ca } = await issueCertificate()
 const HAS_IPV6 = Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1'))
 
 const post = (request: Partial<WebhookRequest> & { url: string }) =>
-  postWebhook({ headers: {}, body: '{}', allowed: LOOPBACK, ca, timeout_ms: 5000, ...request })
+  postWebhook({ headers: {}, body: '{}', allowed: LOOPBACK, ca, timeout_ms: 60_000, ...request })
 
 const resolvesTo =
   (...addresses: string[]): Lookup =>

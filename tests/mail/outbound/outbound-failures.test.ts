@@ -249,7 +249,7 @@ describe('a kept connection', () => {
 
   test('on which the server falls silent after the end of a message is given up', async () => {
     using server = await startRawSmtp({ answer: (line) => (line === '.' ? '' : undefined) })
-    expect(await failure(send(server, '1@a.b', { timeouts: { silence_ms: 300 } }))).toContain('timeout: ')
+    expect(await failure(send(server, '1@a.b', { timeouts: { silence_ms: 2000 } }))).toContain('timeout: ')
     expect(server.messages).toHaveLength(1)
   })
 })

@@ -196,7 +196,7 @@ test('every message is valid on the wire, and two readers find in it what was me
     if (faults.length > 0) problems.push(`${JSON.stringify(texts[index])}: ${faults.join('; ')}`)
   }
   expect(problems.slice(0, 20)).toEqual([])
-}, 120_000)
+})
 
 /** The values that a reader has to find. Bodies are compared by their lines. */
 function expectedOf(texts: Texts, index: number) {

@@ -235,9 +235,9 @@ async function parseWithLimits(body: string) {
 test('a signed message in tiny pieces is read in time', async () => {
   const { text } = await parseWithLimits(p7m(signed(inPieces(Buffer.alloc(1_000_000, '\r\na'), 2), 'none')))
   expect(text.length).toBeGreaterThan(300_000)
-}, 60_000)
+})
 
 test('a winmail.dat of 20 MB is opened in time', async () => {
   const { attachments } = await parseWithLimits(winmail(tnef(oldFile('large.bin', Buffer.alloc(20_000_000, 1)))))
   expect(attachments.map(({ filename, content }) => [filename, content.length])).toEqual([['large.bin', 20_000_000]])
-}, 60_000)
+})
