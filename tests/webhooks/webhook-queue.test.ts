@@ -106,10 +106,13 @@ test('a retry does not wait for an attempt that is just being recorded, which ma
   await emit(scope)
   const [delivery] = await deliveriesOf(admin, webhook.id)
   await inTransaction(scope, async ({ sql }) => {
-    await sql`select from outbox where id = ${delivery.id} for update`
+    await sql`
+      select from outbox where organization_id = ${scope.organization_id} and id = ${delivery.id} for update`
     const answer = await admin.post(`/webhooks/${webhook.id}/deliveries/${delivery.id}/retry`)
     expect(answer).toMatchObject({ status: 200, body: { data: delivery } })
-    await sql`select from webhooks where id = ${webhook.id} for no key update`
+    await sql`
+      select from webhooks
+      where organization_id = ${scope.organization_id} and id = ${webhook.id} for no key update`
   })
 })
 
