@@ -27,7 +27,7 @@ export async function isFilled(
 ): Promise<boolean> {
   const key = `${kind} ${organization_id}`
   if (filled.has(key)) return true
-  const marks = await sql`select from fills where organization_id = ${organization_id} and kind = ${kind}`
+  const marks = await sql`select 1 from fills where organization_id = ${organization_id} and kind = ${kind}`
   if (marks.length > 0) return false
   filled.set(key, true)
   return true
@@ -52,7 +52,7 @@ export async function fillSome(connection: Connection, kind: FillKind, step: Ste
  */
 async function mayOlderRead(sql: Sql, kind: FillKind): Promise<boolean> {
   const older = await sql`
-    select from fills f join pg_stat_activity a on a.backend_start < f.begun_at
+    select 1 from fills f join pg_stat_activity a on a.backend_start < f.begun_at
     where f.kind = ${kind} and f.begun_at > now() - interval '1 hour' and a.datname = current_database()
       and a.application_name = current_setting('application_name')
     limit 1`

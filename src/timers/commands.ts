@@ -1,7 +1,8 @@
 import { requirePerson } from '../auth/permissions'
+import { type Among, inEach, readOfAll } from '../db/all-organizations'
 import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
-import type { Connection, Fragment } from '../db/transact'
+import type { Connection, Fragment, Sql } from '../db/transact'
 import { ApiError } from '../errors'
 import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { logTimeOf } from '../time-entries/commands'
@@ -73,15 +74,22 @@ export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> 
  * release without timers does it. For a background job.
  */
 export async function stopAbandonedTimers(connection: Connection): Promise<void> {
-  const abandoned = await connection.sql<{ organization_id: string; user_id: string }[]>`
+  const abandoned = await readOfAll(connection.sql, findAbandoned(connection.sql))
+  const own = Map.groupBy(abandoned, ({ organization_id }) => organization_id)
+  await inEach(own.keys(), async (organization_id) => {
+    for (const { user_id } of own.get(organization_id)!) {
+      await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => stopTimerOf(scope, user_id))
+    }
+  })
+}
+
+function findAbandoned(sql: Sql) {
+  return (among: Among) => sql<{ organization_id: string; user_id: string }[]>`
     select r.organization_id, r.user_id from timers r
-    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id
+    join tickets t on t.organization_id = r.organization_id and t.id = r.ticket_id ${among(sql`t.organization_id`)}
     join memberships m on m.organization_id = r.organization_id and m.user_id = r.user_id
-    where t.deleted_at is not null or m.removed_at is not null or not m.active
+    where (t.deleted_at is not null or m.removed_at is not null or not m.active) ${among(sql`r.organization_id`)}
     limit 100`
-  for (const { organization_id, user_id } of abandoned) {
-    await inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => stopTimerOf(scope, user_id))
-  }
 }
 
 /** A year. */

@@ -53,7 +53,8 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'webhooks/upkeep findOldEvents',
     'webhooks/upkeep findReplacedSecrets',
     'tickets/closed deleteClosedTickets',
-    'timers/commands stopAbandonedTimers',
+    'http/rerun/idempotency-keys findExpired',
+    'timers/commands findAbandoned',
     'mail/inbound/ledger-retention removeOldLedger',
   ],
   'a command of the operator looks at all organizations': [
@@ -74,6 +75,4 @@ export const EXCEPTIONS: Record<string, string[]> = {
 }
 
 /** Files whose statements are still to name their organizations. */
-export const PENDING: string[] = [
-  'http/rerun/idempotency-keys',
-]
+export const PENDING: string[] = []

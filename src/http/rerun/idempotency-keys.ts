@@ -3,7 +3,8 @@
  * its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
-import type { Connection } from '../../db/transact'
+import { type Find, workOff } from '../../db/all-organizations'
+import type { Connection, Sql } from '../../db/transact'
 import { ApiError } from '../../errors'
 import { inBatches } from '../../flow/batches'
 import type { Scope } from '../../scope'
@@ -115,18 +116,34 @@ export async function forget({ sql, organization_id }: Scope, claim: Claim): Pro
 }
 
 const BATCH = 1000
+/** Keys whose organizations are worked on next. */
+const LOOK = 10_000
 
 /** Removes keys that are 24 hours old, unless one is running. Returns how many. */
 export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
-  return inBatches(BATCH, async () => {
-    const { count } = await sql`
-      with expired as (
-        select organization_id, user_id, key_digest from idempotency_keys
-        where created_at <= now() - interval '24 hours' and coalesce(lease_until <= now(), true)
-        order by created_at limit ${BATCH} for update skip locked
-      )
-      delete from idempotency_keys k using expired e
-      where k.organization_id = e.organization_id and k.user_id = e.user_id and k.key_digest = e.key_digest`
-    return count
-  })
+  return workOff(sql, findExpired(sql), (organization_id) =>
+    inBatches(BATCH, () => removeExpired(sql, organization_id)),
+  )
+}
+
+function findExpired(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from idempotency_keys
+      where created_at <= now() - interval '24 hours' and (lease_until is null or lease_until <= now()) ${among()}
+      order by created_at limit ${LOOK}
+    ) as expired`
+}
+
+async function removeExpired(sql: Sql, organization_id: string): Promise<number> {
+  const { count } = await sql`
+    with expired as (
+      select user_id, key_digest from idempotency_keys
+      where organization_id = ${organization_id} and created_at <= now() - interval '24 hours'
+        and (lease_until is null or lease_until <= now())
+      order by created_at limit ${BATCH} for update skip locked
+    )
+    delete from idempotency_keys k using expired e
+    where k.organization_id = ${organization_id} and k.user_id = e.user_id and k.key_digest = e.key_digest`
+  return count
 }
