@@ -237,7 +237,7 @@ describe('a runner', () => {
   test.each(['/tickets', '/tickets/:id/messages'])(
     'of POST %s that died after its change leaves the answer that it would have given',
     async (route) => {
-      const { sql } = organization.scope
+      const { sql } = connection()
       const contact = await createContact(agent)
       const ticket = await createTicket(agent, { contact_id: contact.id })
       const body = { subject: 'New', contact_id: contact.id, body: 'Hello', is_internal: true }
@@ -258,7 +258,7 @@ describe('a runner', () => {
   )
 
   test('whose key was given to another changes nothing any more', async () => {
-    const { sql } = organization.scope
+    const { sql } = connection()
     const contact = await createContact(agent)
     await sql.unsafe(`
       create function take_over() returns trigger language plpgsql as $$

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../src/db/schema'
 import { transact } from '../../src/db/transact'
 import type { Scope } from '../../src/scope'
@@ -19,17 +20,17 @@ describe('the total of the list', () => {
     const assignee_id = agent.user_id
     const [one, two] = [await createTicket(agent), await createTicket(agent, { assignee_id, priority: 'urgent' })]
     expect(await totals(scope, assignee_id)).toEqual({ all: 2, open: 2, closed: 0, urgent: 1, mine: 1, mine_closed: 0 })
-    await foldTicketCounts(scope)
+    await foldTicketCounts(connection())
     await updateTicket(scope, one.id, { status: 'closed', priority: 'urgent', assignee_id })
     await updateTicket(scope, two.id, { assignee_id: null })
     const changed = { all: 2, open: 1, closed: 1, urgent: 2, mine: 1, mine_closed: 1 }
     expect(await totals(scope, assignee_id)).toEqual(changed)
-    await foldTicketCounts(scope)
+    await foldTicketCounts(connection())
     expect(await totals(scope, assignee_id)).toEqual(changed)
     await deleteTicket(scope, one.id)
     const left = { all: 1, open: 1, closed: 0, urgent: 1, mine: 0, mine_closed: 0 }
     expect(await totals(scope, assignee_id)).toEqual(left)
-    await foldTicketCounts(scope)
+    await foldTicketCounts(connection())
     expect(await totals(scope, assignee_id)).toEqual(left)
   })
 
@@ -50,7 +51,7 @@ describe('the total of the list', () => {
       insert into tickets (organization_id, id, number, code, subject, contact_id)
       select ${scope.organization_id}, gen_random_uuid(), n, 'TKT-' || n, 'Imported', ${contact_id}
       from generate_series(${from}::int, ${to}::int) n`
-    await foldTicketCounts(scope)
+    await foldTicketCounts(connection())
     await insertAll(scope, 1, 12_000)
     const undone = transact(scope, async (inner) => {
       await insertAll(inner, 12_001, 12_100)
@@ -60,7 +61,7 @@ describe('the total of the list', () => {
     expect(await total(scope, {})).toBe(12_000)
     await scope.sql`update tickets set status = 'closed' where organization_id = ${scope.organization_id}`
     // A change for the tickets that came, and two for each that changed: more than one statement folds.
-    expect(await foldTicketCounts(scope)).toBe(24_001)
+    expect(await foldTicketCounts(connection())).toBe(24_001)
     expect(await total(scope, {})).toBe(12_000)
   })
 
@@ -101,7 +102,7 @@ describe('the total of the list', () => {
       }
     }
     const fold = async () => {
-      while (writing) await foldTicketCounts(scope)
+      while (writing) await foldTicketCounts(connection())
     }
     const wrong: unknown[] = []
     let comparisons = 0
@@ -119,7 +120,7 @@ describe('the total of the list', () => {
     await others
     expect(wrong).toEqual([])
     expect(comparisons).toBeGreaterThan(1)
-    await foldTicketCounts(scope)
+    await foldTicketCounts(connection())
     expect((await compareKinds(scope)).filter(({ counted, there }) => counted !== there)).toEqual([])
     const [left] = await scope.sql`
       select count(*) as n from ticket_count_changes where organization_id = ${scope.organization_id}`

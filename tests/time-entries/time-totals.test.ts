@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connection } from '../../src/db/pool'
 import type { Scope } from '../../src/scope'
 import { fillCompanies } from '../../src/time-entries/companies'
 import { listTimeEntries } from '../../src/time-entries/queries'
@@ -19,12 +20,12 @@ describe('the totals', () => {
     const one = await logTime(agent, id, { duration_minutes: 60, rate: 10, date: '2026-01-10' })
     const two = await logTime(agent, id, { duration_minutes: 20, rate: 0.05, date: '2026-01-20', billable: false })
     expect(await totals(scope)).toEqual({ total: 2, minutes: 80, amount: 10 })
-    await foldTimeTotals(scope)
+    await foldTimeTotals(connection())
     await agent.patch(`/time-entries/${one.id}`, { duration_minutes: 61, date: '2026-01-11' })
     await agent.patch(`/time-entries/${two.id}`, { billable: true, rate: 1 })
     const changed = { total: 2, minutes: 81, amount: 10.5 }
     expect(await totals(scope)).toEqual(changed)
-    await foldTimeTotals(scope)
+    await foldTimeTotals(connection())
     expect(await totals(scope)).toEqual(changed)
     expect(await totals(scope, { date_from: '2026-01-11', date_to: '2026-01-11' })).toMatchObject({ minutes: 61 })
     expect(await totals(scope, { date_to: '2026-01-10' })).toEqual({ total: 0, minutes: 0, amount: 0 })
@@ -55,7 +56,11 @@ describe('the totals', () => {
       const sums = await compareSums(scope)
       if (sums.kept !== sums.there) wrong.push(sums)
     }
-    const others = [beside(() => foldTimeTotals(scope)), beside(() => foldTimeTotals(scope)), beside(compare)]
+    const others = [
+      beside(() => foldTimeTotals(connection())),
+      beside(() => foldTimeTotals(connection())),
+      beside(compare),
+    ]
     await Promise.all([write(), write(), write(), write()]).finally(() => {
       writing = false
     })
@@ -114,7 +119,7 @@ describe('the company of an entry', () => {
       [company.name, 3 * MINUTES],
       [null, MINUTES],
     ])
-    await fillCompanies(scope)
+    await fillCompanies(connection())
     expect((await companiesOfEntries(scope)).filter(Boolean)).toHaveLength(3)
     expect(await minutesOf(agent, company.id)).toEqual(expected)
     expect(Array.from(await summarizeTime(scope, {}))).toEqual(Array.from(summary))
