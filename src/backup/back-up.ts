@@ -15,6 +15,8 @@ import { version } from '../../package.json'
 import { holdRemovals } from '../attachments/removals'
 import { fileStore } from '../attachments/storage'
 import type { Store } from '../attachments/store'
+import { countServices } from '../db/cluster/blockers'
+import { isDistributed } from '../db/cluster/place-tables'
 import { readMigrations } from '../db/migration-files'
 import { longTransaction, type Session, type Transaction, withSession } from '../db/session'
 import { useSecrets } from '../secrets'
@@ -101,9 +103,10 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
   if (foreign.length > 0) {
     process.stderr.write(`deskwire: left out tables that are not of this service: ${foreign.join(', ')}\n`)
   }
+  const lock = await lockModeFor(session)
   return longTransaction(session, mode, async (sql) => {
     // Before the snapshot is taken: a migration that rewrites a table would leave it empty in an older snapshot.
-    await sql.unsafe(`lock table ${own.map(quoted)} in access share mode`)
+    await sql.unsafe(`lock table ${own.map(quoted)} in ${lock} mode`)
     const state = await readState(sql)
     const tables: Snapshot['tables'] = []
     for (const table of own) tables.push({ ...table, ...(await copyOut(sql, table, to)) })
@@ -111,6 +114,21 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
     await tryStoredSecrets(sql, 'run the command with the settings of the service')
     return { ...state, tables, sequences: await readSequences(sql) }
   })
+}
+
+/**
+ * How tables are locked. The machines of a cluster have no snapshot in common: there nobody may write until all is copied.
+ * @throws BackupError when a service would wait for that
+ */
+async function lockModeFor(session: Session): Promise<'access share' | 'share'> {
+  if (!(await isDistributed(session))) return 'access share'
+  // Of this command are two.
+  if ((await countServices(session)) > 1) {
+    throw new BackupError(
+      'the machines of a cluster have no snapshot in common: stop the service for this backup, or back up the machines themselves',
+    )
+  }
+  return 'share'
 }
 
 /** @throws BackupError when a newer release has migrated the database */

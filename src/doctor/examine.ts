@@ -6,6 +6,7 @@ import { within } from '../flow/within'
 import { safeError } from '../log'
 import { UnfinishedRestoreError } from '../start/data-dir'
 import { checkAccounts } from './account-doubts'
+import { checkCluster } from './cluster-state'
 import { checkClock, checkRole, checkServer } from './database-server'
 import { checkDisk } from './disk-space'
 import { type Figures, readFigures } from './figures'
@@ -37,6 +38,7 @@ const CHECKS: Check[] = [
   { name: 'settings', needs: 'nothing', run: checkSettingsAlone },
   { name: 'server', needs: 'database', run: checkServer },
   { name: 'role', needs: 'database', run: checkRole },
+  { name: 'cluster', needs: 'database', run: checkCluster },
   { name: 'clock', needs: 'database', run: checkClock },
   { name: 'secret key', needs: 'database', run: checkStoredSecrets },
   { name: 'service', needs: 'database', run: checkService },

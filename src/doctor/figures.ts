@@ -1,4 +1,6 @@
 /** Figures that the doctor shows beside its findings. */
+import { askMachines } from '../db/cluster/machines'
+import { isDistributed } from '../db/cluster/place-tables'
 import type { Connection } from '../db/transact'
 import { isVerified } from '../domains/claims'
 import { topFigures } from '../metrics/top'
@@ -45,12 +47,19 @@ export async function readFigures(connection: Connection): Promise<Figures> {
   return { postgresql, counts, outbox, top, data_dir, unverified_domains, accounts_in_doubt: accounts }
 }
 
+/** As a text, because each machine of a cluster is asked, where the parts of a table are tables. */
+const SIZES = `
+  select pg_database_size(current_database()) as bytes, coalesce((
+    select sum(n_dead_tup) from pg_stat_user_tables where relname ~ '^outbox(_[0-9]+)?$'
+  ), 0) as dead_rows`
+
 async function readDatabase({ sql }: Connection) {
-  const [database] = await sql<{ size: string; outbox_dead_rows: number }[]>`
-    select pg_size_pretty(pg_database_size(current_database())) as size, coalesce((
-      select n_dead_tup from pg_stat_user_tables where relname = 'outbox'
-    ), 0) as outbox_dead_rows`
-  return database!
+  type Sizes = { bytes: number; dead_rows: number }
+  const machines = (await isDistributed(sql)) ? await askMachines<Sizes>(sql, SIZES) : await sql.unsafe<Sizes[]>(SIZES)
+  const bytes = machines.reduce((sum, machine) => sum + machine.bytes, 0)
+  const outbox_dead_rows = machines.reduce((sum, machine) => sum + machine.dead_rows, 0)
+  const [pretty] = await sql<{ size: string }[]>`select pg_size_pretty(${bytes}::bigint) as size`
+  return { size: pretty!.size, outbox_dead_rows }
 }
 
 async function readCounts({ sql }: Connection): Promise<Record<string, number>> {

@@ -4,12 +4,12 @@ import { APPLICATION_NAME } from '../application-name'
 import { findMissing, readMigrations } from '../migration-files'
 import { isPooled } from '../pooler'
 import { TABLE_KINDS } from '../schema'
+import { askEachMachine } from './machines'
 
 /** The oldest Citus that the service was tested with. */
 const OLDEST_CITUS = 13
 
-/** What a machine says of itself, or the error with which it does not. */
-type Answer = { node: string; success: boolean; result: string }
+/** What a machine says of itself. */
 type Machine = { postgresql: number; citus: string; prepared: number; extensions: string[] }
 
 /**
@@ -45,20 +45,14 @@ async function ofCluster(sql: postgres.ISql): Promise<string[]> {
   if (!is_coordinator) return ['this machine is a worker of the cluster: DATABASE_URL must name the coordinator']
   if (!is_known) return ["the coordinator has no address: select citus_set_coordinator_host('its name', its port)"]
   if (workers === 0) return ["the cluster has no workers: select citus_add_node('name', port) for each"]
-  const answers = await sql<Answer[]>`
-    select n.nodename || ':' || n.nodeport as node, r.success, r.result
-    from run_command_on_all_nodes(${ASK_MACHINE}) r join pg_dist_node n using (nodeid) order by n.groupid`
-  const [own, ...others] = answers.map(({ node, success, result }) => ({
-    node,
-    machine: success ? (JSON.parse(result) as Machine) : undefined,
-    result,
-  }))
-  return [own!, ...others].flatMap(({ node, machine, result }) => {
-    if (!machine) return [`${node} cannot be asked: ${result}`]
+  const answers = await askEachMachine<Machine>(sql, ASK_MACHINE)
+  const own = answers[0]?.value
+  return answers.flatMap(({ node, value: machine, error }) => {
+    if (!machine) return [`${node} cannot be asked: ${error}`]
     const faults = [
       machine.prepared === 0 && 'max_prepared_transactions is 0, so that no transaction can span machines',
-      major(machine.postgresql) !== major(own!.machine?.postgresql ?? 0) && 'PostgreSQL is not that of the coordinator',
-      machine.citus !== own!.machine?.citus && 'Citus is not that of the coordinator',
+      major(machine.postgresql) !== major(own?.postgresql ?? 0) && 'PostgreSQL is not that of the coordinator',
+      machine.citus !== own?.citus && 'Citus is not that of the coordinator',
       machine.extensions.length < 2 &&
         `of the extensions btree_gin and pg_trgm it has ${machine.extensions.join() || 'none'}`,
     ]
@@ -84,17 +78,23 @@ async function ofDatabase(sql: postgres.ISql): Promise<string[]> {
     select relname as name, pg_get_userbyid(relowner) as owner from pg_class
     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname = any(${[...TABLE_KINDS.keys()]}::text[])
       and not pg_has_role(relowner, 'usage') limit 1`
-  const services = await sql<{ n: number }[]>`
-    select count(distinct coalesce(client_addr::text, '') || client_port)::int as n from pg_stat_activity
-    where datname = current_database() and application_name = ${APPLICATION_NAME} and pid <> pg_backend_pid()`
+  const services = await countServices(sql)
   return [
     ...foreign.map(({ name, owner }) => `table ${name} belongs to role ${owner}: connect as it`),
-    ...(services[0]!.n > 0
+    ...(services > 0
       ? [
-          `a service is connected (${services[0]!.n} connections): stop it, because its requests would wait for the whole time`,
+          `a service is connected (${services} connections): stop it, because its requests would wait for the whole time`,
         ]
       : []),
   ]
+}
+
+/** Counts the connections of services and of other commands to this database. */
+export async function countServices(sql: postgres.ISql): Promise<number> {
+  const [services] = await sql<{ n: number }[]>`
+    select count(*)::int as n from pg_stat_activity
+    where datname = current_database() and application_name = ${APPLICATION_NAME} and pid <> pg_backend_pid()`
+  return services!.n
 }
 
 function major(version_number: number): number {

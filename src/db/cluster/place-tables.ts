@@ -17,6 +17,9 @@ type Part = { remove: string; restore?: string }
  */
 const BESIDE_OLDER_PROCESSES = ['ticket_search_in_block', 'outbox_mail_in_turn', 'contacts_search_fits']
 
+/** Each machine of a cluster numbers rows from a multiple of this on: 2 to the power of 48. */
+const FIRST_OF_MACHINES = '281474976710656'
+
 /** The column that says on which machine a row is. */
 const BY = 'organization_id'
 
@@ -51,6 +54,7 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
   const names = tables.map(({ name }) => name)
   const parts = [...(await findKeys(sql, names)), ...(await findTriggers(sql, names))]
   for (const { remove } of parts) await sql.unsafe(remove)
+  await numberAnew(sql, names)
   for (const { name } of tables.filter(({ kind }) => kind === 'reference'))
     await sql`select create_reference_table(${name})`
   let beside = await findDistributed(sql)
@@ -60,6 +64,7 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
   }
   // The rows of before are still in the files of this machine, where nobody sees them.
   for (const { name } of tables) await sql`select truncate_local_data_after_distributing_table(${name})`
+  await identifyRows(sql)
   await copyFunctions(sql)
   for (const { restore } of parts) if (restore) await sql.unsafe(restore)
 }
@@ -104,6 +109,29 @@ async function findKeys(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
     remove: `alter table ${table} drop constraint ${name}`,
     restore: `alter table ${table} add constraint ${name} ${withoutSetNull(definition)}`,
   }))
+}
+
+/**
+ * Gives new numbers to rows that a cluster has numbered, after a backup of it was restored: the machines of this one begin
+ * with the same numbers.
+ */
+async function numberAnew(sql: postgres.ISql, tables: string[]): Promise<void> {
+  const columns = await sql<{ table: string; column: string }[]>`
+    select c.relname as table, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relname = any(${tables}::text[]) and a.attidentity <> ''
+      and a.atttypid = 'bigint'::regtype`
+  for (const { table, column } of columns) {
+    await sql`update ${sql(table)} set ${sql(column)} = default where ${sql(column)} >= ${FIRST_OF_MACHINES}::bigint`
+  }
+}
+
+/** Lets Citus move tables without a primary key to another machine while they are written. */
+async function identifyRows(sql: postgres.ISql): Promise<void> {
+  const tables = await sql<{ name: string }[]>`
+    select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
+    where p.partmethod = 'h' and c.relreplident = 'd'
+      and not exists (select 1 from pg_index i where i.indrelid = c.oid and i.indisprimary)`
+  for (const { name } of tables) await sql`alter table ${sql(name)} replica identity full`
 }
 
 /** Puts functions on every machine, with which triggers work, once the tables that they read are there. Citus finds by itself only those that a column or trigger names. */
