@@ -7,7 +7,7 @@ import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { nodeUrls } from '../support/cluster'
-import { createContact, insertTicketOf, joinTicket } from '../support/factories'
+import { createCompany, createContact, insertTicketOf, joinTicket } from '../support/factories'
 import { createMailbox, importMail, rawMail } from '../support/mail'
 
 let organization: Organization
@@ -98,4 +98,28 @@ test('a contact that is erased is cleared from tickets', async () => {
   const erased = await organization.admin.post(`/contacts/${contact.id}/erase`)
   expect(erased.body.data.tickets).toBe(2)
   expect([...(await referencesOf(ids))]).toEqual(NOTHING)
+})
+test('a contact is cleared from tickets and participants', async () => {
+  const { admin, scope } = organization
+  const contact = await createContact(admin)
+  const ids = await twoTickets({ contact_id: contact.id })
+  const { id: other } = await insertTicketOf(scope, {})
+  await joinTicket(scope, other, [contact], 'confirmed')
+
+  await remove(`/contacts/${contact.id}`)
+  expect([...(await referencesOf(ids))]).toEqual(NOTHING)
+  const participants = await scope.sql`
+    select contact_id from participants where organization_id = ${scope.organization_id} and ticket_id = ${other}`
+  expect([...participants]).toEqual([{ contact_id: null }])
+})
+
+test('a company is cleared from tickets and contacts', async () => {
+  const { admin } = organization
+  const company = await createCompany(admin)
+  const contact = await createContact(admin, { company_id: company.id })
+  const ids = await twoTickets({ company_id: company.id })
+
+  await remove(`/companies/${company.id}`)
+  expect([...(await referencesOf(ids))]).toEqual(NOTHING)
+  expect((await admin.get(`/contacts/${contact.id}`)).body.data.company).toBeNull()
 })
