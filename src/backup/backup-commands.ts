@@ -8,7 +8,8 @@ export const BACKUP_COMMANDS: Command[] = [
   {
     name: 'backup',
     options: 'FOLDER',
-    meaning: 'Writes database, files and secret key to a new folder, while the service runs; on a cluster, while it is stopped.',
+    meaning:
+      'Writes database, files and secret key to a new folder, while the service runs; on a cluster, while it is stopped.',
     needs: 'nothing',
     run: ({ folder }) => backUp(String(folder)),
   },

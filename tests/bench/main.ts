@@ -1,7 +1,7 @@
 /**
  * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same work, in
  * one run, and compares it with what is aimed at. Sections: latency, growth, load, mail, memory; without one, all of these
- * but growth. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk` and `cluster` run alone: the tops of their files
+ * but growth. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`, `cluster` and `sizing` run alone: the tops of their files
  * say what they measure.
  *
  * --fresh makes the data set anew. --figure writes the figure of growth to a file (SVG).
@@ -25,7 +25,7 @@ import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
 const SECTIONS = ['latency', 'growth', 'load', 'mail', 'memory']
-const ALONE = ['outbox', 'bodies', 'keys', 'walk', 'cluster']
+const ALONE = ['outbox', 'bodies', 'keys', 'walk', 'cluster', 'sizing']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
 
