@@ -73,11 +73,13 @@ export async function auditAccount(
   user_id: string,
   entry: AuditEntry,
 ): Promise<void> {
+  // It is one entry: its id is the same in all of them.
+  const id = newId()
   const members = await sql<{ organization_id: string; name: string }[]>`
     select m.organization_id, u.name from memberships m join users u on u.id = m.user_id
     where m.user_id = ${user_id} and m.removed_at is null`
   const rows = members.map(({ organization_id, name }) => {
-    return auditRow({ organization_id, actor: actor ?? { type: 'user', id: user_id, name }, origin }, entry)
+    return { ...auditRow({ organization_id, actor: actor ?? { type: 'user', id: user_id, name }, origin }, entry), id }
   })
   await together(rows.map((row) => insertAuditRows(sql, [row])))
 }

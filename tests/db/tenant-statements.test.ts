@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import { readSources } from '../support/sources'
-import { EXCEPTIONS, PENDING } from '../support/tenant-exceptions'
+import { EXCEPTIONS } from '../support/tenant-exceptions'
 import { findUnbound } from '../support/tenant-lint'
 import { TENANT_TABLES } from '../support/tenant-tables'
 
@@ -14,9 +14,7 @@ const PLACES = Object.values(EXCEPTIONS).flat()
 
 describe('every statement names the organization of each table by a parameter:', () => {
   test('in the product', () => {
-    const found = UNBOUND.filter(
-      ({ place, file }) => !PENDING.includes(file) && !PLACES.some((one) => covers(one, place)),
-    )
+    const found = UNBOUND.filter(({ place }) => !PLACES.some((one) => covers(one, place)))
     expect(
       found.map(({ file, line, within, table, why }) => `src/${file}.ts:${line} ${within}: ${table} (${why})`),
     ).toEqual([])
