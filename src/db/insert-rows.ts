@@ -41,11 +41,11 @@ export async function insertRows<Returned extends object = never>(
   return (await Promise.all(sent)).flat()
 }
 
-/** A value as the driver takes it. It would name the type of booleans, and so make other statements of rows with null. */
+/** A value as the driver takes it, which would name the types of these, and so make other statements of rows with null. */
 function asParameter(sql: Sql, value: Value): string {
-  const given = value === undefined || value === null || value instanceof Promise
+  const given = typeof value === 'boolean' || value instanceof Uint8Array ? sql.typed(value, UNKNOWN) : (value ?? null)
   // The types of the driver know no SQL among values.
-  return (given ? (value ?? null) : sql.typed(value, UNKNOWN)) as unknown as string
+  return given as unknown as string
 }
 
 /** Divides rows into parts whose lengths are powers of two, the largest first. */

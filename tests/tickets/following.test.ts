@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import path from 'node:path'
+import { withChangeTime } from '../../src/db/change-time'
 import { connection } from '../../src/db/pool'
 import { inTransaction } from '../../src/scope'
 import { createOrganization, startApi, stopApi } from '../support/api'
@@ -58,7 +59,9 @@ describe.concurrent('following by sort=updated_at', () => {
     const written = Promise.withResolvers<void>()
     const committing = Promise.withResolvers<void>()
     const write = inTransaction(scope, async ({ sql }) => {
-      await sql`update tickets set subject = 'Late', updated_at = clock_timestamp() where id = ${late!}`
+      const these = sql`organization_id = ${scope.organization_id} and id = ${late!}`
+      const [, time] = await withChangeTime(sql, sql`select 1 from tickets where ${these} for no key update`)
+      await sql`update tickets set subject = 'Late', updated_at = ${time} where ${these}`
       written.resolve()
       await committing.promise
     })
