@@ -22,6 +22,7 @@ import {
   uploadFile,
 } from '../support/factories'
 import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../support/mail'
+import { changeSchema } from '../support/triggers'
 
 let desk: StartedDesk
 
@@ -283,19 +284,19 @@ describe('erasing a person', () => {
     const own = await createWaitingDesk()
     const { contact } = await plant(own)
     await plantElsewhere(own)
-    const { sql } = connection()
-    await sql`
-      create or replace function interrupt() returns trigger language plpgsql as $$ begin raise 'killed'; end $$`
+    await changeSchema(
+      "create function interrupt() returns trigger language plpgsql as $$ begin raise 'killed'; end $$",
+    )
     for (const at of ['update on events', 'update on inbound_messages', 'delete on attachments', 'update on tickets']) {
       const [, , table] = at.split(' ')
-      await sql.unsafe(`create trigger interrupt before ${at} for each row execute function interrupt()`)
+      await changeSchema(`create trigger interrupt before ${at} for each row execute function interrupt()`)
       const failure = await erasePerson(own.scope, contact.id).catch(({ message }) => message)
-      await sql.unsafe(`drop trigger interrupt on ${table}`)
+      await changeSchema(`drop trigger interrupt on ${table}`)
       expect(failure).toContain('killed')
     }
-    await sql`create trigger interrupt before delete on contacts for each row execute function interrupt()`
+    await changeSchema('create trigger interrupt before delete on contacts for each row execute function interrupt()')
     expect(await erasePerson(own.scope, contact.id).catch(({ message }) => message)).toContain('killed')
-    await sql`drop trigger interrupt on contacts`
+    await changeSchema('drop trigger interrupt on contacts')
     await erasePerson(own.scope, contact.id)
     await removeStoredBytes(connection())
     expect(await columnsWith(MARK)).toEqual([])

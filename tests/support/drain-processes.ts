@@ -5,6 +5,7 @@ import { newId } from '../../src/db/columns'
 import { driverPool } from '../../src/db/pool'
 import { inTransaction, type Scope } from '../../src/scope'
 import { publish } from '../../src/webhooks/publish'
+import { statementsWaiting } from './lock-waits'
 import { LOOPBACK_SETTING, type ReceivedRequest, type Receiver } from './receiver'
 import { until } from './service'
 
@@ -114,10 +115,8 @@ export async function holdLock(statement: string): Promise<() => Promise<void>> 
 /** Resolves when `count` statements that contain `text` wait for a lock. */
 export async function untilBlocked({ sql }: Pick<Scope, 'sql'>, text: string, count = 1): Promise<void> {
   await until(`${count} statements with "${text}" wait`, async () => {
-    const waiting = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`
-    return waiting.length >= count
+    const waiting = await statementsWaiting(sql)
+    return waiting.filter((statement) => statement.includes(text)).length >= count
   })
 }
 

@@ -88,12 +88,18 @@ async function changeSomething({ scope, companies, labels, contacts }: Desk, tic
         update tickets set status = ${anyOf(TICKET_STATUSES)!} where ${mine}`,
     ],
     [10, () => sql`update tickets set company_id = ${anyOf([null, ...companies])!} where ${mine}`],
-    [10, () => sql`update tickets set deleted_at = case when deleted_at is null then now() end where ${mine}`],
+    [
+      10,
+      () =>
+        sql`update tickets set deleted_at = case when deleted_at is null then ${new Date().toISOString()}::timestamptz end where ${mine}`,
+    ],
     [10, () => deleteTicket(scope, ticket_id)],
     [
       10,
       () =>
-        sql`delete from tickets where ${mine} and not exists (select from messages m where m.ticket_id = tickets.id)`,
+        sql`delete from tickets where ${mine} and not exists (
+          select 1 from messages m where m.organization_id = ${organization_id} and m.ticket_id = tickets.id
+        )`,
     ],
     [10, () => updateContact(scope, anyOf(contacts) ?? newId(), { company_id: anyOf([null, ...companies]) })],
     [10, async () => contacts.push(await insertContact(scope, anyOf([null, ...companies])!))],
@@ -133,8 +139,8 @@ async function differences({ sql, organization_id }: Scope) {
       select 'tickets_of_day', first_id_of_day(id), status, count(*)::int ${live} group by 1, 2, 3
       union all
       select 'tickets_of_label', label_id, status, count(*)::int
-      from ticket_labels l join tickets t on t.organization_id = l.organization_id and t.id = l.ticket_id
-      where t.organization_id = ${organization_id} and t.deleted_at is null group by 1, 2, 3
+      from ticket_labels l join tickets t on t.organization_id = ${organization_id} and t.id = l.ticket_id
+      where l.organization_id = ${organization_id} and t.organization_id = ${organization_id} and t.deleted_at is null group by 1, 2, 3
       union all
       select 'contacts_of_company', coalesce(company_id, '00000000-0000-0000-0000-000000000000'), '', count(*)::int
       from contacts where organization_id = ${organization_id} group by 1, 2

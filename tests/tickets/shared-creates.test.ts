@@ -6,6 +6,7 @@ import { type Client, createOrganization, type Organization, stopApi } from '../
 import { untilBlocked } from '../support/drain-processes'
 import { createContact } from '../support/factories'
 import { type StatementCounter, startCountedApi } from '../support/statement-counter'
+import { changeSchema } from '../support/triggers'
 import { createWebhook } from '../support/webhooks'
 
 let counter: StatementCounter
@@ -78,9 +79,9 @@ test('organizations that create at the same time get their own tickets, labels a
 })
 
 test('a contact that is locked holds up its own tickets only', async () => {
-  const { agent } = await createOrganization()
+  const { agent, id } = await createOrganization()
   const [locked, free] = [await createContact(agent), await createContact(agent)]
-  await using lock = await holdRow('contacts', locked.id)
+  await using lock = await holdRow(id, 'contacts', locked.id)
 
   const held = times(2, () => post(agent, locked))
   const others = await Promise.all(times(10, () => post(agent, free)))
@@ -91,10 +92,10 @@ test('a contact that is locked holds up its own tickets only', async () => {
 })
 
 test('a label that is being deleted holds up its own tickets only', async () => {
-  const { agent, contact, label } = await deskWithWebhook('Desk')
+  const { agent, contact, label, id } = await deskWithWebhook('Desk')
   const other = await createOrganization()
   const free = await createContact(other.agent)
-  await using lock = await holdRow('labels', label.id)
+  await using lock = await holdRow(id, 'labels', label.id)
 
   const held: ReturnType<typeof post>[] = []
   for (let count = 0; count < 6; count++) {
@@ -109,12 +110,12 @@ test('a label that is being deleted holds up its own tickets only', async () => 
 })
 
 test('a label that was deleted while its tickets waited is LABEL_NOT_FOUND for each of them', async () => {
-  const { agent, contact, label } = await deskWithWebhook('Desk')
-  await using lock = await holdRow('labels', label.id)
+  const { agent, contact, label, id } = await deskWithWebhook('Desk')
+  await using lock = await holdRow(id, 'labels', label.id)
 
   const held = times(5, () => post(agent, contact, { label_ids: [label.id] }))
   await untilBlocked(jobConnection(), 'insert into "ticket_labels"')
-  await lock.release((sql) => sql`delete from labels where id = ${label.id}`)
+  await lock.release((sql) => sql`delete from labels where organization_id = ${id} and id = ${label.id}`)
 
   const answers = await Promise.all(held)
   expect(answers.map(({ status, body }) => [status, body.error.code])).toEqual(times(5, () => [422, 'LABEL_NOT_FOUND']))
@@ -124,20 +125,21 @@ test('a ticket whose answer cannot be read takes no other with it', async () => 
   const { agent } = await createOrganization()
   const contact = await createContact(agent)
   const company = (await agent.post('/companies', { name: 'Acme' })).body.data
-  const { sql } = connection()
   // One ticket gets a company that its request does not know, so its answer is read; that fails without this table.
-  await sql.unsafe(`
-    create function move_ticket() returns trigger language plpgsql as $$
-    begin new.company_id = '${company.id}'; return new; end $$;
-    create trigger move_ticket before insert on tickets for each row when (new.subject = 'Moved') execute function move_ticket();
-    alter table ticket_labels rename to away`)
+  await changeSchema(
+    `create function move_ticket() returns trigger language plpgsql as $$
+      begin new.company_id = '${company.id}'; return new; end $$`,
+    `create trigger move_ticket before insert on tickets for each row when (new.subject = 'Moved')
+      execute function move_ticket()`,
+    'alter table ticket_labels rename to away',
+  )
   try {
     const answers = await Promise.all(
       times(10, (index) => post(agent, contact, { subject: index === 7 ? 'Moved' : 'Help' })),
     )
     expect(answers.map(({ status }) => status)).toEqual(times(10, (index) => (index === 7 ? 500 : 201)))
   } finally {
-    await sql.unsafe('alter table away rename to ticket_labels; drop function move_ticket cascade')
+    await changeSchema('alter table away rename to ticket_labels', 'drop function move_ticket cascade')
   }
   expect((await agent.get('/tickets')).body.meta.total).toBe(10)
 })
@@ -156,13 +158,13 @@ test('a ticket that cannot be written takes no other with it', async () => {
 })
 
 test('no other request is sent behind a ticket that waits for its contact', async () => {
-  const { agent } = await createOrganization()
+  const { agent, id } = await createOrganization()
   const [locked, free] = [await createContact(agent), await createContact(agent)]
   await closeDatabase()
   connectDatabase(counter.url, 3)
   // A long ticket is written by the statement that waits. The driver sends others behind it once it is prepared.
   await Promise.all(times(12, () => post(agent, free, { description: 'x'.repeat(20_001) })))
-  await using lock = await holdRow('contacts', locked.id)
+  await using lock = await holdRow(id, 'contacts', locked.id)
 
   const held = post(agent, locked)
   await untilBlocked(jobConnection(), 'select id, company_id from contacts')
@@ -184,11 +186,11 @@ async function deskWithWebhook(name: string) {
 type Inner = ReturnType<typeof connection>['sql']
 
 /** Locks a row like a request that deletes it, until it is released or the test ends. */
-async function holdRow(table: string, id: string) {
+async function holdRow(organization_id: string, table: string, id: string) {
   const [locked, end] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let work: (sql: Inner) => Promise<unknown> = async () => {}
   const holder = transact(connection(), async ({ sql }) => {
-    await sql`select from ${sql(table)} where id = ${id} for update`
+    await sql`select from ${sql(table)} where organization_id = ${organization_id} and id = ${id} for update`
     locked.resolve()
     await end.promise
     await work(sql)

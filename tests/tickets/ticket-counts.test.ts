@@ -52,17 +52,17 @@ describe('the total of the list', () => {
       select ${scope.organization_id}, gen_random_uuid(), n, 'TKT-' || n, 'Imported', ${contact_id}
       from generate_series(${from}::int, ${to}::int) n`
     await foldTicketCounts(connection())
-    await insertAll(scope, 1, 12_000)
+    await insertAll(scope, 1, 3000)
     const undone = transact(scope, async (inner) => {
-      await insertAll(inner, 12_001, 12_100)
+      await insertAll(inner, 3001, 3100)
       throw new Error('undone')
     })
     await expect(undone).rejects.toThrow('undone')
-    expect(await total(scope, {})).toBe(12_000)
+    expect(await total(scope, {})).toBe(3000)
     await scope.sql`update tickets set status = 'closed' where organization_id = ${scope.organization_id}`
     // A change for the tickets that came, and two for each that changed: more than one statement folds.
-    expect(await foldTicketCounts(connection())).toBe(24_001)
-    expect(await total(scope, {})).toBe(12_000)
+    expect(await foldTicketCounts(connection())).toBe(6001)
+    expect(await total(scope, {})).toBe(3000)
   })
 
   test('is that of the organization', async () => {
@@ -96,7 +96,7 @@ describe('the total of the list', () => {
             where organization_id = ${scope.organization_id} and id = ${anyOf(ids)}`
         } else {
           await scope.sql`
-            update tickets set deleted_at = case when deleted_at is null then now() end
+            update tickets set deleted_at = case when deleted_at is null then ${new Date().toISOString()}::timestamptz end
             where organization_id = ${scope.organization_id} and id = ${anyOf(ids)}`
         }
       }

@@ -25,7 +25,8 @@ test('a deleted ticket is purged after the retention with all that hangs on it',
   const before = await countRows(organization)
   await agent.delete(`/tickets/${gone.id}`)
   const [attachment] = await scope.sql<{ storage_key: string }[]>`
-    select a.storage_key from attachments a join messages m on m.id = a.message_id where m.ticket_id = ${gone.id}`
+    select a.storage_key from attachments a join messages m on m.organization_id = a.organization_id and m.id = a.message_id
+    where m.ticket_id = ${gone.id}`
 
   expect(await purgeDeletedTickets(connection(), 30)).toBe(0)
   expect((await countRows(organization)).messages).toBe(before.messages!)

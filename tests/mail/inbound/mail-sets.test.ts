@@ -9,6 +9,7 @@ import { drain, fileAsSet, ledgerOf, rawMail, readTicket } from '../../support/m
 import { until } from '../../support/service'
 import { withSettings } from '../../support/settings'
 import { buildMail, sendMail } from '../../support/smtp'
+import { changeSchema } from '../../support/triggers'
 
 let shared: StartedDesk
 
@@ -172,14 +173,16 @@ test('a message that runs into a time limit again and again is put off, and mail
   const desk = await createDesk()
   const { sql } = connection()
   await accept(desk, [{ Subject: 'Slow' }], [{}])
-  await sql.unsafe(`
-    create function end_slow() returns trigger language plpgsql as $$
-      begin raise exception using errcode = '57014', message = 'too slow'; end $$;
-    create trigger end_slow before insert on tickets for each row when (new.subject = 'Slow') execute function end_slow()`)
+  await changeSchema(
+    `create function end_slow() returns trigger language plpgsql as $$
+      begin raise exception using errcode = '57014', message = 'too slow'; end $$`,
+    `create trigger end_slow before insert on tickets for each row when (new.subject = 'Slow')
+      execute function end_slow()`,
+  )
   try {
     await fileAsSet(desk.id)
   } finally {
-    await sql`drop function end_slow cascade`
+    await changeSchema('drop function end_slow cascade')
   }
   expect((await outcomes(desk)).map(([outcome]) => outcome)).toEqual(['pending', 'ticket'])
   const left = await sql`
