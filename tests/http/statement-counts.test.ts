@@ -17,7 +17,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /auth/logout': [3, 3],
   'GET /auth/sessions': [1, 1],
   'GET /tickets': [1, 1],
-  'POST /tickets': [19, 7],
+  'POST /tickets': [19, 8],
   'GET /tickets/{ticket_id}': [2, 2],
   'PATCH /tickets/{ticket_id}': [6, 4],
   'POST /tickets/{ticket_id}/labels': [6, 4],
@@ -35,7 +35,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /contacts': [2, 1],
   'POST /contacts': [9, 7],
   'GET /contacts/{contact_id}': [1, 1],
-  'PATCH /contacts/{contact_id}': [10, 6],
+  'PATCH /contacts/{contact_id}': [10, 7],
   'GET /contacts/{contact_id}/export': [20, 20],
   'GET /companies': [2, 1],
   'POST /companies': [2, 2],
@@ -76,7 +76,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /domains': [2, 1],
   'POST /domains': [5, 5],
   'GET /inbound-messages': [2, 1],
-  'POST /inbound-messages': [32, 17],
+  'POST /inbound-messages': [34, 18],
   'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
   'GET /audit-log': [2, 1],
   'GET /stats': [3, 2],
@@ -138,10 +138,13 @@ test('where nobody listens no route sends more statements, or waits more often, 
   expect(await grown(MOST_WITHOUT_WEBHOOK, organization, world)).toEqual([])
 })
 
-/** The routes of a table that exceed it, with all that they send. */
+/** The routes of a table that exceed it, with all that they send. Reads come first: writes that repeat leave more to read. */
 async function grown(most: typeof MOST, { admin }: Organization, world: World) {
   const found: unknown[] = []
-  for (const endpoint of endpoints) {
+  const [reads, writes] = [true, false].map((is_read) =>
+    endpoints.filter(({ method }) => (method === 'GET') === is_read),
+  )
+  for (const endpoint of [...reads!, ...writes!]) {
     const [statements, waits] = most[endpoint.name] ?? []
     if (statements === undefined || waits === undefined) continue
     const isWithin = (traffic: Traffic) => traffic.statements.length <= statements && traffic.waits <= waits
