@@ -49,7 +49,7 @@ test('killed between a change and its commit: neither the change nor its event i
   const { contact_id, scope } = await prepare(first, receiver)
   const letGo = await holdLock('lock table outbox in exclusive mode')
   const answer = first.call('POST', '/tickets', { subject: 'Never', contact_id }).catch(() => 'no answer')
-  await untilBlocked(scope, 'insert into outbox')
+  await untilBlocked(scope, 'insert into "outbox"')
   await first.kill()
   expect(await answer).toBe('no answer')
   await letGo()
