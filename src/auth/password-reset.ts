@@ -122,14 +122,17 @@ async function insertReset(
 ): Promise<string | undefined> {
   const { count } = await sql`select from users where id = ${user_id} and email = ${email} for update`
   if (count === 0) return undefined
-  const [reset] = await sql<{ id: string }[]>`
+  const [sent] = await sql<[{ links: number }]>`
+    select count(*) as links from password_resets
+    where user_id = ${user_id} and created_at > now() - interval '1 hour'`
+  if (sent.links >= LINKS_PER_HOUR) return undefined
+  const id = newId()
+  await sql`
     insert into password_resets (id, user_id, organization_id, token_hash, expires_at)
-    select ${newId()}, ${user_id}, ${organization_id}, ${hashToken(token)}, now() + make_interval(secs => ${VALID_S})
-    where (
-      select count(*) from password_resets where user_id = ${user_id} and created_at > now() - interval '1 hour'
-    ) < ${LINKS_PER_HOUR}
-    returning id`
-  return reset?.id
+    values (
+      ${id}, ${user_id}, ${organization_id}, ${hashToken(token)}, now() + make_interval(secs => ${VALID_S})
+    )`
+  return id
 }
 
 type Reset = { user_id: string; organization_id: string | null }

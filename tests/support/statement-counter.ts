@@ -65,7 +65,8 @@ async function startStatementCounter(database_url: string): Promise<StatementCou
     async during(work) {
       traffic = { statements: [], waits: 0 }
       await work()
-      return traffic
+      // What follows is not of this work.
+      return { ...traffic, statements: [...traffic.statements] }
     },
     stop() {
       for (const socket of sockets) socket.destroy()
