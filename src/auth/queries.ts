@@ -13,7 +13,8 @@ export async function findAccount({ sql }: Connection, email: string): Promise<A
 }
 
 /**
- * Locks an account whose password was verified before the transaction, until it ends. Sign-ins do not wait for each other.
+ * Locks an account whose password was verified before the transaction, until it ends. Not `for share`: two such locks on a
+ * reference table of a cluster end in a deadlock, because each then takes a second lock that conflicts with the other's first.
  * @returns undefined when the password has been changed since
  */
 export async function lockVerified(
@@ -22,7 +23,7 @@ export async function lockVerified(
 ): Promise<Account | undefined> {
   const [account] = await sql<Account[]>`
     select id, email, name, password_hash from users
-    where id = ${id} and password_hash = ${password_hash} for share`
+    where id = ${id} and password_hash = ${password_hash} for no key update`
   return account
 }
 

@@ -5,7 +5,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type postgres from 'postgres'
 import { observeTransaction } from '../metrics/database-transactions'
 import { limitsOfTransaction, stopPreparing } from './pooler'
-import { hasLostStatement } from './violations'
+import { hasLostStatement, isDeadlock } from './violations'
 
 /** Drizzle, for rows that are written as they are. */
 export type Db = Pick<PostgresJsDatabase, 'insert' | 'update' | 'delete'>
@@ -22,12 +22,13 @@ export type WireTypes = { bigint: number }
 /** Both of them over the same connection: the pool, or one transaction of it. */
 export type Connection = { db: Db; sql: Sql }
 
-/** Runs of a transaction at most, when each loses a prepared statement. */
+/** Runs of a transaction at most, when each loses a prepared statement or ends in a deadlock. */
 const RUNS_MOST = 3
 
 /**
  * Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. When the server does
- * not know a prepared statement any more, because of a pooler or a migration, `work` runs again: nothing of it was kept.
+ * not know a prepared statement any more, because of a pooler or a migration, or ended a deadlock by it, `work` runs again:
+ * nothing of it was kept. On a cluster, whose locks of reference tables are of whole tables, deadlocks cannot all be avoided.
  */
 export async function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
   const db = outer.db as PostgresJsDatabase
@@ -36,8 +37,8 @@ export async function transact<T>(outer: Connection, work: (inner: Connection) =
     try {
       return await runOnce(outer, work)
     } catch (error) {
-      const lost = run < RUNS_MOST && hasLostStatement(error)
-      if (!lost) throw error
+      const lost = hasLostStatement(error)
+      if (run === RUNS_MOST || !(lost || isDeadlock(error))) throw error
       if (lost === 'pooler') stopPreparing(outer.sql)
     }
   }

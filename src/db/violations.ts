@@ -30,6 +30,11 @@ export function isPassing(error: unknown): boolean {
   return PASSING.test(codeOf(error))
 }
 
+/** True when the server ended a transaction because it and others waited for each other. */
+export function isDeadlock(error: unknown): boolean {
+  return codeOf(error) === '40P01'
+}
+
 /** True when the server could not be reached, or stops or starts. */
 export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))

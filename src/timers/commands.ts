@@ -4,7 +4,7 @@ import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import type { Connection, Fragment, Sql } from '../db/transact'
 import { ApiError } from '../errors'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
+import { inTransaction, type Scope, SYSTEM, together } from '../scope'
 import { logTimeOf } from '../time-entries/commands'
 import type { TimeEntry } from '../time-entries/model'
 import { keepTicket } from '../timeline/require-ticket'
@@ -66,6 +66,7 @@ export async function stopTimersOfTicket(scope: Scope, ticket_id: string): Promi
 
 /** Stops the timer of a member who leaves, in the caller's transaction. The caller has changed the membership's row. */
 export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> {
+  await scope.sql`select pg_advisory_xact_lock(hashtextextended(${lockOf(scope, user_id)}, 0))`
   await stopTimers(scope, scope.sql`user_id = ${user_id}`)
 }
 
@@ -143,14 +144,23 @@ function minutesBetween(started_s: number, now: string): number {
 }
 
 /**
- * Keeps the membership as it is until the transaction ends. Without this lock and that of the ticket, a timer could be
- * started that nobody stops: after its member was removed, or after its ticket was deleted.
+ * Refuses who is no active member, and holds up `stopTimerOf` until the transaction ends. Without this lock and that of the
+ * ticket, a timer could be started that nobody stops: after its member was removed, or after its ticket was deleted. The
+ * membership's row is not locked: on a cluster that would lock all memberships of all organizations.
  * @throws FORBIDDEN
  */
-async function keepMember({ sql, organization_id }: Scope, user_id: string): Promise<void> {
-  const found = await sql`
-    select from memberships
-    where organization_id = ${organization_id} and user_id = ${user_id} and active and removed_at is null
-    for share`
+async function keepMember(scope: Scope, user_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  const [, found] = await together([
+    sql`select pg_advisory_xact_lock_shared(hashtextextended(${lockOf(scope, user_id)}, 0))`,
+    sql`
+      select 1 from memberships
+      where organization_id = ${organization_id} and user_id = ${user_id} and active and removed_at is null`,
+  ])
   if (found.length === 0) throw new ApiError('FORBIDDEN')
+}
+
+/** The name of the lock on a member's timer. */
+function lockOf({ organization_id }: Scope, user_id: string): string {
+  return `timer ${organization_id} ${user_id}`
 }

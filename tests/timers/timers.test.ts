@@ -4,6 +4,7 @@ import { connection } from '../../src/db/pool'
 import { inTransaction, type Scope } from '../../src/scope'
 import { type Answer, type Client, createOrganization, signIn, startApi, stopApi } from '../support/api'
 import { activityOf, createCompany, hearEvents, insertTicketOf, writtenEvents } from '../support/factories'
+import { breakWhoWaits, someoneWaits } from '../support/lock-waits'
 
 beforeAll(() => startApi(10))
 afterAll(stopApi)
@@ -228,7 +229,7 @@ describe('stopping', () => {
     const broken = await inTransaction(scope, async ({ sql }) => {
       await sql`select from tickets where organization_id = ${scope.organization_id} and id = ${ticket.id} for update`
       const stopping = stop(agent, ticket)
-      await breakWhoWaits(scope)
+      await breakWhoWaits()
       return stopping
     })
     expect(broken.status).toBe(503)
@@ -250,25 +251,6 @@ describe('stopping', () => {
     expect(await entriesOf(agent)).toBeArrayOfSize(1)
   })
 })
-
-/** Waits until a statement of another connection waits for a lock. */
-async function someoneWaits({ sql }: Scope): Promise<void> {
-  for (;;) {
-    const waiting = await sql`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    if (waiting.length > 0) return
-  }
-}
-
-/** Ends the database connection that waits for a lock: its process is gone before it could commit. */
-async function breakWhoWaits({ sql }: Scope): Promise<void> {
-  for (;;) {
-    const broken = await sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
-    if (broken.length > 0) return
-  }
-}
 
 describe('a timer that is dropped', () => {
   test('logs nothing', async () => {
@@ -370,7 +352,7 @@ describe('the timers that run', () => {
     await inTransaction(scope, async ({ sql }) => {
       await sql`select from tickets where organization_id = ${organization_id} and id = ${ticket.id} for no key update`
       stopping = stop(agent, ticket)
-      await someoneWaits(scope)
+      await someoneWaits()
       await sql`select from timers where organization_id = ${organization_id} and ticket_id = ${ticket.id} for update`
     })
     expect((await stopping!).status).toBe(201)
