@@ -314,7 +314,9 @@ describe('deleting', () => {
 
     const [left] = await sql`
       select t.contact_id, m.sender_name, m.sender_email, p.contact_id as participant, p.email
-      from tickets t join messages m on m.ticket_id = t.id join participants p on p.ticket_id = t.id
+      from tickets t
+      join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id
+      join participants p on p.organization_id = ${organization_id} and p.ticket_id = t.id
       where t.organization_id = ${organization_id} and t.id = ${ticket.id}`
     expect({ ...left }).toEqual({
       contact_id: null,
