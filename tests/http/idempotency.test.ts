@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import Elysia, { type AnyElysia } from 'elysia'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { inOrganization } from '../../src/http/authenticate'
 import { type Declarations, readDeclarations } from '../../src/http/declarations'
 import { pipeline } from '../../src/http/pipeline'
@@ -243,13 +244,10 @@ describe('a runner', () => {
       const body = { subject: 'New', contact_id: contact.id, body: 'Hello', is_internal: true }
       const send = () => agent.post(route.replace(':id', ticket.id), body, keyed(`crash ${organization.id}`))
       // The end of the run fails; the change and what its transaction keeps do not.
-      await sql.unsafe(`
-        create or replace function refuse_end() returns trigger language plpgsql as $$
-        begin if new.lease_until is null then raise exception 'crashed'; end if; return new; end $$;
-        create or replace trigger refuse_end before update on idempotency_keys
-          for each row execute function refuse_end();`)
+      await sql`
+        alter table idempotency_keys add constraint refuse_end check (lease_until is not null) not valid`
       const first = await send()
-      await sql.unsafe('drop trigger refuse_end on idempotency_keys')
+      await sql`alter table idempotency_keys drop constraint refuse_end`
       expect(first.status).toBe(201)
       await state("lease_until = now() - interval '1 second'")
       const again = await send()
@@ -258,14 +256,19 @@ describe('a runner', () => {
   )
 
   test('whose key was given to another changes nothing any more', async () => {
-    const { sql } = connection()
     const contact = await createContact(agent)
-    await sql.unsafe(`
-      create function take_over() returns trigger language plpgsql as $$
-      begin new.token = gen_random_uuid(); return new; end $$;
-      create trigger take_over before insert on idempotency_keys for each row execute function take_over();`)
+    await transact(connection(), async ({ sql }) => {
+      await sql`set local citus.enable_unsafe_triggers = on`
+      await sql`
+        create function take_over() returns trigger language plpgsql as $$
+        begin new.token = gen_random_uuid(); return new; end $$`
+      await sql`create trigger take_over before insert on idempotency_keys for each row execute function take_over()`
+    })
     const answer = await agent.post('/tickets', { subject: 'Late', contact_id: contact.id }, keyed('one'))
-    await sql.unsafe('drop trigger take_over on idempotency_keys')
+    await transact(connection(), async ({ sql }) => {
+      await sql`set local citus.enable_unsafe_triggers = on`
+      await sql`drop trigger take_over on idempotency_keys`
+    })
     expect([answer.status, answer.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE'])
     expect(await count('tickets')).toBe(0)
   })

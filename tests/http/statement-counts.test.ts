@@ -112,7 +112,7 @@ let counter: StatementCounter
 let endpoints: Endpoint[]
 
 beforeAll(async () => {
-  counter = await startCountedApi(1)
+  counter = await startCountedApi(1, true)
   endpoints = (await readEndpoints()).filter(({ method, name }) => method !== 'DELETE' && !NOT_COUNTED.includes(name))
 })
 afterAll(async () => {

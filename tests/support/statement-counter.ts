@@ -25,35 +25,64 @@ export type StatementCounter = {
 /** Statements that are sent at most ten times a second for all requests together, whenever that is. */
 const SHARED = /pg_notify/
 
-/** Starts the API, as `startApi` does, on a database that it reaches through a counter. */
-export async function startCountedApi(pool_size: number): Promise<StatementCounter> {
+/**
+ * Answers are handed on when all that was asked is answered, and nothing more was asked for so many milliseconds. So the
+ * number of waits depends neither on how busy the machine is nor on how fast the server answers.
+ */
+const QUIET_MS = 3
+
+/**
+ * Starts the API, as `startApi` does, on a database that it reaches through a counter.
+ * @param in_rounds answers are handed on together (`QUIET_MS`): not where a statement waits for a lock of another
+ */
+export async function startCountedApi(pool_size: number, in_rounds = false): Promise<StatementCounter> {
   const { url } = await startApi()
-  const counter = await startStatementCounter(url)
+  const counter = await startStatementCounter(url, in_rounds)
   await closeDatabase()
   connectDatabase(counter.url, pool_size)
   return counter
 }
 
 /** Starts a proxy before the database of a URL. */
-async function startStatementCounter(database_url: string): Promise<StatementCounter> {
+async function startStatementCounter(database_url: string, in_rounds: boolean): Promise<StatementCounter> {
   const { hostname, port } = new URL(database_url)
   let traffic: Traffic = { statements: [], waits: 0 }
   let outstanding = 0
+  let is_asking = false
+  let held: (() => void)[] = []
   const sockets = new Set<net.Socket>()
+
+  let timer: Timer | undefined
+  const handOn = () => {
+    is_asking = outstanding > 0
+    const answers = held
+    held = []
+    for (const write of answers) write()
+  }
+  const onAsk = (texts: string[]) => {
+    clearTimeout(timer)
+    outstanding++
+    const counted = texts.filter((text) => !SHARED.test(text))
+    if (counted.length === 0) return
+    traffic.statements.push(...counted)
+    if (!is_asking) traffic.waits++
+    is_asking = true
+  }
 
   const server = net.createServer((client) => {
     const database = net.connect(Number(port), hostname)
-    const asked = readStatements(
-      (texts) => {
-        const counted = texts.filter((text) => !SHARED.test(text))
-        traffic.statements.push(...counted)
-        if (counted.length > 0 && outstanding === 0) traffic.waits++
-        outstanding++
-      },
-      () => outstanding--,
-    )
-    connect(client, database, asked.fromClient)
-    connect(database, client, asked.fromDatabase)
+    const asked = readStatements(onAsk, () => outstanding--)
+    connect(client, database, (chunk) => {
+      asked.fromClient(chunk)
+      database.write(chunk)
+    })
+    connect(database, client, (chunk) => {
+      asked.fromDatabase(chunk)
+      held.push(() => client.write(chunk))
+      if (!in_rounds) return handOn()
+      clearTimeout(timer)
+      if (outstanding === 0) timer = setTimeout(handOn, QUIET_MS)
+    })
     for (const socket of [client, database]) sockets.add(socket)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -75,11 +104,8 @@ async function startStatementCounter(database_url: string): Promise<StatementCou
   }
 }
 
-function connect(from: net.Socket, to: net.Socket, note: (chunk: Buffer) => void): void {
-  from.on('data', (chunk: Buffer) => {
-    note(chunk)
-    to.write(chunk)
-  })
+function connect(from: net.Socket, to: net.Socket, pass: (chunk: Buffer) => void): void {
+  from.on('data', pass)
   from.on('error', () => {})
   from.on('close', () => to.destroy())
 }
@@ -93,14 +119,14 @@ function readStatements(onAsk: (texts: string[]) => void, onAnswer: () => void) 
   const text_of = new Map<string, string>()
   let bound = ''
   let executed: string[] = []
+  let has_begun = false
   const ask = (texts: string[]) => {
     executed = []
     onAsk(texts)
   }
   return {
-    // The first message has no type. It is answered as a whole, like a request.
+    // The first message has no type: it begins a dialogue about the password.
     fromClient: messages(0, (type, body) => {
-      if (type === '') ask([])
       if (type === 'P') text_of.set(word(body), word(body, 1))
       if (type === 'B') bound = word(body, 1)
       if (type === 'E') executed.push(text_of.get(bound) ?? '')
@@ -108,7 +134,8 @@ function readStatements(onAsk: (texts: string[]) => void, onAnswer: () => void) 
       if (type === 'S') ask(executed)
     }),
     fromDatabase: messages(1, (type) => {
-      if (type === 'Z') onAnswer()
+      if (type === 'Z' && has_begun) onAnswer()
+      if (type === 'Z') has_begun = true
     }),
   }
 }
