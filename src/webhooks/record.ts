@@ -3,6 +3,7 @@
  * outbox rows.
  */
 import { hasFewRows } from '../db/few-rows'
+import { insertRows } from '../db/insert-rows'
 import type { Settlement } from '../outbox/job'
 import { cancelQueued, parkQueued } from './queue'
 
@@ -60,17 +61,15 @@ type NumberedAttempt = Pick<AttemptRecord, 'id' | 'response_code' | 'response_ti
 }
 
 async function insertAttempts({ sql, organization_id }: Settlement, rows: NumberedAttempt[]): Promise<void> {
-  const given = rows.map(({ id, attempt, response_code, response_time_ms, error, response_head }) => {
-    return { id, attempt, response_code, response_time_ms, error, response_head }
+  const attempts = rows.map(({ id, attempt, response_code, response_time_ms, error, response_head }) => {
+    const started_at = sql`now() - ${response_time_ms} * interval '1 millisecond'`
+    return {
+      ...{ organization_id, delivery_id: id, attempt, started_at },
+      ...{ response_code, response_time_ms, error, response_head },
+    }
   })
-  await sql`
-    insert into delivery_attempts
-      (organization_id, delivery_id, attempt, started_at, response_code, response_time_ms, error, response_head)
-    select ${organization_id}::uuid, id, attempt, now() - response_time_ms * interval '1 millisecond', response_code,
-      response_time_ms, error, response_head
-    from json_to_recordset(${JSON.stringify(given)}::text::json) as x (
-      id uuid, attempt integer, response_code integer, response_time_ms integer, error text, response_head text
-    )`
+  // The failure of a node keeps its code only this way, which tells if the outcome can be recorded later.
+  await insertRows(sql, 'delivery_attempts', attempts)
 }
 
 /** The database's time in seconds, so long after the beginning of the transaction. */

@@ -72,7 +72,7 @@ test('a crash of the database in the middle of a record: recorded afterwards, an
   await emitMany(scope, 1)
   await holdLock('lock table delivery_attempts in exclusive mode')
   await using _drain = startDrainProcess(server.url, receiver)
-  await untilBlocked(scope, 'insert into delivery_attempts')
+  await untilBlocked(scope, 'insert into "delivery_attempts"')
   await crash()
   await untilDone(scope)
   expect(receiver.requests).toHaveLength(1)

@@ -11,9 +11,9 @@ import { KINDS } from '../../src/outbox/kinds'
 import { listenForWakes, WAKE_CHANNEL } from '../../src/outbox/wake'
 import { inTransaction, type Scope, SYSTEM } from '../../src/scope'
 import { startApi, stopApi } from '../support/api'
-import { nodeUrls } from '../support/cluster'
 import { endLeases } from '../support/drain-processes'
 import { until } from '../support/service'
+import { changeSchema } from '../support/triggers'
 
 let scope: Scope
 
@@ -185,27 +185,24 @@ test('a lease is renewed while it holds, and never after it ran out', async () =
   ])
 })
 
-// Nobody can put a trigger on a distributed table.
-test.skipIf(nodeUrls() !== undefined)(
-  'a claim that takes longer than the attempts beside it is waited for',
-  async () => {
-    const ids = await enqueue('email', 3)
-    await scope.sql.unsafe(`
-    create function take_long() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$;
-    create trigger take_long before update on outbox for each row when (new.id = '${ids[2]}')
-      execute function take_long()`)
-    const done: string[] = []
-    await drainOutbox(connection(), {
-      // A lane that fails has one slot, so that the last is claimed when the second has ended.
-      email: async ({ id }) => {
-        if (id === ids[1]) await Bun.sleep(200)
-        return { type: 'done', healthy: false, ...inBatch(async () => void done.push(id), id) }
-      },
-    })
-    await scope.sql`drop function take_long cascade`
-    expect(done).toEqual(ids)
-  },
-)
+test('a claim that takes longer than the attempts beside it is waited for', async () => {
+  const ids = await enqueue('email', 3)
+  await changeSchema(
+    `create function take_long() returns trigger language plpgsql as $$ begin perform pg_sleep(0.5); return new; end $$`,
+    `create trigger take_long before update on outbox for each row when (new.id = '${ids[2]}')
+        execute function take_long()`,
+  )
+  const done: string[] = []
+  await drainOutbox(connection(), {
+    // A lane that fails has one slot, so that the last is claimed when the second has ended.
+    email: async ({ id }) => {
+      if (id === ids[1]) await Bun.sleep(200)
+      return { type: 'done', healthy: false, ...inBatch(async () => void done.push(id), id) }
+    },
+  })
+  await changeSchema('drop function take_long cascade')
+  expect(done).toEqual(ids)
+})
 
 test('a worker that was frozen past its lease changes nothing when it comes back', async () => {
   const [id] = await enqueue('email', 1)

@@ -71,11 +71,12 @@ describe('logging', () => {
   test('a ticket that is being deleted gets no time', async () => {
     const { agent, scope } = await createOrganization()
     const { id } = await ticketIn(scope)
+    const { organization_id } = scope
     const { asked } = await inTransaction(scope, async ({ sql }) => {
-      await sql`select from tickets where id = ${id} for no key update`
+      await sql`select from tickets where organization_id = ${organization_id} and id = ${id} for no key update`
       const asked = agent.post(`/tickets/${id}/time-entries`, { duration_minutes: 5 })
       await untilBlocked(scope, 'ticket')
-      await sql`update tickets set deleted_at = now() where id = ${id}`
+      await sql`update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
       return { asked }
     })
     const answer = await asked

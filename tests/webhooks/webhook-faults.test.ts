@@ -73,9 +73,10 @@ test('killed between the answer and its record: sent again, and recorded once', 
   using receiver = await startReceiver()
   await insertWebhooks(scope, receiver)
   const held = Promise.withResolvers<() => Promise<void>>()
+  const rows = `select from outbox where organization_id = '${scope.organization_id}' for update`
   receiver.answer = async () => {
     // The lease is committed by now; a process that ends it waits for us.
-    if (receiver.requests.length === 1) held.resolve(await holdLock('select from outbox for update'))
+    if (receiver.requests.length === 1) held.resolve(await holdLock(rows))
     return 200
   }
   await emitMany(scope, 1)
@@ -98,7 +99,7 @@ test('killed half-way through the record: none of it is kept', async () => {
   await emitMany(scope, 1)
   const letGo = await holdLock('lock table delivery_attempts in exclusive mode')
   const first = startDrainProcess(database.url, receiver)
-  await untilBlocked(scope, 'insert into delivery_attempts')
+  await untilBlocked(scope, 'insert into "delivery_attempts"')
   await first.kill()
   await letGo()
   expect(await checkDeliveries(scope, receiver.requests)).toMatchObject([{ status: 'pending', attempts: 0 }])

@@ -5,32 +5,40 @@ import { connection } from '../../src/db/pool'
 import { transact } from '../../src/db/transact'
 import { purgeDeliveries } from '../../src/webhooks/upkeep'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { changeSchema, onEachNode } from '../support/triggers'
 import { createWebhook, deliverDue, deliveriesOf, emit, startTrustedReceiver } from '../support/webhooks'
 
 const DAY_MS = 86_400_000
 const BATCH = 1000
+
+/** What one statement deleted of a table. */
+type Step = { tab: string; rows: number; xid: string; at_ms: number }
 
 let organization: Organization
 let webhook_id: string
 
 beforeAll(async () => {
   await startApi()
-  await connection().sql`
-    create table steps (n integer generated always as identity primary key, tab text, rows integer, xid xid8, at timestamptz)`
-  await connection().sql.unsafe(`
-    create function note_step() returns trigger language plpgsql as $$ begin
+  await onEachNode(`
+    create table steps (n integer generated always as identity primary key, tab text, rows integer, xid xid8, at timestamptz)`)
+  // The part of a table that is on a node has a number behind its name.
+  await changeSchema(
+    `create function note_step() returns trigger language plpgsql as $$ begin
       insert into steps (tab, rows, xid, at)
-      select tg_table_name, count(*), pg_current_xact_id(), clock_timestamp() from gone having count(*) > 0;
+      select substring(tg_table_name from '[a-z]+'), count(*), pg_current_xact_id(), clock_timestamp()
+      from gone having count(*) > 0;
       return null;
-    end $$;
-    create trigger note after delete on deliveries referencing old table as gone for each statement
-      execute function note_step();
-    create trigger note after delete on events referencing old table as gone for each statement
-      execute function note_step()`)
+    end $$`,
+    ...['deliveries', 'events'].map(
+      (table) => `create trigger note after delete on ${table} referencing old table as gone for each statement
+        execute function note_step()`,
+    ),
+  )
 })
 afterAll(stopApi)
 beforeEach(async () => {
-  await connection().sql`truncate events, deliveries, delivery_attempts, outbox, steps restart identity cascade`
+  await connection().sql`truncate events, deliveries, delivery_attempts, outbox cascade`
+  await onEachNode('truncate steps restart identity')
   organization = await createOrganization()
   webhook_id = (await createWebhook(organization.admin, { events: ['ticket.deleted'] })).id
 })
@@ -80,8 +88,11 @@ test('deliveries go after 30 days, with their events and attempts, and younger o
 test('they go in steps of at most 1,000, each a transaction, with pauses between them', async () => {
   await addDeliveries(2500, 40)
   await purge()
-  const steps = await connection().sql<{ tab: string; rows: number; xid: string; at_ms: number }[]>`
-    select tab, rows, xid::text, extract(epoch from at)::float8 * 1000 as at_ms from steps order by n`
+  const noted = await onEachNode(`
+    select json_agg(json_build_object('tab', tab, 'rows', rows, 'xid', xid, 'at_ms', extract(epoch from at) * 1000) order by n)::text
+    from steps`)
+  // The rows of an organization are on one node.
+  const steps = noted.flatMap((text): Step[] => (text ? JSON.parse(text) : []))
   expect(steps.map(({ tab, rows }) => [tab, rows])).toEqual([
     ...[BATCH, BATCH, 500].map((rows) => ['deliveries', rows]),
     ...[BATCH, BATCH, 500].map((rows) => ['events', rows]),
@@ -92,15 +103,15 @@ test('they go in steps of at most 1,000, each a transaction, with pauses between
 })
 
 test('what breaks off half-way keeps what it did, and goes on the next time', async () => {
-  const { sql } = connection()
   const ids = await addDeliveries(2500, 40)
-  await sql.unsafe(`
-    create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
-    create trigger refuse before delete on deliveries for each row when (old.id = '${ids[1700]}')
-      execute function refuse()`)
+  await changeSchema(
+    "create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$",
+    `create trigger refuse before delete on deliveries for each row when (old.id = '${ids[1700]}')
+      execute function refuse()`,
+  )
   await expect(purge()).rejects.toThrow('not now')
   expect(await left()).toMatchObject({ deliveries: 1500, attempts: 1500, events: 2500 })
-  await sql`drop trigger refuse on deliveries`
+  await changeSchema('drop trigger refuse on deliveries')
   await purge()
   expect(await left()).toEqual({ events: 0, deliveries: 0, attempts: 0, outbox: 0 })
 })
