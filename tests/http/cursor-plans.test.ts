@@ -9,17 +9,21 @@ import { listTickets } from '../../src/tickets/list'
 import { listTimeEntries } from '../../src/time-entries/queries'
 import { listActivity } from '../../src/timeline/queries'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { nodeUrls } from '../support/cluster'
 import { type Explaining, openExplaining, pagesOf, scansOf } from '../support/explaining'
 import { insertContacts, insertTickets } from '../support/many-tickets'
 
 const ROWS = 20_000
 const PER_PAGE = 100
+/** The plans of a cluster's coordinator name no scans: auto_explain sees one task there. */
+const HIDES_SCANS = nodeUrls() !== undefined
 
 let scope: Scope
 let ticket_id: string
 let explaining: Explaining
 
 beforeAll(async () => {
+  if (HIDES_SCANS) return
   const { url } = await startApi()
   const organization = await createOrganization()
   const contacts = await insertContacts(organization.scope, ROWS)
@@ -32,6 +36,7 @@ beforeAll(async () => {
   await explaining.start()
 })
 afterAll(async () => {
+  if (HIDES_SCANS) return
   await explaining.close()
   await stopApi()
 })
@@ -54,15 +59,18 @@ const lists: [name: string, list: List][] = [
   ['open tickets', (query) => listTickets(scope, { ...query, status: 'open' })],
 ]
 
-test.each(lists)('a page of %s reads no more behind a deep cursor than behind an early one', async (_name, list) => {
-  const early = await measure(list, 1)
-  const deep = await measure(list, ROWS / PER_PAGE - 2)
-  // One more level of an index, and rows that lie less close together.
-  expect([early.pages, deep.pages, deep.pages <= early.pages * 1.5 + 10]).toEqual([early.pages, deep.pages, true])
-  expect(
-    deep.scans.filter((scan) => /^Seq Scan (tickets|contacts|time_entries|activities|audit_log)/.test(scan)),
-  ).toEqual([])
-})
+test.skipIf(HIDES_SCANS).each(lists)(
+  'a page of %s reads no more behind a deep cursor than behind an early one',
+  async (_name, list) => {
+    const early = await measure(list, 1)
+    const deep = await measure(list, ROWS / PER_PAGE - 2)
+    // One more level of an index, and rows that lie less close together.
+    expect([early.pages, deep.pages, deep.pages <= early.pages * 1.5 + 10]).toEqual([early.pages, deep.pages, true])
+    expect(
+      deep.scans.filter((scan) => /^Seq Scan (tickets|contacts|time_entries|activities|audit_log)/.test(scan)),
+    ).toEqual([])
+  },
+)
 
 /** Time, activities and audit entries of one ticket. */
 async function insertHistory({ id: organization_id, admin, scope: { sql } }: Organization): Promise<void> {
