@@ -36,7 +36,7 @@ test('the delay counts from the end of the attempt before, with at most 10 % add
     const [row] = await scope.sql<{ due_ms: number; settled_ms: number }[]>`
       select extract(epoch from o.run_at)::float8 * 1000 as due_ms,
         extract(epoch from max(a.started_at + a.response_time_ms * interval '1 ms'))::float8 * 1000 as settled_ms
-      from outbox o join delivery_attempts a on a.delivery_id = o.id
+      from outbox o join delivery_attempts a on a.organization_id = o.organization_id and a.delivery_id = o.id
       where o.lane_id = ${webhook.id} group by o.run_at`
     const delay_ms = schedule[n + 1]! * 1000
     expect(row!.due_ms).toBeGreaterThanOrEqual(ended_at[n]! + delay_ms)
