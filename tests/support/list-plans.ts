@@ -52,8 +52,10 @@ export async function checkListsOf(count: number) {
       }
     }
     const wrong = found.filter(({ list, small, large, scans }) => {
-      const more = list.includes('page') ? PAGES_OF_DAYS : MORE_PAGES
-      return large > small * MOST_GROWTH + more || scans.some((scan) => LARGE.test(scan))
+      const is_far = list.includes(' page')
+      // Half of all numbers of days are the organization's: to read the whole table costs less than an index.
+      const isLarge = (scan: string) => LARGE.test(scan) && !(is_far && scan === 'Seq Scan tallies')
+      return large > small * MOST_GROWTH + (is_far ? PAGES_OF_DAYS : MORE_PAGES) || scans.some(isLarge)
     })
     expect(wrong).toEqual([])
     return found.map(({ scans: _, ...pages }) => pages)
