@@ -4,11 +4,14 @@
  * its queries compute the value instead. What processes of the older release write beside this one is mended by triggers.
  */
 import { LRUCache } from 'lru-cache'
+import { inEach } from './all-organizations'
 import { ZERO_ID } from './columns'
 import type { FILL_KINDS } from './schema'
 import { type Connection, type Sql, transact } from './transact'
 
 type FillKind = (typeof FILL_KINDS)[number]
+
+type OfOrganization = { sql: Sql; organization_id: string }
 
 /**
  * Fills the next rows of an organization.
@@ -21,10 +24,7 @@ type Step = (sql: Sql, organization_id: string, after: string) => Promise<string
 const filled = new LRUCache<string, true>({ max: 50_000 })
 
 /** Tells if all rows of the organization have the column. */
-export async function isFilled(
-  { sql, organization_id }: { sql: Sql; organization_id: string },
-  kind: FillKind,
-): Promise<boolean> {
+export async function isFilled({ sql, organization_id }: OfOrganization, kind: FillKind): Promise<boolean> {
   const key = `${kind} ${organization_id}`
   if (filled.has(key)) return true
   const marks = await sql`select 1 from fills where organization_id = ${organization_id} and kind = ${kind}`
@@ -39,34 +39,48 @@ const RUN_MS = 2000
 /** Kinds that processes of an older release cannot read when they are filled: its searches would no longer find them. */
 const UNREADABLE_BEFORE: FillKind[] = ['ticket_search.document']
 
-/** Fills a column for organizations that lack it, for some time. For a background job, in any number of processes. */
+/** Organizations that one run looks at: those of a node that is away keep their place, and others are behind them. */
+const LOOK = 10_000
+
+/**
+ * Fills a column for organizations that lack it, for some time. For a background job, in any number of processes, also on a
+ * cluster.
+ */
 export async function fillSome(connection: Connection, kind: FillKind, step: Step): Promise<void> {
-  if (UNREADABLE_BEFORE.includes(kind) && (await mayOlderRead(connection.sql, kind))) return
+  const { sql } = connection
+  if (UNREADABLE_BEFORE.includes(kind) && (await mayOlderRead(sql, kind))) return
+  const marks = await sql<{ organization_id: string }[]>`
+    select organization_id from fills where kind = ${kind} order by organization_id limit ${LOOK}`
   const end = Date.now() + RUN_MS
-  while (Date.now() < end && (await transact(connection, ({ sql }) => fillNext(sql, kind, step))));
+  await inEach(
+    marks.map((mark) => mark.organization_id),
+    async (organization_id) => {
+      const fill = () => transact(connection, ({ sql }) => fillNext({ sql, organization_id }, kind, step))
+      while (Date.now() < end && (await fill()));
+    },
+  )
 }
 
 /**
  * Tells if a process of an older release may still run: it has connections from before the migration. The driver renews
- * connections within an hour, so after that nobody waits any more.
+ * connections within an hour, so after that nobody waits any more. The connections are those of this machine.
  */
 async function mayOlderRead(sql: Sql, kind: FillKind): Promise<boolean> {
+  const [last] = await sql<{ begun_at: string | null }[]>`
+    select max(begun_at)::text as begun_at from fills where kind = ${kind} and begun_at > now() - interval '1 hour'`
   const older = await sql`
-    select 1 from fills f join pg_stat_activity a on a.backend_start < f.begun_at
-    where f.kind = ${kind} and f.begun_at > now() - interval '1 hour' and a.datname = current_database()
-      and a.application_name = current_setting('application_name')
+    select 1 from pg_stat_activity where backend_start < ${last!.begun_at}::timestamptz
+      and datname = current_database() and application_name = current_setting('application_name')
     limit 1`
   return older.length > 0
 }
 
-/** Does one step for one organization. @returns false when no organization is left, or other processes are at them */
-async function fillNext(sql: Sql, kind: FillKind, step: Step): Promise<boolean> {
-  const [mark] = await sql<{ organization_id: string; after_id: string | null }[]>`
-    select organization_id, after_id from fills where kind = ${kind}
-    order by organization_id limit 1 for update skip locked`
+/** Does one step of the organization. @returns false when all of it is filled, or another process is at it */
+async function fillNext({ sql, organization_id }: OfOrganization, kind: FillKind, step: Step): Promise<boolean> {
+  const [mark] = await sql<{ after_id: string | null }[]>`
+    select after_id from fills where organization_id = ${organization_id} and kind = ${kind} for update skip locked`
   if (!mark) return false
-  const { organization_id, after_id } = mark
-  const last = await step(sql, organization_id, after_id ?? ZERO_ID)
+  const last = await step(sql, organization_id, mark.after_id ?? ZERO_ID)
   if (last) {
     await sql`update fills set after_id = ${last} where organization_id = ${organization_id} and kind = ${kind}`
   } else {

@@ -23,7 +23,10 @@ const BATCH = 100
 const numbers = new LRUCache<string, number>({ max: 10_000 })
 
 /** The short number of the organization, which never changes. */
-export async function organizationNumber({ sql, organization_id }: Scope): Promise<number> {
+export async function organizationNumber({
+  sql,
+  organization_id,
+}: Pick<Scope, 'sql' | 'organization_id'>): Promise<number> {
   const known = numbers.get(organization_id)
   if (known !== undefined) return known
   const [row] = await sql<{ number: number }[]>`select number from organizations where id = ${organization_id}`

@@ -3,6 +3,7 @@ import type { Scope } from '../../src/scope'
 import { fillDocuments } from '../../src/search/fill-documents'
 import { organizationNumber } from '../../src/search/ticket-document'
 import { type Client, createOrganization, startApi, stopApi } from '../support/api'
+import { nodeUrls } from '../support/cluster'
 import { createContact, createLabel, createMessage, createTicket } from '../support/factories'
 
 beforeAll(() => startApi())
@@ -36,17 +37,18 @@ async function writeTickets(scope: Scope, from: number, count: number): Promise<
   const number = await organizationNumber(scope)
   // Ids of one second each, in the order of the numbers.
   await sql`
-    with t as (
-      insert into tickets (organization_id, id, number, code, subject)
-      select ${organization_id}, (lpad(to_hex(1700000000000 + n * 1000), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
-        n, 'TKT-' || n, 'Ticket ' || n
-      from generate_series(${from}::bigint, ${from + count - 1}::bigint) n
-      returning *
-    )
+    insert into tickets (organization_id, id, number, code, subject)
+    select ${organization_id}, (lpad(to_hex(1700000000000 + n * 1000), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+      n, 'TKT-' || n, 'Ticket ' || n
+    from generate_series(${from}::bigint, ${from + count - 1}::bigint) n`
+  // The check of each document's ticket keeps a plan made for an empty table.
+  await sql`analyze tickets`
+  await sql`
     insert into ticket_search (organization_id, ticket_id, document, size)
     select organization_id, id, array_to_tsvector(array[p || 'fire', p || 'firm' || number % 7, p || '@open', p || '@normal']
       || case when number % 2 = 0 then array[p || 'even'] else '{}' end), 100
-    from t cross join lateral (select ${`${number}.`} || (number >> 14) || ':') as prefix (p)`
+    from tickets t cross join lateral (select ${`${number}.`} || (number >> 14) || ':') as prefix (p)
+    where organization_id = ${organization_id} and number between ${from} and ${from + count - 1}`
 }
 
 describe('a search with filters', () => {
@@ -160,9 +162,9 @@ describe('a document of an older release', () => {
     const label = await createLabel(agent)
     const one = await createTicket(agent, { subject: 'fire one', label_ids: [label.id], priority: 'high' })
     const two = await createTicket(agent, { subject: 'fire two', description: 'ask carla.smith@mail.example.com' })
-    await sql`alter table ticket_search disable trigger ticket_search_in_block`
+    if (!nodeUrls()) await sql`alter table ticket_search disable trigger ticket_search_in_block`
     await forgetBlocks(scope)
-    await sql`alter table ticket_search enable trigger ticket_search_in_block`
+    if (!nodeUrls()) await sql`alter table ticket_search enable trigger ticket_search_in_block`
     await createTicket(agent, { subject: 'fire three' })
     await agent.patch(`/tickets/${one.id}`, { status: 'pending' })
     const expected = {
@@ -193,21 +195,25 @@ describe('a document of an older release', () => {
     expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
   })
 
-  test('gets its block and its facets at once when an older process writes it after the upgrade', async () => {
-    const { agent, scope } = await createOrganization()
-    const label = await createLabel(agent)
-    const one = await createTicket(agent, { subject: 'fire one', label_ids: [label.id] })
-    await createTicket(agent, { subject: 'fire two' })
-    await forgetBlocks(scope)
-    expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
-    expect(await search(agent, `fire&label_ids=${label.id}`)).toEqual(['fire one'])
-    // As an older process adds a message.
-    await scope.sql`
+  // On a cluster no older process ever wrote.
+  test.skipIf(Boolean(nodeUrls()))(
+    'gets its block and its facets at once when an older process writes it after the upgrade',
+    async () => {
+      const { agent, scope } = await createOrganization()
+      const label = await createLabel(agent)
+      const one = await createTicket(agent, { subject: 'fire one', label_ids: [label.id] })
+      await createTicket(agent, { subject: 'fire two' })
+      await forgetBlocks(scope)
+      expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
+      expect(await search(agent, `fire&label_ids=${label.id}`)).toEqual(['fire one'])
+      // As an older process adds a message.
+      await scope.sql`
       update ticket_search set document = document || ${`'${await organizationNumber(scope)}:water':1`}::tsvector
       where organization_id = ${scope.organization_id} and ticket_id = ${one.id}`
-    expect(await search(agent, 'fire water')).toEqual(['fire one'])
-    expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
-  })
+      expect(await search(agent, 'fire water')).toEqual(['fire one'])
+      expect(await prefixesOf(scope)).toEqual([`${await organizationNumber(scope)}.0`])
+    },
+  )
 })
 
 /** What the words of the organization's documents begin with. */
@@ -227,9 +233,13 @@ function timeOf(number: number): string {
 async function forgetBlocks(scope: Scope): Promise<void> {
   const { sql, organization_id } = scope
   const number = await organizationNumber(scope)
-  await sql`
-    update ticket_search s set document = replace(
-      ts_delete(document, tsvector_to_array(ticket_facets(organization_id, ticket_id)))::text,
-      ${`'${number}.0:`}, ${`'${number}:`})::tsvector
-    where organization_id = ${organization_id}`
+  const documents = await sql<{ ticket_id: string; facets: string[] }[]>`
+    select ticket_id, array(select lexeme from unnest(document) where lexeme like '%:@%') as facets
+    from ticket_search where organization_id = ${organization_id}`
+  for (const { ticket_id, facets } of documents) {
+    await sql`
+      update ticket_search set document = replace(ts_delete(document, ${facets}::text[])::text,
+        ${`'${number}.0:`}, ${`'${number}:`})::tsvector
+      where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
+  }
 }
