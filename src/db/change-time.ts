@@ -9,13 +9,14 @@ import type { Sql } from './transact'
  * transaction gets its id before the time is read: `shapes/settled.ts` relies on it, and on a cluster nothing else gives the
  * transaction one on the coordinator.
  * @param lock the statement that locks rows, or work that begins with it
- * @returns what `lock` returns, and the time in a form that statements take: text with microseconds
+ * @returns what `lock` returns, and the time as statements take it and `Date.parse` reads it: `YYYY-MM-DDThh:mm:ss.uuuuuuZ`
  */
 export async function withChangeTime<T>(sql: Sql, lock: T | PromiseLike<T>): Promise<[Awaited<T>, string]> {
   // The statements are sent in this order, because neither was before: they are sent once somebody waits for them.
   const sent = [
     lock,
-    sql<[{ time: string }]>`select pg_current_xact_id()::text as id, clock_timestamp()::text as time`,
+    sql<[{ time: string }]>`
+      select pg_current_xact_id()::text as id, to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time`,
   ] as const
   await Promise.allSettled(sent)
   const [locked, [{ time }]] = await Promise.all(sent)

@@ -137,10 +137,9 @@ async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer =
   return entries
 }
 
-/** Begun minutes. @param now as the database writes a time */
+/** Begun minutes. */
 function minutesBetween(started_s: number, now: string): number {
-  const now_s = Date.parse(`${now.slice(0, 23).replace(' ', 'T')}Z`) / 1000
-  return Math.min(Math.max(Math.ceil((now_s - started_s) / 60), 1), MOST_MINUTES)
+  return Math.min(Math.max(Math.ceil((Date.parse(now) / 1000 - started_s) / 60), 1), MOST_MINUTES)
 }
 
 /**

@@ -117,6 +117,8 @@ test('the time of a change is after the wait for its lock', async () => {
     const lock = changer.sql`select place from boxes where place = 1 for update`
     const [rows, time] = await withChangeTime(changer.sql, lock)
     expect([...rows]).toEqual([{ place: 1 }])
+    // Without zeros at the end, JavaScript cannot read one time of 10,000.
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
     await changer.sql`update boxes set made_at = ${time} where place = 1`
   })
   await until('the change to wait', async () => (await sql`select from pg_locks where not granted`).length > 0)
