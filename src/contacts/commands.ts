@@ -3,7 +3,7 @@ import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, together } from '../scope'
 import { isUuid } from '../shapes/ids'
 import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { findCompanyOf } from './company'
@@ -33,7 +33,7 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
  */
 export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
-    const [before, locked_at] = await withChangeTime(scope.sql, lockContact(scope, id, 'change'))
+    const [before, locked_at] = await withChangeTime(scope.sql, lockContact(scope, id))
     const after = {
       ...before,
       ...changes,
@@ -57,12 +57,15 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    await lockContact(scope, id, 'delete')
+    await lockContact(scope, id)
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
-    await sql`
-      update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`
-    await sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`
+    await together([
+      // Only now: participants are added by those who have locked a ticket first.
+      sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`,
+      sql`update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`,
+      sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`,
+    ])
     await publish(scope, [{ type: 'contact.deleted', data: contact }])
   })
 }
@@ -109,19 +112,14 @@ type ContactFields = {
 }
 
 /**
- * Locks a contact: for a change against other changes, but not against what begins to refer to it; for a deletion against
- * both. Tickets that are made for it wait in any case.
+ * Locks a contact against other changes and tickets that are made for it, but not against participants that begin to refer to it.
  * @throws CONTACT_NOT_FOUND
  */
-async function lockContact(
-  { sql, organization_id }: Scope,
-  id: string,
-  purpose: 'change' | 'delete',
-): Promise<ContactFields> {
+async function lockContact({ sql, organization_id }: Scope, id: string): Promise<ContactFields> {
   const [contact] = await sql<ContactFields[]>`
     select name, email, phone, company_id, notes from contacts
     where organization_id = ${organization_id} and id = ${id}
-    ${purpose === 'change' ? sql`for no key update` : sql`for update`}`
+    for no key update`
   if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
   return contact
 }

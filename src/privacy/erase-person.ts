@@ -6,7 +6,7 @@
 import { audit } from '../audit-log/audit'
 import { withChangeTime } from '../db/change-time'
 import { ApiError } from '../errors'
-import { inTransaction, type Scope } from '../scope'
+import { inTransaction, type Scope, together } from '../scope'
 import { publish } from '../webhooks/publish'
 import { eraseElsewhere } from './erase-elsewhere'
 import { eraseLedger } from './erase-ledger'
@@ -49,7 +49,8 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
  */
 async function removeContact(scope: Scope, id: string): Promise<boolean> {
   const { sql, organization_id } = scope
-  await sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`
+  // Tickets that are made for it wait, participants do not.
+  await sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for no key update`
   const left = await sql`
     select 1 from tickets t
     where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or exists (
@@ -61,9 +62,12 @@ async function removeContact(scope: Scope, id: string): Promise<boolean> {
   await sql`
     update tickets set contact_id = null, updated_at = ${time}
     where organization_id = ${organization_id} and contact_id = ${id}`
-  await sql`
-    update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`
-  await sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`
+  await together([
+    // Only now: participants are added by those who have locked a ticket first.
+    sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`,
+    sql`update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`,
+    sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`,
+  ])
   await publish(scope, [{ type: 'contact.deleted', data: { id } }])
   await audit(scope, { action: 'contact.erased', resource: { type: 'contact', id } })
   return true

@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isEmailAddress } from '../../src/address/email'
 import { findOrCreateContacts } from '../../src/contacts/senders'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { inTransaction, type Scope } from '../../src/scope'
 import { fold } from '../../src/search/fold'
-import { createOrganization, startApi, stopApi, stranger } from '../support/api'
+import { type Answer, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import {
   activityOf,
   createCompany,
@@ -13,6 +15,7 @@ import {
   insertTicketOf,
   writtenEvents,
 } from '../support/factories'
+import { someoneWaits } from '../support/lock-waits'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -298,6 +301,22 @@ describe('updating', () => {
 })
 
 describe('deleting', () => {
+  test('waits for a ticket without keeping who adds the contact to it', async () => {
+    const { agent, scope } = await createOrganization()
+    const { organization_id } = scope
+    const contact = await createContact(agent)
+    const ticket = await insertTicketOf(scope, { contact_id: contact.id })
+    let deleting: Promise<Answer> | undefined
+    await transact(connection(), async ({ sql }) => {
+      await sql`select from tickets where organization_id = ${organization_id} and id = ${ticket.id} for no key update`
+      deleting = agent.delete(`/contacts/${contact.id}`)
+      await someoneWaits()
+      await sql`
+        select from contacts where organization_id = ${organization_id} and id = ${contact.id} for key share nowait`
+    })
+    expect((await deleting!).status).toBe(204)
+  })
+
   test('keeps tickets, messages and participants, and frees the email', async () => {
     const { agent, scope } = await createOrganization()
     const { sql, organization_id } = scope
