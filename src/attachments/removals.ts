@@ -46,9 +46,11 @@ export async function keepEach(sql: Sql, storage_keys: string[]): Promise<void> 
 
 /** Hands bytes to the background job, in the transaction that deletes the rows which name them. */
 export async function removeSoon(sql: Sql, storage_keys: string[]): Promise<void> {
-  if (storage_keys.length === 0) return
+  // In one order, so that organizations which share originals never wait for each other.
+  const keys = [...new Set(storage_keys)].toSorted()
+  if (keys.length === 0) return
   await sql`
-    insert into storage_removals (storage_key) select unnest(${[...new Set(storage_keys)]}::text[])
+    insert into storage_removals (storage_key) select unnest(${keys}::text[])
     on conflict (storage_key) do update set due_at = now()`
 }
 

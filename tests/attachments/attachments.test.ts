@@ -6,15 +6,17 @@ import { connect } from 'node:net'
 import path from 'node:path'
 import { removeUnusedUploads, storeAttachment } from '../../src/attachments/commands'
 import { cleanFileName } from '../../src/attachments/file-name'
-import { removeStoredBytes } from '../../src/attachments/removals'
+import { removeSoon, removeStoredBytes } from '../../src/attachments/removals'
 import { attachmentUrl, organizationOfUrl } from '../../src/attachments/signed-url'
 import { storage } from '../../src/attachments/storage'
 import { config } from '../../src/config'
 import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { log } from '../../src/log'
 import { useSecrets } from '../../src/secrets'
 import { api, type Client, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { createMessage, formOf, insertTicket, uploadFile } from '../support/factories'
+import { statementsWaiting } from '../support/lock-waits'
 import { withSettings } from '../support/settings'
 
 beforeAll(() => startApi())
@@ -476,6 +478,24 @@ test('an upload whose bytes were removed before it ended fails', async () => {
   }
   await expect(storeAttachment(scope, { filename: 'a', content_type: 'text/plain', body: slow() })).rejects.toThrow()
   expect(await countAttachments(id)).toBe(0)
+})
+
+test('bytes that two transactions hand over in different orders end in no deadlock', async () => {
+  let runs = 0
+  const handOver = (keys: string[]) =>
+    transact(connection(), ({ sql }) => {
+      runs++
+      return removeSoon(sql, keys)
+    })
+  const handed = await transact(connection(), async ({ sql }) => {
+    await removeSoon(sql, ['m'])
+    const both = [handOver(['a', 'm', 'z']), handOver(['z', 'm', 'a'])]
+    await until(async () => (await statementsWaiting(connection().sql)).length === 2)
+    return { both }
+  })
+  await Promise.all(handed.both)
+  expect(runs).toBe(2)
+  await connection().sql`delete from storage_removals where storage_key in ('a', 'm', 'z')`
 })
 
 test('bytes that cannot be removed now are kept in mind, and do not stop the others', async () => {
