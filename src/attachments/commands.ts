@@ -1,11 +1,10 @@
 /** Stores files, gives them to messages, and removes those that no message used. */
-import { workOff } from '../db/all-organizations'
+import { type InOrganization, workOffInBatches } from '../db/all-organizations'
 import { newId } from '../db/columns'
 import { insertRows } from '../db/insert-rows'
 import type { Connection } from '../db/transact'
-import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
-import { inTransaction, type Scope, SYSTEM, together } from '../scope'
+import { inTransaction, type Scope, together } from '../scope'
 import { holdBody } from '../shapes/arriving-body'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import { cleanFileName, mediaType } from './file-name'
@@ -123,40 +122,33 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
       )
       delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
       returning a.storage_key`
-    await removeSoon(
-      sql,
-      removed.map(({ storage_key }) => storage_key),
-    )
+    await removeSoon(sql, removed)
   })
 }
 
 /** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
 export function removeUnusedUploads(connection: Connection): Promise<number> {
   const { sql } = connection
-  return workOff(
-    sql,
+  return workOffInBatches(
+    connection,
     (among) => sql<{ organization_id: string }[]>`
       select distinct organization_id from attachments
       where message_id is null and created_at < now() - interval '24 hours' ${among()}`,
-    (organization_id) => inBatches(BATCH, () => removeUnusedOf({ ...connection, organization_id, actor: SYSTEM })),
+    { size: BATCH },
+    removeUnusedBatch,
   )
 }
 
-function removeUnusedOf(scope: Scope): Promise<number> {
-  return inTransaction(scope, async ({ sql, organization_id }) => {
-    const removed = await sql<{ storage_key: string }[]>`
-      with unused as (
-        select id from attachments
-        where organization_id = ${organization_id} and message_id is null
-          and created_at < now() - interval '24 hours'
-        order by id limit ${BATCH} for update skip locked
-      )
-      delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
-      returning a.storage_key`
-    await removeSoon(
-      sql,
-      removed.map(({ storage_key }) => storage_key),
+async function removeUnusedBatch({ sql, organization_id }: InOrganization): Promise<number> {
+  const removed = await sql<{ storage_key: string }[]>`
+    with unused as (
+      select id from attachments
+      where organization_id = ${organization_id} and message_id is null
+        and created_at < now() - interval '24 hours'
+      order by id limit ${BATCH} for update skip locked
     )
-    return removed.length
-  })
+    delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
+    returning a.storage_key`
+  await removeSoon(sql, removed)
+  return removed.length
 }

@@ -44,10 +44,10 @@ export async function keepEach(sql: Sql, storage_keys: string[]): Promise<void> 
   if (count < storage_keys.length) throw new Error('Storing took so long that the bytes were removed')
 }
 
-/** Hands bytes to the background job, in the transaction that deletes the rows which name them. */
-export async function removeSoon(sql: Sql, storage_keys: string[]): Promise<void> {
+/** Hands the bytes of rows to the background job, in the transaction that deletes the rows or clears their keys. */
+export async function removeSoon(sql: Sql, rows: readonly { storage_key: string | null }[]): Promise<void> {
   // In one order, so that organizations which share originals never wait for each other.
-  const keys = [...new Set(storage_keys)].toSorted()
+  const keys = [...new Set(rows.flatMap(({ storage_key }) => storage_key ?? []))].toSorted()
   if (keys.length === 0) return
   await sql`
     insert into storage_removals (storage_key) select unnest(${keys}::text[])

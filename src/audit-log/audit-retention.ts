@@ -1,18 +1,15 @@
 /** Removes old entries of the audit log, for a background job and in all organizations. */
-import { type Find, workOff } from '../db/all-organizations'
-import { type Connection, type Sql, transact } from '../db/transact'
-import { inBatches } from '../flow/batches'
+import { type Find, type InOrganization, LOOK, workOffInBatches } from '../db/all-organizations'
+import type { Connection, Sql } from '../db/transact'
 
 const BATCH = 1000
-/** Entries whose organizations are worked on next. */
-const LOOK = 10_000
 /** After a full batch, so that removing much leaves the disk to others now and then. */
 const PAUSE_MS = 50
 
 export async function removeOldAuditEntries(connection: Connection, retention_days: number): Promise<void> {
-  const { sql } = connection
-  await workOff(sql, findOld(sql, retention_days), (organization_id) =>
-    inBatches(BATCH, () => removeBatch(connection, organization_id, retention_days), PAUSE_MS),
+  const find = findOld(connection.sql, retention_days)
+  await workOffInBatches(connection, find, { size: BATCH, pause_ms: PAUSE_MS }, (batch) =>
+    removeBatch(batch, retention_days),
   )
 }
 
@@ -25,18 +22,16 @@ function findOld(sql: Sql, retention_days: number): Find {
     ) as old`
 }
 
-/** The trigger of the table lets nothing be deleted in a transaction that does not say why, also on other machines of a cluster. */
-function removeBatch(connection: Connection, organization_id: string, retention_days: number): Promise<number> {
-  return transact(connection, async ({ sql }) => {
-    await sql`set local citus.propagate_set_commands = 'local'`
-    await sql`set local deskwire.audit_log = 'retention'`
-    const { count } = await sql`
-      with old as (
-        select id from audit_log
-        where organization_id = ${organization_id} and created_at < now() - make_interval(days => ${retention_days})
-        order by created_at limit ${BATCH} for update skip locked
-      )
-      delete from audit_log a using old where a.organization_id = ${organization_id} and a.id = old.id`
-    return count
-  })
+/** Names itself to the trigger of the table, which lets nothing be deleted without a reason; on other machines of a cluster, too. */
+async function removeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
+  await sql`set local citus.propagate_set_commands = 'local'`
+  await sql`set local deskwire.audit_log = 'retention'`
+  const { count } = await sql`
+    with old as (
+      select id from audit_log
+      where organization_id = ${organization_id} and created_at < now() - make_interval(days => ${retention_days})
+      order by created_at limit ${BATCH} for update skip locked
+    )
+    delete from audit_log a using old where a.organization_id = ${organization_id} and a.id = old.id`
+  return count
 }

@@ -5,9 +5,10 @@
  * while one of them is away. Then each node is asked apart for the organizations whose rows it has, and those of the node that
  * is away wait for its return. What is found is worked on by statements that name one organization.
  */
+import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
 import { log, safeError } from '../log'
-import type { Fragment, Sql } from './transact'
+import { type Connection, type Fragment, type Sql, transact } from './transact'
 import { isNodeAway } from './violations'
 
 /** SQL that restricts a read to the organizations of a node: ` and organization_id = any(…)`, or nothing. */
@@ -25,6 +26,8 @@ const ASK_AGAIN_MS = 5000
 const NODES_MS = 30_000
 /** Distance of the warnings while a node is away. */
 const REMINDER_MS = 60_000
+/** Rows that a read of `Find` looks at: work beyond them is found once theirs is done. */
+export const LOOK = 10_000
 /** Organizations that one job works on at the same time. */
 const AT_ONCE = 4
 
@@ -125,6 +128,26 @@ export async function workOff(
     total += done
     if (done === 0) return total
   }
+}
+
+/** A transaction, and the organization that its statements name. */
+export type InOrganization = Connection & { organization_id: string }
+
+/**
+ * As `workOff`, in each organization by transactions that stay short.
+ * @param size rows of a full batch: the limit of the statement in `work`
+ * @param pause_ms after each full batch, so that much work does not keep others from the disk
+ * @param work does a batch, and returns how many rows it found
+ */
+export function workOffInBatches(
+  connection: Connection,
+  find: Find,
+  { size, pause_ms }: { size: number; pause_ms?: number },
+  work: (batch: InOrganization) => Promise<number>,
+): Promise<number> {
+  return workOff(connection.sql, find, (organization_id) =>
+    inBatches(size, () => transact(connection, (inner) => work({ ...inner, organization_id })), pause_ms),
+  )
 }
 
 /** Warns that a node is away: once in a while, because work meets it every second. */

@@ -55,10 +55,7 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
     const message = await getMessage(scope, ticket_id, id)
     const attached = await sql<{ storage_key: string }[]>`
       select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
-    await removeSoon(
-      sql,
-      attached.map(({ storage_key }) => storage_key),
-    )
+    await removeSoon(sql, attached)
     await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
     // On a cluster no foreign key clears it.
     await sql`

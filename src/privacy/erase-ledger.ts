@@ -34,7 +34,6 @@ export function eraseLedger(scope: Scope, { tickets, isAddress }: Traces): Promi
 
 async function eraseRows({ sql, organization_id }: Scope, rows: Row[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
-  const keys = rows.flatMap(({ storage_key }) => storage_key ?? [])
   await sql`
     delete from inbound_fingerprints
     where organization_id = ${organization_id} and inbound_message_id = any(${ids}::uuid[])`
@@ -43,5 +42,5 @@ async function eraseRows({ sql, organization_id }: Scope, rows: Row[]): Promise<
       authentication = null, email_message_id = null, from_name = null, from_email = null, subject = null,
       storage_key = null
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
-  await removeSoon(sql, keys)
+  await removeSoon(sql, rows)
 }

@@ -26,9 +26,6 @@ export async function eraseMessages({ sql, organization_id }: Scope, ids: string
     where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and body <> ${ERASED}`
   await sql`delete from email_anchors where ${these}`
   const removed = await sql<{ storage_key: string }[]>`delete from attachments where ${these} returning storage_key`
-  await removeSoon(
-    sql,
-    removed.map(({ storage_key }) => storage_key),
-  )
+  await removeSoon(sql, removed)
   return { messages, attachments: removed.length }
 }

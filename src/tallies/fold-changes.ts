@@ -1,14 +1,10 @@
 /** Folds rows of changes into counts. */
-import { workOff } from '../db/all-organizations'
+import { type InOrganization, LOOK, workOffInBatches } from '../db/all-organizations'
 import { insertRows } from '../db/insert-rows'
 import type { Connection } from '../db/transact'
-import { inBatches } from '../flow/batches'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
 
 /** Rows that one statement folds. */
 const BATCH = 5000
-/** Changes whose organizations are folded next. */
-const LOOK = 10_000
 
 type Counted = {
   /** The table of counts: one row for each organization and value of the columns. */
@@ -28,20 +24,21 @@ type Counted = {
  */
 export function fold(connection: Connection, counted: Counted): Promise<number> {
   const { sql } = connection
-  return workOff(
-    sql,
+  return workOffInBatches(
+    connection,
     (among) => sql<{ organization_id: string }[]>`
       select distinct organization_id from (
         select organization_id from ${sql(counted.changes)} where true ${among()} limit ${LOOK}
       ) as next`,
-    (organization_id) =>
-      inBatches(BATCH, () =>
-        inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => foldBatch(scope, counted)),
-      ),
+    { size: BATCH },
+    (batch) => foldBatch(batch, counted),
   )
 }
 
-async function foldBatch({ sql, organization_id }: Scope, { counts, changes, columns, sums = ['n'] }: Counted) {
+async function foldBatch(
+  { sql, organization_id }: InOrganization,
+  { counts, changes, columns, sums = ['n'] }: Counted,
+) {
   const by = sql.unsafe(columns.join(', '))
   const read = [...columns, ...sums.map((name) => `sum(${name})::text as ${name}`)]
   // Rows of the counts are written in one order, so that two processes never wait for each other.

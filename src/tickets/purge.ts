@@ -1,9 +1,7 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 import { removeSoon } from '../attachments/removals'
-import { type Find, workOff } from '../db/all-organizations'
+import { type Find, type InOrganization, LOOK, workOffInBatches } from '../db/all-organizations'
 import type { Connection, Sql } from '../db/transact'
-import { inBatches } from '../flow/batches'
-import { inTransaction, type Scope, SYSTEM } from '../scope'
 
 const BATCH = 50
 
@@ -17,20 +15,14 @@ const DEPENDENTS = [
   'ticket_search',
 ] as const
 
-/** Tickets whose organizations are worked on next. */
-const LOOK = 10_000
-
 /**
  * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
  * time entries show, and its contact, by which an erasure finds the subject. Another job removes the bytes of attachments.
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  const { sql } = connection
-  return workOff(sql, findDeleted(sql, retention_days), (organization_id) =>
-    inBatches(BATCH, () =>
-      inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => purgeBatch(scope, retention_days)),
-    ),
+  return workOffInBatches(connection, findDeleted(connection.sql, retention_days), { size: BATCH }, (batch) =>
+    purgeBatch(batch, retention_days),
   )
 }
 
@@ -43,7 +35,7 @@ function findDeleted(sql: Sql, retention_days: number): Find {
     ) as old`
 }
 
-async function purgeBatch({ sql, organization_id }: Scope, retention_days: number): Promise<number> {
+async function purgeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
   const tickets = await sql<{ id: string }[]>`
     select id from tickets
     where organization_id = ${organization_id} and deleted_at < now() - make_interval(days => ${retention_days})
@@ -55,10 +47,7 @@ async function purgeBatch({ sql, organization_id }: Scope, retention_days: numbe
     select a.storage_key from messages m
     join attachments a on a.organization_id = ${organization_id} and a.message_id = m.id
     where m.organization_id = ${organization_id} and m.ticket_id = any(${ids}::uuid[])`
-  await removeSoon(
-    sql,
-    attached.map(({ storage_key }) => storage_key),
-  )
+  await removeSoon(sql, attached)
   for (const table of DEPENDENTS) {
     await sql`delete from ${sql(table)} where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   }

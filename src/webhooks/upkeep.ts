@@ -2,7 +2,7 @@
  * Repairs, cancels and removes deliveries, by timers. Each `find…` finds the organizations that have some, without locks; what
  * stands below it works in one of them.
  */
-import { type Find, workOff } from '../db/all-organizations'
+import { type Find, LOOK, workOff } from '../db/all-organizations'
 import type { Connection, Sql } from '../db/transact'
 import { inBatches } from '../flow/batches'
 import { log } from '../log'
@@ -12,8 +12,6 @@ import { cancelQueued, releaseQueued } from './queue'
 const BATCH = 1000
 /** Pause between statements, so that deleting much leaves the disk to others now and then. */
 const PAUSE_MS = 50
-/** Rows whose organizations are worked on next. */
-const LOOK = 10_000
 
 /**
  * Repairs the queue; to be called each minute, by any number of processes. Releases deliveries that are parked although

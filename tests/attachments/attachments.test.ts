@@ -485,10 +485,13 @@ test('bytes that two transactions hand over in different orders end in no deadlo
   const handOver = (keys: string[]) =>
     transact(connection(), ({ sql }) => {
       runs++
-      return removeSoon(sql, keys)
+      return removeSoon(
+        sql,
+        keys.map((storage_key) => ({ storage_key })),
+      )
     })
   const handed = await transact(connection(), async ({ sql }) => {
-    await removeSoon(sql, ['m'])
+    await removeSoon(sql, [{ storage_key: 'm' }])
     const both = [handOver(['a', 'm', 'z']), handOver(['z', 'm', 'a'])]
     await until(async () => (await statementsWaiting(connection().sql)).length === 2)
     return { both }

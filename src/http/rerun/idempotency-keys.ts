@@ -3,7 +3,7 @@
  * its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
-import { type Find, workOff } from '../../db/all-organizations'
+import { type Find, LOOK, workOff } from '../../db/all-organizations'
 import type { Connection, Sql } from '../../db/transact'
 import { ApiError } from '../../errors'
 import { inBatches } from '../../flow/batches'
@@ -116,8 +116,6 @@ export async function forget({ sql, organization_id }: Scope, claim: Claim): Pro
 }
 
 const BATCH = 1000
-/** Keys whose organizations are worked on next. */
-const LOOK = 10_000
 
 /** Removes keys that are 24 hours old, unless one is running. Returns how many. */
 export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {

@@ -40,10 +40,7 @@ function removeBatch(scope: Scope, days: number): Promise<number> {
       )
       delete from inbound_messages i using old where i.organization_id = ${organization_id} and i.id = old.id
       returning i.id, i.storage_key`
-    await removeSoon(
-      sql,
-      removed.flatMap(({ storage_key }) => storage_key ?? []),
-    )
+    await removeSoon(sql, removed)
     return removed.length
   })
 }

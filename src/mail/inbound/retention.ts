@@ -1,21 +1,14 @@
 /** Removes originals of inbound email once their retention is over, for a background job. Their ledger rows stay. */
 import { removeSoon } from '../../attachments/removals'
-import { type Find, workOff } from '../../db/all-organizations'
+import { type Find, type InOrganization, LOOK, workOffInBatches } from '../../db/all-organizations'
 import type { Connection, Sql } from '../../db/transact'
-import { inBatches } from '../../flow/batches'
-import { inTransaction, type Scope, SYSTEM } from '../../scope'
 
 const BATCH = 200
-/** Messages whose organizations are worked on next. */
-const LOOK = 10_000
 
 /** Works in all organizations. Mail that is not filed yet keeps its original, whatever its age. */
 export async function removeOldOriginals(connection: Connection, retention_days: number): Promise<void> {
-  const { sql } = connection
-  await workOff(sql, findOld(sql, retention_days), (organization_id) =>
-    inBatches(BATCH, () =>
-      inTransaction({ ...connection, organization_id, actor: SYSTEM }, (scope) => removeBatch(scope, retention_days)),
-    ),
+  await workOffInBatches(connection, findOld(connection.sql, retention_days), { size: BATCH }, (batch) =>
+    removeBatch(batch, retention_days),
   )
 }
 
@@ -29,7 +22,7 @@ function findOld(sql: Sql, retention_days: number): Find {
     ) as old`
 }
 
-async function removeBatch({ sql, organization_id }: Scope, retention_days: number): Promise<number> {
+async function removeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
   const old = await sql<{ id: string; storage_key: string }[]>`
     select id, storage_key from inbound_messages
     where organization_id = ${organization_id} and storage_key is not null and outcome <> 'pending'
@@ -39,9 +32,6 @@ async function removeBatch({ sql, organization_id }: Scope, retention_days: numb
   await sql`
     update inbound_messages set storage_key = null
     where organization_id = ${organization_id} and id = any(${old.map(({ id }) => id)}::uuid[])`
-  await removeSoon(
-    sql,
-    old.map(({ storage_key }) => storage_key),
-  )
+  await removeSoon(sql, old)
   return old.length
 }
