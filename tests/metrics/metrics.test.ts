@@ -36,7 +36,7 @@ beforeAll(async () => {
   metrics_url = `http://127.0.0.1:${port}/metrics`
   service = await startService({
     // A name that an operator gave counts as well.
-    DATABASE_URL: `${database.url}?application_name=helpdesk`,
+    DATABASE_URL: `${database.url}&application_name=helpdesk`,
     DATA_DIR: data_dir,
     SECRET_KEY: 'a secret key that only tests use',
     METRICS_PORT: String(port),

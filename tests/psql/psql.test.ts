@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 test.skipIf(!has_psql)('psql opens the database of the service, and its exit status is ours', async () => {
-  const settings = { PATH: process.env.PATH!, DATABASE_URL: `${database.url}?prepare=false&jit=off` }
+  const settings = { PATH: process.env.PATH!, DATABASE_URL: `${database.url}&prepare=false&jit=off` }
   const shown = await psql(['-X', '-At', '-c', 'show jit', '-c', 'select count(*) from tickets'], '', settings)
   expect(shown).toEqual({ code: 0, stdout: 'off\n0\n', stderr: '' })
   expect(await psql(['-X', '-c', 'select nothing'], '', settings)).toMatchObject({ code: 1 })

@@ -2,6 +2,9 @@
 import { copyDatabase, dropDatabase, nodeUrls } from './cluster'
 import { runOnServer, withDatabase } from './on-server'
 
+/** Longer than the 10 s of the service: a machine that is busy with other files may take so long to open connections. */
+const CONNECT_TIMEOUT_S = 300
+
 export type TestDatabase = {
   /** The argument of `connectDatabase`: a URL. */
   target: string
@@ -20,14 +23,14 @@ export async function createDatabase(): Promise<TestDatabase> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   const nodes = nodeUrls()
   if (nodes) {
-    const url = await copyDatabase(nodes, databaseOf(template), name)
+    const url = patient(await copyDatabase(nodes, databaseOf(template), name))
     return { target: url, url, drop: () => dropDatabase(nodes, name) }
   }
   await runOnServer(template, async (server) => {
     // Copying files is several times faster than the log, and nobody needs these databases after a crash.
     await server`create database ${server(name)} template ${server(databaseOf(template))} strategy file_copy`
   })
-  const url = withDatabase(template, name)
+  const url = patient(withDatabase(template, name))
   return {
     target: url,
     url,
@@ -36,6 +39,13 @@ export async function createDatabase(): Promise<TestDatabase> {
         await server`drop database if exists ${server(name)} with (force)`
       }),
   }
+}
+
+/** The same URL, by which a client waits long for a connection. */
+function patient(url: string): string {
+  const changed = new URL(url)
+  changed.searchParams.set('connect_timeout', String(CONNECT_TIMEOUT_S))
+  return changed.href
 }
 
 /** The URL of an embedded PostgreSQL that listens on a port of 127.0.0.1. */

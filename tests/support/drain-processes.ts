@@ -32,11 +32,13 @@ export function startDrainProcess(
   env: Record<string, string> = {},
 ): DrainProcess & AsyncDisposable {
   const name = `drain-${crypto.randomUUID()}`
+  const url = new URL(database_url)
+  url.searchParams.set('application_name', name)
   const child = Bun.spawn([process.execPath, '--no-orphans', path.join(import.meta.dir, 'drain-process.ts')], {
     env: {
       ...process.env,
       NODE_ENV: 'test',
-      DATABASE_URL: `${database_url}?application_name=${name}`,
+      DATABASE_URL: url.href,
       SECRET_KEY: 'a secret key that only tests use',
       WEBHOOK_ALLOWED_NETWORKS: LOOPBACK_SETTING,
       WEBHOOK_CA_FILE: receiver.ca_file,
