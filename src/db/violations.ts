@@ -30,7 +30,12 @@ export function isPassing(error: unknown): boolean {
   return PASSING.test(codeOf(error))
 }
 
-/** True when the server ended a transaction because it and others waited for each other. */
+/** A deadlock that the server cannot see, because a transaction waits for another connection of this process. */
+export class DeadlockError extends Error {
+  readonly code = '40P01'
+}
+
+/** True when a transaction was ended because it and others waited for each other. */
 export function isDeadlock(error: unknown): boolean {
   return codeOf(error) === '40P01'
 }

@@ -5,7 +5,9 @@
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
 import { shortConnection } from '../db/pool'
+import { DeadlockError } from '../db/violations'
 import { gatheredBy } from '../flow/gather'
+import { within } from '../flow/within'
 import type { Scope } from '../scope'
 
 /** Takes the next number of the organization. It is used up even when the ticket is not created after all. */
@@ -15,12 +17,26 @@ export async function takeNumber(scope: Pick<Scope, 'organization_id'>): Promise
 }
 
 /** Takes the next numbers of the organization, in order. They are used up, too. */
-export async function takeNumbers(
+async function takeNumbers(
   { organization_id }: Pick<Scope, 'organization_id'>,
   count: number,
 ): Promise<number[]> {
   const first = await take({ organization_id, count })
   return Array.from({ length: count }, (_, index) => first + index)
+}
+
+/** The longest that a transaction waits for numbers. The server looks for deadlocks of its own after a second. */
+const WAIT_MS = 2000
+
+/**
+ * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move of the
+ * organization to another machine of a cluster does. The server does not see that the transaction waits in turn, so after
+ * some time it is run again, and then waits without locks.
+ * @throws DeadlockError
+ */
+export async function takeNumbersInside(scope: Pick<Scope, 'organization_id'>, count: number): Promise<number[]> {
+  const taken = takeNumbers(scope, count)
+  return within(WAIT_MS, taken, new DeadlockError('ticket numbers were waited for too long'))
 }
 
 type Wanted = { organization_id: string; count: number }

@@ -7,7 +7,7 @@ import type { DraftWithId } from '../messages/draft'
 import { type Actor, type Scope, together } from '../scope'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities } from '../timeline/activity'
-import { takeNumbers } from './code'
+import { takeNumbersInside } from './code'
 import { changedAt } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
@@ -38,7 +38,7 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
   if (opened.length === 0) return new Map()
   const [naming, numbers, [companies, locked_at]] = await together([
     findNaming(scope, opened),
-    takeNumbers(scope, opened.length),
+    takeNumbersInside(scope, opened.length),
     withChangeTime(scope.sql, lockContacts(scope, opened)),
   ])
   const { organization_id } = scope

@@ -1,11 +1,12 @@
 /** Mail to several organizations: a 250 stands for all of them, and none waits for another. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connection } from '../../../src/db/pool'
+import { connection, driverPool } from '../../../src/db/pool'
 import { transact } from '../../../src/db/transact'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'
-import { createMailbox, ledgerOf, rawMail, startListener } from '../../support/mail'
+import { someoneWaits } from '../../support/lock-waits'
+import { createMailbox, drain, ledgerOf, rawMail, startListener } from '../../support/mail'
 import { sendMail, startSession } from '../../support/smtp'
 
 const FROM = 'carla@customer.example'
@@ -74,4 +75,22 @@ test.skipIf(nodeUrls() !== undefined)('mail of one organization does not wait fo
     expect(await Promise.race([...waiting, 'still waiting'])).toBe('still waiting')
   })
   expect((await Promise.all(waiting)).map(({ code }) => code)).toEqual([250, 250, 250, 250, 250])
+})
+
+test('mail whose number cannot be had waits without its locks, so that a change of both tables ends', async () => {
+  const mailbox = await createMailbox(first.admin)
+  const from = 'new@customer.example'
+  const raw = rawMail({ From: from, Subject: 'Printer', Message_ID: `<${crypto.randomUUID()}@customer.example>` })
+  expect((await sendMail({ port: listener.port, from, to: mailbox.address, raw })).code).toBe(250)
+  const { filing } = await driverPool().begin(async (change) => {
+    await change`lock table ticket_counters in exclusive mode`
+    const filing = drain()
+    await someoneWaits()
+    // The mail has made a contact. It would wait for its number until the limit of statements, 30 s.
+    await change`set local lock_timeout = '20s'`
+    await change`lock table contacts in exclusive mode`
+    return { filing }
+  })
+  await filing
+  expect((await ledgerOf(first))[0]).toMatchObject({ mailbox: { address: mailbox.address }, outcome: 'ticket' })
 })
