@@ -107,16 +107,22 @@ test('when both are killed the next start takes over what they left', async () =
   await next.stop()
 })
 
+test.skipIf(!on_linux)('a service whose watcher was killed ends its server', async () => {
+  const service = await startService(usedDir())
+  const server = postmaster(service.connection)
+  process.kill(watcherOf(server), 'SIGKILL')
+  expect(await kill(service.process, 'SIGTERM')).toBe(0)
+  expect(isAlive(server)).toBe(false)
+})
+
 test.skipIf(!on_linux)('a server that nothing watches any more is ended by the next start', async () => {
   const data_dir = usedDir()
   const service = await startService(data_dir)
   const orphan = postmaster(service.connection)
-  const wrapper = parentOf(orphan)
-  const watchers = processes().filter((pid) => parentOf(pid) === wrapper && pid !== orphan)
-  expect(watchers).toHaveLength(1)
-  for (const pid of [...watchers, wrapper]) process.kill(pid, 'SIGSTOP')
+  const shells = [watcherOf(orphan), parentOf(orphan)]
+  for (const pid of shells) process.kill(pid, 'SIGSTOP')
   await kill(service.process, 'SIGKILL')
-  for (const pid of [...watchers, wrapper]) process.kill(pid, 'SIGKILL')
+  for (const pid of shells) process.kill(pid, 'SIGKILL')
   expect(isAlive(orphan)).toBe(true)
 
   const next = await startEmbedded(data_dir, options)
@@ -337,6 +343,13 @@ async function expectRefusal(data_dir: string, message: RegExp, with_options: ob
 
 function postmaster(connection: Connection): number {
   return Number(fs.readFileSync(`${connection.path}.lock`, 'utf8').split('\n')[0])
+}
+
+/** The shell that ends the server with its service. */
+function watcherOf(server: number): number {
+  const watchers = processes().filter((pid) => parentOf(pid) === parentOf(server) && pid !== server)
+  expect(watchers).toHaveLength(1)
+  return watchers[0]!
 }
 
 function isAlive(pid: number): boolean {

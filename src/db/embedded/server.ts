@@ -12,7 +12,7 @@ import { asUser } from './file-user'
 import type { Home } from './home'
 
 export type Server = {
-  /** The shell that runs the server. The server ends when its standard input is closed. */
+  /** The shell that runs the server. The server ends when its standard input is closed, or on SIGTERM. */
   process: ChildProcess
   /** The exit status, once the server has ended. */
   ended: Promise<number | null>

@@ -140,7 +140,10 @@ class Supervisor {
     }
   }
 
+  /** Tells both shells of the server: the watcher may have been killed. */
   #endServer(): void {
-    this.#server.process.stdin?.end()
+    const { process } = this.#server
+    process.stdin?.end()
+    process.kill('SIGTERM')
   }
 }
