@@ -113,7 +113,8 @@ export async function endSession({ sql }: Connection, user_id: string, session_i
 }
 
 /**
- * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes this process see it at once.
+ * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes this process
+ * see it at once.
  * @param kept the session that stays; null ends all
  */
 export async function endSessions({ sql }: Connection, user_id: string, kept: string | null = null): Promise<void> {

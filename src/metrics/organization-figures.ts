@@ -1,6 +1,7 @@
 /**
  * Counts what happens in each organization, for `GET /stats`. Counts are collected in this process and written every few
- * seconds by a statement for each organization, so that a request or an email costs no write. A process that is killed loses those few seconds.
+ * seconds by a statement for each organization, so that a request or an email costs no write. A process that is killed loses
+ * those few seconds.
  */
 import { type Find, inEach, workOff } from '../db/all-organizations'
 import type { Connection, Fragment, Sql } from '../db/transact'
@@ -83,8 +84,6 @@ function findOld(sql: Sql): Find {
 
 /** SQL: the age of each size apart, because a cluster takes no sum of `now()` and a column. */
 function areOld(sql: Sql): Fragment {
-  const [minutes, quarters, others] = SIZES_S.map(
-    (size_s) => sql`size_s = ${size_s} and at < now() - ${size_s * KEPT} * interval '1 second'`,
-  )
-  return sql`${minutes!} or ${quarters!} or ${others!}`
+  const old = SIZES_S.map((size_s) => sql`size_s = ${size_s} and at < now() - ${size_s * KEPT} * interval '1 second'`)
+  return old.reduce((some, one) => sql`${some} or ${one}`)
 }

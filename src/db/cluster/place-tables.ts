@@ -134,7 +134,10 @@ async function identifyRows(sql: postgres.ISql): Promise<void> {
   for (const { name } of tables) await sql`alter table ${sql(name)} replica identity full`
 }
 
-/** Puts functions on every machine, with which triggers work, once the tables that they read are there. Citus finds by itself only those that a column or trigger names. */
+/**
+ * Puts functions of ours on every machine, once the tables that they read are there: triggers call them. Citus by itself puts
+ * there only those that a column or a trigger names.
+ */
 async function copyFunctions(sql: postgres.ISql): Promise<void> {
   await sql`
     select create_distributed_function(p.oid::regprocedure) from pg_proc p

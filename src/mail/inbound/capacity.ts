@@ -50,7 +50,7 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
   }
 }
 
-/** Counts about as far as the limit, because no more is taken then. */
+/** Counts all of them: there are hardly more than the limit, because no more mail is taken then. */
 async function hasMorePending(sql: Sql, limit: number): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     select count(*) > ${limit} as found from outbox where kind = 'inbound'`
