@@ -3,6 +3,7 @@
  * backup's database had, then the rows, then indexes and foreign keys. These are made last, because that is faster and checks
  * the references between all rows at once.
  */
+import { isDistributed } from '../db/cluster/place-tables'
 import { createMigrationsTable } from '../db/migrate'
 import { readMigrations } from '../db/migration-files'
 import type { Transaction } from '../db/session'
@@ -10,10 +11,12 @@ import { BackupError } from './backup-error'
 import type { Manifest } from './manifest'
 import { copyIn, quoted, quotedName, readTables } from './tables'
 
-/** True when the database has no tables but those of extensions. */
-export async function isEmptyDatabase(sql: Transaction): Promise<boolean> {
+/** @throws BackupError when the database has other tables than those of extensions */
+export async function refuseFilled(sql: Transaction): Promise<void> {
   const { own, foreign } = await readTables(sql)
-  return own.length + foreign.length === 0
+  if (own.length + foreign.length === 0) return
+  const advice = (await isDistributed(sql)) ? ' of the cluster, and distribute it afterwards' : ''
+  throw new BackupError(`the database is not empty: name an empty one${advice}`)
 }
 
 /** @throws BackupError when the migrations of the backup are not the first ones of this release */

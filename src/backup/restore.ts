@@ -6,17 +6,18 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { config } from '../config'
-import { migrateDatabase } from '../db/migrate'
+import { lockFile } from '../db/embedded/file-lock'
+import { migrateDatabase, tryMigrationLock } from '../db/migrate'
 import { longTransaction, type Session, withSession } from '../db/session'
 import { usesDataDir } from '../disk/free-space'
 import { OperatorError } from '../errors'
 import { makePrivateFolder } from '../process/private-folder'
 import { useSecrets } from '../secrets'
-import { DATA_ENTRIES, UNFINISHED_RESTORE } from '../start/data-dir'
+import { DATA_ENTRIES, RESTORE_LOCK, UNFINISHED_RESTORE } from '../start/data-dir'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
-import { compareRows, isEmptyDatabase, loadDatabase, refuseNewerBackup } from './load'
+import { compareRows, loadDatabase, refuseFilled, refuseNewerBackup } from './load'
 import { type Manifest, readManifest } from './manifest'
 import { enterFolder } from './operator-folder'
 import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
@@ -25,6 +26,12 @@ import { quoted } from './tables'
 import { tryStoredSecrets } from './try-secrets'
 
 const WHAT = 'the restore'
+
+/** Of all transactions. */
+const MODE = 'isolation level read committed'
+
+/** A database as `openAsItIs` names it. */
+type Target = Parameters<typeof migrateDatabase>[0]
 
 /** What the operator is told of a backup that was read. */
 type Checked = Pick<Manifest, 'created_at' | 'release' | 'migration'> & { tables: number; rows: number; files: number }
@@ -49,15 +56,17 @@ export async function restore(folder: string): Promise<Checked> {
     const manifest = await readBackup(path.resolve(folder))
     await refuseNewerBackup(manifest)
     const keys = keysAfterRestore(manifest)
-    claimDataDir()
-    await dropRoot('create', undefined, '.')
+    const release = claimDataDir()
     try {
+      await dropRoot('create', undefined, '.')
       if (keys.generated) writeGeneratedKey(keys.current)
       useSecrets(keys.current, keys.previous)
       await restoreEverything(manifest)
     } catch (error) {
       if (fs.existsSync(markFile())) clearDataDir()
       throw error
+    } finally {
+      release()
     }
     return resultOf(manifest)
   } catch (error) {
@@ -79,15 +88,48 @@ function resultOf({ created_at, release, migration, tables, files }: Manifest): 
   return { created_at, release, migration, tables: tables.length, rows, files: files.count }
 }
 
-/** Marks DATA_DIR as being restored. @throws BackupError when it holds data that no unfinished restore left */
-function claimDataDir(): void {
-  if (!usesDataDir()) return
+/**
+ * Marks DATA_DIR as being restored, by this process alone.
+ * @returns what gives the place free at the end
+ * @throws BackupError when it holds data that no unfinished restore left, or another restore is at work there
+ */
+function claimDataDir(): () => void {
+  if (!usesDataDir()) return () => {}
+  refuseData()
+  makePrivateFolder(config.DATA_DIR)
+  const lock = lockDataDir()
+  const release = () => {
+    fs.rmSync(lockedFile(), { force: true })
+    fs.closeSync(lock)
+  }
+  try {
+    // Another restore may have ended meanwhile.
+    refuseData()
+    if (fs.existsSync(markFile())) clearDataDir()
+    fs.writeFileSync(markFile(), '', { mode: 0o600, flag: 'wx' })
+    return release
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function refuseData(): void {
+  if (fs.existsSync(markFile())) return
   const { DATA_DIR } = config
-  if (fs.existsSync(markFile())) clearDataDir()
   const found = DATA_ENTRIES.find((entry) => fs.existsSync(path.join(DATA_DIR, entry)))
   if (found) throw new BackupError(`DATA_DIR ${DATA_DIR} is not empty: it holds ${found}. Name a new folder`)
-  makePrivateFolder(DATA_DIR)
-  fs.writeFileSync(markFile(), '', { mode: 0o600, flag: 'wx' })
+}
+
+/** @returns the descriptor of the lock, which the kernel frees when this process is killed */
+function lockDataDir(): number {
+  const file = lockedFile()
+  const lock = lockFile(file)
+  // The file of a restore that ends now is removed: its lock would keep nobody out.
+  const is_ours = lock !== undefined && fs.statSync(file, { throwIfNoEntry: false })?.ino === fs.fstatSync(lock).ino
+  if (is_ours) return lock
+  if (lock !== undefined) fs.closeSync(lock)
+  throw new BackupError(`another restore is at work in DATA_DIR ${config.DATA_DIR}: wait for its end`)
 }
 
 function clearDataDir(): void {
@@ -105,6 +147,10 @@ function isLinkOfRoot(file: string): boolean {
   return found?.isSymbolicLink() === true && found.uid === 0 && fs.existsSync(file)
 }
 
+function lockedFile(): string {
+  return path.join(config.DATA_DIR, RESTORE_LOCK)
+}
+
 function markFile(): string {
   return path.join(config.DATA_DIR, UNFINISHED_RESTORE)
 }
@@ -112,7 +158,7 @@ function markFile(): string {
 async function restoreEverything(manifest: Manifest): Promise<void> {
   const database = await openAsItIs('create')
   try {
-    await withSession(database.target, (session) => fill(session, manifest))
+    await fillAlone(database.target, manifest)
     fs.rmSync(markFile(), { force: true })
     await migrateRestored(database.target)
   } finally {
@@ -120,7 +166,7 @@ async function restoreEverything(manifest: Manifest): Promise<void> {
   }
 }
 
-async function migrateRestored(target: Parameters<typeof migrateDatabase>[0]): Promise<void> {
+async function migrateRestored(target: Target): Promise<void> {
   try {
     await migrateDatabase(target)
   } catch (error) {
@@ -133,17 +179,29 @@ async function migrateRestored(target: Parameters<typeof migrateDatabase>[0]): P
   }
 }
 
+/**
+ * Fills the database while no other process may migrate or restore it.
+ * @throws BackupError when one does, or the database is not empty
+ */
+function fillAlone(target: Target, manifest: Manifest): Promise<void> {
+  return withSession(target, (holder) =>
+    longTransaction(holder, MODE, async (hold) => {
+      if (!(await tryMigrationLock(hold))) {
+        throw new BackupError('another restore into this database is at work, or a migration of it: wait for its end')
+      }
+      await withSession(target, (session) => fill(session, manifest))
+    }),
+  )
+}
+
 async function fill(session: Session, manifest: Manifest): Promise<void> {
-  const mode = 'isolation level read committed'
-  if (!(await longTransaction(session, mode, isEmptyDatabase))) {
-    throw new BackupError('the database is not empty: name an empty one')
-  }
+  await longTransaction(session, MODE, refuseFilled)
   await restoreFiles(manifest.files)
-  await longTransaction(session, mode, async (sql) => {
+  await longTransaction(session, MODE, async (sql) => {
     await loadDatabase(sql, manifest)
     await tryStoredSecrets(sql, 'it is not that of the service which was backed up')
   })
   // The first statements of the service are planned with figures of what is there.
   await session.unsafe(`vacuum (analyze) ${manifest.tables.map(quoted)}`)
-  await longTransaction(session, mode, (sql) => compareRows(sql, manifest.tables))
+  await longTransaction(session, MODE, (sql) => compareRows(sql, manifest.tables))
 }

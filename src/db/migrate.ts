@@ -91,9 +91,7 @@ async function applyOne(
         await transaction.unsafe(
           'set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local jit = off',
         )
-        const [lock] = await transaction<{ is_ours: boolean }[]>`
-          select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as is_ours`
-        if (!lock!.is_ours) return 'locked'
+        if (!(await tryMigrationLock(transaction))) return 'locked'
         if (!(await isMissing(transaction))) return 'applied before'
         await applyLocked(transaction, migration, onStatement)
         return 'applied'
@@ -106,6 +104,12 @@ async function applyOne(
       await waiting.forTables()
     }
   }
+}
+
+/** Keeps others from migrating the database until the transaction ends. @returns false when another process does so */
+export async function tryMigrationLock(sql: postgres.TransactionSql): Promise<boolean> {
+  const [lock] = await sql<{ is_ours: boolean }[]>`select pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as is_ours`
+  return lock!.is_ours
 }
 
 async function applyLocked(

@@ -9,6 +9,9 @@ export const DATA_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-pas
 /** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */
 export const UNFINISHED_RESTORE = 'unfinished-restore'
 
+/** Is locked in DATA_DIR by the one restore that fills it. */
+export const RESTORE_LOCK = 'restore.lock'
+
 /** DATA_DIR and the database are half filled: a restore is at work, or was killed. */
 export class UnfinishedRestoreError extends ConfigError {}
 
@@ -19,7 +22,7 @@ export function refuseUnfinishedRestore(data_dir: string): void {
 }
 
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
-const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, 'lost+found']
+const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, RESTORE_LOCK, 'lost+found']
 
 /** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
 export function foreignEntry(data_dir: string): string | undefined {
