@@ -16,6 +16,7 @@ import { holdRemovals } from '../attachments/removals'
 import { fileStore } from '../attachments/storage'
 import type { Store } from '../attachments/store'
 import { countServices } from '../db/cluster/blockers'
+import { askEachMachine } from '../db/cluster/machines'
 import { isDistributed } from '../db/cluster/place-tables'
 import { readMigrations } from '../db/migration-files'
 import { longTransaction, type Session, type Transaction, withSession } from '../db/session'
@@ -107,6 +108,7 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
   return longTransaction(session, mode, async (sql) => {
     // Before the snapshot is taken: a migration that rewrites a table would leave it empty in an older snapshot.
     await sql.unsafe(`lock table ${own.map(quoted)} in ${lock} mode`)
+    if (lock === 'share') await refuseUnended(sql)
     const state = await readState(sql)
     const tables: Snapshot['tables'] = []
     for (const table of own) tables.push({ ...table, ...(await copyOut(sql, table, to)) })
@@ -122,13 +124,29 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
  */
 async function lockModeFor(session: Session): Promise<'access share' | 'share'> {
   if (!(await isDistributed(session))) return 'access share'
+  const services = await countServices(session)
   // Of this command are two.
-  if ((await countServices(session)) > 1) {
+  if (services > 1) {
     throw new BackupError(
-      'the machines of a cluster have no snapshot in common: stop the service for this backup, or back up the machines themselves',
+      `a service is connected (${services - 1} connections): stop it for this backup, because the machines of a cluster have no snapshot in common. Or back up the machines themselves`,
     )
   }
   return 'share'
+}
+
+/** @throws BackupError when a machine of the cluster has yet to commit what the others have */
+async function refuseUnended(sql: Transaction): Promise<void> {
+  const answers = await askEachMachine<number>(
+    sql,
+    "select count(*)::int from pg_prepared_xacts where database = current_database() and gid like 'citus%'",
+  )
+  for (const { node, value, error } of answers) {
+    if (error !== undefined) throw new BackupError(`the machine ${node} of the cluster does not answer: ${error}`)
+    if (value === 0) continue
+    throw new BackupError(
+      `${node} has ${value} transactions that have not ended. Citus ends them within minutes: try again then`,
+    )
+  }
 }
 
 /** @throws BackupError when a newer release has migrated the database */
