@@ -1,5 +1,4 @@
 /** Looks at the Redis that counts requests of all processes. */
-import Redis from 'ioredis'
 import { config } from '../config'
 import { safeError } from '../log'
 import { type Finding, failure, warning } from './finding'
@@ -9,6 +8,7 @@ const CONNECT_MS = 2000
 /** Looks at reachability, role and memory. */
 export async function checkRedis(): Promise<Finding[]> {
   if (!config.REDIS_URL) return []
+  const { Redis } = await import('ioredis')
   const client = new Redis(config.REDIS_URL, {
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
