@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createDatabase, type TestDatabase } from '../support/database'
 import { freePort } from '../support/ports'
-import { ADMIN, type Service, startService } from '../support/service'
+import { ADMIN, type Service, startService, until } from '../support/service'
 
 const program = Bun.which('redis-server')
 if (!program) console.warn('The test with Redis is skipped: redis-server is not installed')
@@ -28,7 +28,15 @@ beforeAll(async () => {
     SMTP_PORT: '0',
   }
   // One after the other: the first one makes the admin.
-  for (let i = 0; i < 2; i++) services = [...services, await startService(env)]
+  for (let i = 0; i < 2; i++) {
+    const metrics_port = await freePort()
+    services = [...services, await startService({ ...env, METRICS_PORT: String(metrics_port) })]
+    // A service that does not reach Redis counts alone.
+    await until('it reaches Redis', async () => {
+      const metrics = await fetch(`http://127.0.0.1:${metrics_port}/metrics`)
+      return /^deskwire_redis_up 1$/m.test(await metrics.text())
+    })
+  }
 })
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()))
@@ -37,7 +45,6 @@ afterAll(async () => {
 })
 
 test.skipIf(!program)('80 wrong passwords at the same time at two processes: at most 10 are tried', async () => {
-  // Both are connected to Redis once they have counted.
   for (const service of services) expect(await login(service, ADMIN.password, '192.0.2.1')).toBe(200)
   const codes = await Promise.all(Array.from({ length: 80 }, (_, i) => login(services[i % 2]!, 'wrong', '192.0.2.2')))
   expect([codes.filter((code) => code === 401).length, codes.filter((code) => code === 429).length]).toEqual([10, 70])

@@ -22,7 +22,7 @@ afterAll(stopApi)
 test('the delay counts from the end of the attempt before, with at most 10 % added', async () => {
   const ended_at: number[] = []
   using receiver = await startTrustedReceiver(async () => {
-    await Bun.sleep(700)
+    await Bun.sleep(100)
     ended_at.push(Date.now())
     return 500
   })

@@ -65,7 +65,10 @@ describe('taking a message', () => {
       answered = true
     })
     await until('the message is complete', () => complete)
-    await Bun.sleep(20)
+    // The listener has answered others meanwhile.
+    using other = await smtpDialog(server.port)
+    await other.read()
+    await other.command('EHLO client.test')
     expect(answered).toBe(false)
     resolve()
     expect(await reply).toBe('250 2.0.0 Ok: queued as late')
@@ -334,13 +337,14 @@ describe('stopping', () => {
   })
 
   test('a store that still runs for a client that left is waited for', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
     let finished = false
     let complete = false
     const server = await start({
       store: async (_envelope, raw) => {
         await readAll(raw)
         complete = true
-        await Bun.sleep(200)
+        await promise
         finished = true
         return { queue_id: 'x' }
       },
@@ -349,8 +353,11 @@ describe('stopping', () => {
     dialog.write(dotStuffed(MESSAGE))
     await until('the message is complete', () => complete)
     dialog.destroy()
-    await server.close()
-    expect(finished).toBe(true)
+    await dialog.closed
+    const closing = server.close().then(() => finished)
+    await until('nobody else is let in', () => isRefused(server.port))
+    resolve()
+    expect(await closing).toBe(true)
   })
 
   test('a port in use rejects the start', async () => {
@@ -358,3 +365,14 @@ describe('stopping', () => {
     await expect(start({ port: server.port })).rejects.toThrow(/EADDRINUSE|in use/)
   })
 })
+
+/** True when nobody listens at the port. */
+function isRefused(port: number): Promise<boolean> {
+  return smtpDialog(port).then(
+    (dialog) => {
+      dialog.destroy()
+      return false
+    },
+    () => true,
+  )
+}
