@@ -176,8 +176,10 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
   const start = (more: string[]) => bunTest([...options, ...more], { [TEMPLATE_URL]: template }, stopped)
 
   const result: RunResult = { files: new Map(), outside: 0 }
-  const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=3']
-  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, ...testsOf(args, names)]]) {
+  const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=4']
+  // The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew.
+  const timings = `--timings=${path.join(import.meta.dirname, 'timings.json')}`
+  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, timings, ...testsOf(args, names)]]) {
     if (!stopped.aborted) addTo(result, await start(more))
   }
   const at_first = failuresOf(result)
