@@ -1,4 +1,4 @@
-/** Tells the planner that a list of rows, which a statement is given as JSON, is short. */
+/** Conditions on short lists that a statement is given, in the form that the planner takes best. */
 import type { Fragment, Sql } from './transact'
 
 /**
@@ -9,4 +9,13 @@ import type { Fragment, Sql } from './transact'
  */
 export function hasFewRows(sql: Sql): Fragment {
   return sql`place between 0 and 9999`
+}
+
+/**
+ * A condition for a column to be one of these ids. For one id it is an equality, whose plan is kept: an array is planned anew
+ * each time, which made the lock of a contact cost 0.042 ms of CPU instead of 0.017.
+ * @param ids not none
+ */
+export function isOneOf(sql: Sql, ids: string[]): Fragment {
+  return ids.length === 1 ? sql`= ${ids[0]!}` : sql`= any(${ids}::uuid[])`
 }

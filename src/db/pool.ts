@@ -6,6 +6,7 @@ import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, readAsWire } from './driver-client'
 import { isPooled, type TimeLimits } from './pooler'
+import { keepApart } from './sharing'
 import type { Connection } from './transact'
 
 /** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
@@ -27,6 +28,8 @@ type PoolOptions = {
   limits?: TimeLimits
   /** Where a connection keeps its session, when `target` is a pooler: a URL, or options of postgres.js. */
   direct?: string | ConnectionOptions
+  /** The organizations are on several machines. */
+  is_cluster?: boolean
   /** What requests of an organization run on, instead of the pool: tests let the database refuse all other rows there. */
   ofOrganization?(organization_id: string): Connection
 }
@@ -50,6 +53,7 @@ export function connectDatabase(
   readAsWire(jobs)
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
   ofOrganization = options.ofOrganization
+  keepApart(Boolean(options.is_cluster || options.ofOrganization))
 }
 
 /** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */

@@ -11,7 +11,7 @@ import { TooDeep, WorkLimit } from './work-limit'
  * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
  * `view.ts` turns it into what a page shows.
  */
-type RenderedBody = { body_html: string; text: string }
+export type RenderedBody = { body_html: string; text: string }
 
 const MAX_LINK_LENGTH = 2048
 /** Further addresses stay text: a megabyte of addresses would be twelve megabytes of links. */

@@ -25,14 +25,23 @@ export type AddedMessage = {
  */
 export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
   if (messages.length === 0) return
+  const { sql, organization_id } = scope
   const later = messages.flatMap(({ ticket_id, draft, answered }) => {
     return answered ? { ticket_id, text: draft.text, ...answered } : []
   })
   await together([
-    insertMessages(scope, messages),
+    insertMessages(
+      sql,
+      messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+    ),
     recordActivities(
-      scope,
-      messages.map(({ ticket_id, actor, draft }) => ({ ticket_id, actor, entry: messageEntry(draft) })),
+      sql,
+      messages.map(({ ticket_id, actor, draft }) => ({
+        organization_id,
+        ticket_id,
+        actor,
+        entry: messageEntry(draft),
+      })),
     ),
     touchTickets(scope, later),
     claimForEach(

@@ -144,8 +144,9 @@ function whyImpossible({ contact_email }: Conversation): string {
 
 /** Writes the row and its entry in the timeline. */
 async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithId): Promise<void> {
+  const { sql, organization_id } = scope
   await together([
-    insertMessages(scope, [{ ticket_id, draft: message }]),
+    insertMessages(sql, [{ organization_id, ticket_id, draft: message }]),
     recordActivity(scope, ticket_id, [messageEntry(message)]),
   ])
 }

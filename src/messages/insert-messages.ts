@@ -1,14 +1,14 @@
 /** Writes the rows of new messages. */
 import { insertRows } from '../db/insert-rows'
-import type { Scope } from '../scope'
+import type { Sql } from '../db/transact'
 import type { DraftWithId } from './draft'
 
-/** Writes messages of any tickets of the organization, in the caller's transaction. */
+/** Writes messages of any tickets, in the caller's transaction. */
 export async function insertMessages(
-  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
-  messages: { ticket_id: string; draft: DraftWithId }[],
+  sql: Sql,
+  messages: { organization_id: string; ticket_id: string; draft: DraftWithId }[],
 ): Promise<void> {
-  const rows = messages.map(({ ticket_id, draft }) => {
+  const rows = messages.map(({ organization_id, ticket_id, draft }) => {
     const { id, body, body_html, reply_text, is_internal, direction, sender_name, sender_email } = draft
     const { auto_reply = false, sender_verified, reply_to, cc = [], email_message_id, email } = draft
     return {

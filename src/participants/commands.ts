@@ -79,8 +79,9 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
   )
   const actors = new Map(given.map(({ ticket, actor }) => [ticket.id, actor]))
   await recordActivities(
-    scope,
+    sql,
     changed.map(({ ticket_id, id, email }) => ({
+      organization_id,
       ticket_id,
       actor: actors.get(ticket_id)!,
       entry: { type: 'participant_added', data: { participant_id: id, email } },

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, config } from '../config'
+import { isDistributed } from '../db/cluster/place-tables'
 import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../db/connection-url'
 import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
@@ -10,6 +11,7 @@ import { type AppliedMigration, migrateDatabase } from '../db/migrate'
 import { type PlannedMigration, planMigrations } from '../db/migration-plan'
 import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
 import type { TimeLimits } from '../db/pooler'
+import { withSession } from '../db/session'
 import { within } from '../flow/within'
 import { useSecrets } from '../secrets'
 import { SETTINGS } from '../settings/table'
@@ -81,7 +83,8 @@ async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Pr
   await checkReachable('DATABASE_URL', url)
   if (direct !== url) await checkReachable('DATABASE_DIRECT_URL', direct)
   const migrated = await migrateDatabase(direct)
-  connectDatabase(url, pool_size, { limits, direct })
+  const is_cluster = await withSession(direct, isDistributed)
+  connectDatabase(url, pool_size, { limits, direct, is_cluster })
   return { kind: 'external', migrated, close: closeDatabase }
 }
 

@@ -4,60 +4,55 @@
  * A number is taken in a separate short commit, never in the transaction of the ticket, which would hold the
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
+import { insertRows } from '../db/insert-rows'
 import { shortConnection } from '../db/pool'
 import { DeadlockError } from '../db/violations'
-import { gatheredBy } from '../flow/gather'
 import { within } from '../flow/within'
-import type { Scope } from '../scope'
 
-/** Takes the next number of the organization. It is used up even when the ticket is not created after all. */
-export async function takeNumber(scope: Pick<Scope, 'organization_id'>): Promise<number> {
-  const [number] = await takeNumbers(scope, 1)
-  return number!
-}
-
-/** Takes the next numbers of the organization, in order. They are used up, too. */
-async function takeNumbers(
-  { organization_id }: Pick<Scope, 'organization_id'>,
-  count: number,
-): Promise<number[]> {
-  const first = await take({ organization_id, count })
-  return Array.from({ length: count }, (_, index) => first + index)
-}
+type NumbersWanted = { organization_id: string; count: number }
 
 /** The longest that a transaction waits for numbers. The server looks for deadlocks of its own after a second. */
 const WAIT_MS = 2000
 
 /**
- * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move of the
- * organization to another machine of a cluster does. The server does not see that the transaction waits in turn, so after
- * some time it is run again, and then waits without locks.
+ * Takes the next numbers of organizations for a transaction, which may hold locks. Who changes the counter's table may wait for
+ * them: a move of the organization to another machine of a cluster does. The server does not see that the transaction waits in
+ * turn, so after some time it is run again, and then waits without locks.
+ * @returns the first number of each. All of them are used up, even when the tickets are not created after all.
  * @throws DeadlockError
  */
-export async function takeNumbersInside(scope: Pick<Scope, 'organization_id'>, count: number): Promise<number[]> {
-  const taken = takeNumbers(scope, count)
-  return within(WAIT_MS, taken, new DeadlockError('ticket numbers were waited for too long'))
+export async function takeNumbers(wanted: NumbersWanted[]): Promise<number[]> {
+  return within(WAIT_MS, take(wanted), new DeadlockError('ticket numbers were waited for too long'))
 }
 
-type Wanted = { organization_id: string; count: number }
-
-/** One statement of an organization at a time, all on the one connection beside the pool. */
-const take = gatheredBy(({ organization_id }: Wanted) => organization_id, takeForAll, { most_runs: 1 })
+async function take(wanted: NumbersWanted[]): Promise<number[]> {
+  const sums = new Map<string, number>()
+  for (const { organization_id, count } of wanted) sums.set(organization_id, (sums.get(organization_id) ?? 0) + count)
+  const next = await raiseCounters(sums)
+  return wanted.map(({ organization_id, count }) => {
+    const first = next.get(organization_id)!
+    next.set(organization_id, first + count)
+    return first
+  })
+}
 
 /**
- * Takes numbers of an organization.
+ * Takes so many numbers of each organization. In the order of their ids, so that two processes never wait for each other.
  * @returns the first number of each
  */
-async function takeForAll(wanted: Wanted[]): Promise<number[]> {
-  const { organization_id } = wanted[0]!
-  const sum = wanted.reduce((total, { count }) => total + count, 0)
-  const [counter] = await shortConnection()<{ next_number: number }[]>`
-    insert into ticket_counters as c (organization_id, next_number) values (${organization_id}, ${1 + sum})
-    on conflict (organization_id) do update set next_number = c.next_number + excluded.next_number - 1
-    returning next_number`
-  let next = counter!.next_number - sum
-  return wanted.map(({ count }) => {
-    next += count
-    return next - count
-  })
+async function raiseCounters(sums: Map<string, number>): Promise<Map<string, number>> {
+  const sql = shortConnection()
+  const rows = [...sums].sort().map(([organization_id, sum]) => ({ organization_id, next_number: 1 + sum }))
+  const counters = await insertRows<{ organization_id: string; next_number: number }>(
+    sql,
+    'ticket_counters',
+    rows,
+    sql`
+      on conflict (organization_id) do update
+        set next_number = ticket_counters.next_number + excluded.next_number - 1
+      returning organization_id, next_number`,
+  )
+  return new Map(
+    counters.map(({ organization_id, next_number }) => [organization_id, next_number - sums.get(organization_id)!]),
+  )
 }

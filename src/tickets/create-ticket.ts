@@ -1,22 +1,24 @@
 /**
- * Creates tickets. Requests that come at the same time share each of the three steps: to look up what they name, to take
- * their numbers, and to write.
+ * Creates tickets. Requests that come at the same time share a transaction, which looks up what they name, takes their
+ * numbers, and writes.
  */
 import { newId } from '../db/columns'
+import { sharingKey } from '../db/sharing'
 import { isAway } from '../db/violations'
-import { unknownIds } from '../errors'
+import { ApiError, unknownIds } from '../errors'
+import { byOrganization } from '../flow/by-organization'
 import { gatheredBy } from '../flow/gather'
 import { turns } from '../flow/turns'
-import { isBlank, renderBody } from '../html/body'
+import { isBlank, type RenderedBody, renderBody } from '../html/body'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import type { Message } from '../messages/model'
 import { getMessages } from '../messages/queries'
 import { inTransaction, type Scope, together } from '../scope'
 import { currentTraceparent } from '../tracing/trace'
-import { hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../webhooks/publish'
-import { takeNumber } from './code'
-import { type Inserted, insertTickets, showInserted, type TicketToInsert } from './insert-tickets'
+import { hasSubscriber, type NewEvent, publishEach } from '../webhooks/publish'
+import { takeNumbers } from './code'
+import { type Inserted, insertTickets, lockNamed, showInserted, type TicketToInsert } from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
 import { findReferences, type NewTicketReferences } from './references'
 
@@ -26,41 +28,43 @@ const SHARED_MOST_CHARACTERS = 20_000
 /** Tickets that may wait for locked rows at the same time. Each holds a connection, and others need the rest of the pool. */
 const WAITING_MOST = 3
 
+type Body = RenderedBody & { body: string }
+
+/** A ticket that was asked for. */
+type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
+  input: NewTicket
+  /** The description, as a message keeps it. */
+  body: Body | undefined
+  /** Of its ticket, once it was taken: another attempt to write it takes none. */
+  number?: number
+}
+
+/** What became of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing. */
+type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
+
 /**
  * Creates a ticket with its description as the first message.
  * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function createTicket(scope: Scope, input: NewTicket): Promise<Ticket> {
-  const references = await findReferences(scope, input)
-  const number = await takeNumber(scope)
-  const { subject, priority = 'normal', description } = input
-  const message = draftOf(description, references.contact)
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
-  const ticket = {
-    scope,
-    id: newId(),
-    number,
-    subject,
-    priority,
-    references,
-    message,
-    traceparent: currentTraceparent(),
-  }
-  const is_long = message !== undefined && message.body.length > SHARED_MOST_CHARACTERS
-  // A statement that may wait for a lock runs in a transaction: the driver sends others behind it if it is not in one.
-  const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, ticket))
+  const request = { scope, id: newId(), input, body: bodyOf(input.description), traceparent: currentTraceparent() }
+  const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, request))
+  const is_long = (request.body?.body.length ?? 0) > SHARED_MOST_CHARACTERS
   if (is_long || scope.after_commit || scope.before_commit) return writeNow()
-  const row = await writeShared(ticket)
+  const outcome = await writeShared(request)
+  if (outcome instanceof ApiError) throw outcome
+  const { ticket, row } = outcome
   return row ? showInserted(scope, ticket, row) : waitTurn(writeNow, scope.organization_id)
 }
 
 const waitTurn = turns(WAITING_MOST)
 
 /**
- * One transaction of an organization at a time, as long as none waits for a lock: then requests that come at the same time
- * share it. One whose connection was lost may have been committed, so it is not run again.
+ * One transaction at a time, as long as none waits for a lock: requests that come at the same time share it. One whose
+ * connection was lost may have been committed, so it is not run again.
  */
-const writeShared = gatheredBy(({ scope }: TicketToInsert) => scope.organization_id, writeAll, {
+const writeShared = gatheredBy(({ scope }: Request) => sharingKey(scope.organization_id), writeAll, {
   most_runs: 4,
   patience_ms: 20,
   mayRepeat: (error) => !isAway(error),
@@ -70,75 +74,124 @@ const writeShared = gatheredBy(({ scope }: TicketToInsert) => scope.organization
  * Writes tickets of several requests. One whose contact or label is locked by others is left out, so that nobody waits for
  * it. The result is rows: a read that failed after the commit would make the requests write their tickets again.
  */
-async function writeAll(tickets: TicketToInsert[]): Promise<(Inserted | undefined)[]> {
-  // Each request is listed with its ticket, and only if that is written.
-  const listed = tickets.map((ticket) => ({ ...ticket, audit_row: ticket.scope.alongside?.entry() }))
-  const written = await inTransaction({ ...tickets[0]!.scope, alongside: undefined }, (scope) =>
-    write(scope, listed, 'leave out'),
+async function writeAll(requests: Request[]): Promise<Outcome[]> {
+  const outcomes = await inTransaction({ ...requests[0]!.scope, alongside: undefined }, (scope) =>
+    write(scope, requests, true),
   )
-  for (const [index, { scope, audit_row }] of listed.entries())
-    if (audit_row && written[index]) scope.alongside?.added()
-  return written
+  // Each request was listed with its ticket, and only if that is written.
+  for (const outcome of outcomes)
+    if (!(outcome instanceof ApiError) && outcome.row) outcome.ticket.scope.alongside?.added()
+  return outcomes
 }
 
-/** @throws CONTACT_NOT_FOUND */
-async function writeAlone(scope: Scope, ticket: TicketToInsert): Promise<Ticket> {
-  const [row] = await write(scope, [ticket], 'wait')
+/** @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
+async function writeAlone(scope: Scope, request: Request): Promise<Ticket> {
+  const [outcome] = await write(scope, [request], false)
+  if (outcome instanceof ApiError) throw outcome
+  const { ticket, row } = outcome!
   if (!row) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', [ticket.references.contact.id])
   return showInserted(scope, ticket, row)
 }
 
-/** Writes tickets and publishes their events. @returns undefined for a ticket that is left out or whose contact is missing */
-async function write(
-  scope: Scope,
-  tickets: TicketToInsert[],
-  locked_rows: 'wait' | 'leave out',
-): Promise<(Inserted | undefined)[]> {
-  const rows = await insertTickets(scope, tickets, locked_rows)
-  const published = tickets.flatMap((ticket, index) => {
-    const row = rows[index]
-    return row && ticket.references.subscribers.length > 0 ? newlyWritten(scope, ticket, row) : []
+/**
+ * Looks up what requests name, writes their tickets and publishes the events, in the caller's transaction.
+ * @param is_shared the requests do not wait for rows that others have locked, and each is listed with its ticket
+ */
+async function write(shared: Scope, requests: Request[], is_shared: boolean): Promise<Outcome[]> {
+  const { sql } = shared
+  const found = await byOrganization(requests, organizationOf, (own, organization_id) =>
+    findReferences(
+      { sql, organization_id },
+      own.map(({ input }) => input),
+    ),
+  )
+  const accepted = requests.flatMap((request, index) => {
+    const references = found[index]!
+    return references instanceof ApiError ? [] : { request, scope: request.scope, references }
   })
-  if (published.length > 0) await publishNew(scope, await together(published))
-  return rows
+  if (accepted.length === 0) return found as ApiError[]
+  // Before anything is locked: the numbers are taken on another connection.
+  await giveNumbers(accepted.map(({ request }) => request))
+  const locked = await lockNamed(sql, accepted, is_shared ? 'leave out' : 'wait')
+  const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
+  const rows = await insertTickets(sql, tickets, locked)
+  await publishNew(shared, tickets, rows)
+  const by_id = new Map(tickets.map((ticket) => [ticket.id, { ticket, row: rows.get(ticket.id) }]))
+  return requests.map(({ id }, index) => by_id.get(id) ?? (found[index] as ApiError))
 }
 
-type NewlyWritten = {
-  subscribers: Subscriber[]
-  ticket: Ticket
-  message: DraftWithId | undefined
-  traceparent: string | null
+function organizationOf({ scope }: Pick<Request, 'scope'>): string {
+  return scope.organization_id
 }
 
-async function newlyWritten(scope: Scope, ticket: TicketToInsert, row: Inserted): Promise<NewlyWritten> {
-  const { references, message, traceparent } = ticket
-  return { subscribers: references.subscribers, ticket: await showInserted(scope, ticket, row), message, traceparent }
+/** Gives numbers to the requests that have none yet. */
+async function giveNumbers(requests: Request[]): Promise<void> {
+  const without = requests.filter(({ number }) => number === undefined)
+  if (without.length === 0) return
+  const numbers = await takeNumbers(without.map(({ scope: { organization_id } }) => ({ organization_id, count: 1 })))
+  for (const [index, request] of without.entries()) request.number = numbers[index]!
 }
 
-async function publishNew(scope: Scope, written: NewlyWritten[]): Promise<void> {
-  const heard = written.filter(({ subscribers }) => hasSubscriber(subscribers, 'message.created'))
-  const ids = heard.flatMap(({ message }) => message?.id ?? [])
-  const messages = ids.length > 0 ? await getMessages(scope, ids) : new Map<string, Message>()
-  const { organization_id } = scope
+function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {
+  const { scope, id, number, traceparent, body, input } = request
+  const { subject, priority = 'normal' } = input
+  const audit_row = is_shared ? scope.alongside?.entry() : undefined
+  const message = body && draftOf(body, references.contact)
+  return { scope, id, number: number!, subject, priority, references, message, audit_row, traceparent }
+}
+
+type NewlyWritten = Pick<TicketToInsert, 'references' | 'message' | 'traceparent'> & {
+  /** Of the transaction, and the ticket's organization. */
+  scope: Scope
+  shown: Ticket
+}
+
+/** Publishes the events of new tickets that somebody listens to. */
+async function publishNew(shared: Scope, tickets: TicketToInsert[], rows: Map<string, Inserted>): Promise<void> {
+  const heard = tickets.filter(({ id, references }) => rows.has(id) && references.subscribers.length > 0)
+  if (heard.length === 0) return
+  const written = await together(
+    heard.map(async (ticket): Promise<NewlyWritten> => {
+      const scope = { ...shared, organization_id: organizationOf(ticket) }
+      return { ...ticket, scope, shown: await showInserted(scope, ticket, rows.get(ticket.id)!) }
+    }),
+  )
+  const messages = await readHeard(written)
   await publishEach(
-    scope,
-    written.map(({ subscribers, ticket, message, traceparent }) => {
-      const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
-      if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-      const shown = message && messages.get(message.id)
-      if (shown) events.push(createdEvent(shown, ticket))
+    shared,
+    written.map(({ scope: { organization_id }, references: { subscribers }, shown, message, traceparent }) => {
+      const events: NewEvent[] = [{ type: 'ticket.created', data: shown }]
+      if (shown.assignee) events.push({ type: 'ticket.assigned', data: shown })
+      const first = message && messages.get(message.id)
+      if (first) events.push(createdEvent(first, shown))
       return { organization_id, events, subscribers, traceparent }
     }),
   )
 }
 
-/** The description as a message of the contact, for which no email is sent; undefined without one. */
-function draftOf(description: string | undefined, contact: NewTicketReferences['contact']): DraftWithId | undefined {
-  if (!description || isBlank(description)) return undefined
+/** Reads the first messages that somebody listens to, by id. */
+async function readHeard(written: NewlyWritten[]): Promise<Map<string, Message>> {
+  const heard = written.flatMap(({ scope, message, references: { subscribers } }) =>
+    message && hasSubscriber(subscribers, 'message.created') ? { scope, id: message.id } : [],
+  )
+  const found = await byOrganization(heard, organizationOf, async (own) => {
+    const ids = own.map(({ id }) => id)
+    const messages = await getMessages(own[0]!.scope, ids)
+    return ids.flatMap((id) => messages.get(id) ?? [])
+  })
+  return new Map(found.map((message) => [message.id, message]))
+}
+
+/** @returns undefined for a description without text */
+function bodyOf(description: string | undefined): Body | undefined {
+  return !description || isBlank(description) ? undefined : { body: description, ...renderBody(description) }
+}
+
+/** The description as a message of the contact, for which no email is sent. */
+function draftOf(body: Body, contact: NewTicketReferences['contact']): DraftWithId {
   return {
     id: newId(),
-    body: description,
-    ...renderBody(description),
+    ...body,
     is_internal: false,
     direction: 'inbound',
     sender_name: contact.name,

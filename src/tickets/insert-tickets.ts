@@ -1,6 +1,7 @@
-/** Writes new tickets of an organization: as many round trips for a hundred as for one. */
+/** Writes new tickets: as many round trips for a hundred as for one. */
 import { insertAuditRows } from '../audit-log/audit'
 import { withChangeTime } from '../db/change-time'
+import { isOneOf } from '../db/few-rows'
 import { insertRows } from '../db/insert-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { messageEntry } from '../messages/add-messages'
@@ -33,25 +34,86 @@ export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { comp
 /** What to do about tickets whose contact, or one of whose labels, others have locked. */
 type LockedRows = 'wait' | 'leave out'
 
+/** Rows that tickets of an organization name and that are locked for them: contacts with their companies, and labels. */
+type NamedRows = { contacts: Map<string, string | null>; labels: Set<string> }
+
+/** The locked rows of each organization, and the time at which they were locked. */
+type Locked = { named: Map<string, NamedRows>; locked_at: string }
+
 /**
- * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the caller's
- * transaction. It locks the rows of their contacts, so that a company that a contact gets at the same time reaches these
- * tickets too.
- * @param tickets of the scope's organization
- * @returns them in their order; undefined for one that is left out or whose contact is missing
+ * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the same time
+ * reaches these tickets too, and their labels as foreign keys do.
+ * @param tickets of one or several organizations, which may share a transaction (`sharingKey`)
+ */
+export async function lockNamed(
+  sql: Sql,
+  tickets: Pick<TicketToInsert, 'scope' | 'references'>[],
+  locked_rows: LockedRows,
+): Promise<Locked> {
+  const groups = [...Map.groupBy(tickets, ({ scope }) => scope.organization_id)]
+  const locks = groups.map(async ([organization_id, own]): Promise<[string, NamedRows]> => {
+    const contact_ids = new Set(own.map(({ references }) => references.contact.id))
+    const label_ids = new Set(own.flatMap(({ references }) => references.labels.map(({ id }) => id)))
+    const scope = { sql, organization_id }
+    const [contacts, labels] = await together([
+      lockContacts(scope, [...contact_ids], locked_rows),
+      lockLabels(scope, [...label_ids], locked_rows),
+    ])
+    return [organization_id, { contacts, labels: new Set(labels) }]
+  })
+  const [named, locked_at] = await withChangeTime(sql, together(locks))
+  return { named: new Map(named), locked_at }
+}
+
+/**
+ * Locks contacts for new tickets. Companies do not change below such a lock.
+ * @param ids not none
+ * @returns the companies of those that exist, or that it could lock
+ */
+export async function lockContacts(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  ids: string[],
+  locked_rows: LockedRows,
+): Promise<Map<string, string | null>> {
+  const contacts = await sql<{ id: string; company_id: string | null }[]>`
+    select id, company_id from contacts
+    where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
+    order by id for share ${locked_rows === 'leave out' ? sql`skip locked` : sql``}`
+  return new Map(contacts.map(({ id, company_id }) => [id, company_id]))
+}
+
+/** A ticket that may wait is left to its foreign keys: they refuse a label that was deleted meanwhile. */
+async function lockLabels(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  ids: string[],
+  locked_rows: LockedRows,
+): Promise<string[]> {
+  if (ids.length === 0 || locked_rows === 'wait') return ids
+  const labels = await sql<{ id: string }[]>`
+    select id from labels
+    where organization_id = ${organization_id} and id ${isOneOf(sql, ids)}
+    for key share skip locked`
+  return labels.map(({ id }) => id)
+}
+
+/**
+ * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the transaction that
+ * locked what they name.
+ * @returns what the database says of each, by id; nothing of one that names a row which is not locked
  */
 export async function insertTickets(
-  scope: Scope,
+  sql: Sql,
   tickets: TicketToInsert[],
-  locked_rows: LockedRows,
-): Promise<(Inserted | undefined)[]> {
-  const [[contacts, locked_at], labels] = await lockNamed(scope, tickets, locked_rows)
-  const written = tickets.filter(({ references: { contact, labels: named } }) => {
-    return contacts.has(contact.id) && named.every(({ id }) => labels.has(id))
+  { named, locked_at }: Locked,
+): Promise<Map<string, Inserted>> {
+  const written = tickets.flatMap((ticket) => {
+    const { contacts, labels } = named.get(ticket.scope.organization_id)!
+    const { contact, labels: wanted } = ticket.references
+    const company_id = contacts.get(contact.id)
+    return company_id !== undefined && wanted.every(({ id }) => labels.has(id)) ? { ...ticket, company_id } : []
   })
-  const inserted = await writeTickets(scope, written, contacts, locked_at)
-  const found = new Map(inserted.map((row) => [row.id, row]))
-  return tickets.map(({ id }) => found.get(id))
+  const inserted = await writeTickets(sql, written, locked_at)
+  return new Map(inserted.map((row) => [row.id, row]))
 }
 
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
@@ -71,67 +133,31 @@ export function changedAt(sql: Sql, locked_at: string, id: string): Fragment {
   return sql`greatest(${locked_at}, uuid_time(${id}))`
 }
 
-/**
- * Locks the contacts of tickets, and their labels as foreign keys do.
- * @returns the companies of those contacts that it has locked, with the time; and the labels
- */
-function lockNamed(scope: Scope, tickets: TicketToInsert[], locked_rows: LockedRows) {
-  const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
-  const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
-  return together([
-    withChangeTime(scope.sql, lockContacts(scope, contact_ids, locked_rows)),
-    lockLabels(scope, label_ids, locked_rows),
-  ])
-}
-
-async function lockContacts({ sql, organization_id }: Scope, ids: Set<string>, locked_rows: LockedRows) {
-  const contacts = await sql<{ id: string; company_id: string | null }[]>`
-    select id, company_id from contacts
-    where organization_id = ${organization_id} and id = any(${[...ids]}::uuid[])
-    order by id for share ${locked_rows === 'leave out' ? sql`skip locked` : sql``}`
-  return new Map(contacts.map(({ id, company_id }) => [id, company_id]))
-}
-
-/** A ticket that may wait is left to its foreign keys: they refuse a label that was deleted meanwhile. */
-async function lockLabels({ sql, organization_id }: Scope, ids: Set<string>, locked_rows: LockedRows) {
-  if (ids.size === 0 || locked_rows === 'wait') return ids
-  const labels = await sql<{ id: string }[]>`
-    select id from labels
-    where organization_id = ${organization_id} and id = any(${[...ids]}::uuid[])
-    for key share skip locked`
-  return new Set(labels.map(({ id }) => id))
-}
-
-/** @param contacts their companies, by id */
 async function writeTickets(
-  scope: Scope,
-  tickets: TicketToInsert[],
-  contacts: Map<string, string | null>,
+  sql: Sql,
+  tickets: (TicketToInsert & { company_id: string | null })[],
   locked_at: string,
 ): Promise<Inserted[]> {
-  const { sql, organization_id } = scope
-  const rows = tickets.map(({ id, number, subject, priority, references: { prefix, contact, assignee } }) => ({
+  const rows = tickets.map(({ scope: { organization_id }, id, number, subject, priority, company_id, references }) => ({
     organization_id,
-    ...{ id, number, code: `${prefix}-${number}`, subject, priority },
-    contact_id: contact.id,
-    company_id: contacts.get(contact.id),
-    assignee_id: assignee?.id,
+    ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
+    contact_id: references.contact.id,
+    company_id,
+    assignee_id: references.assignee?.id,
     updated_at: changedAt(sql, locked_at, id),
   }))
-  const labels = tickets.flatMap(({ id: ticket_id, references }) =>
+  const labels = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, references }) =>
     references.labels.map(({ id: label_id }) => ({ organization_id, ticket_id, label_id })),
   )
-  const messages = tickets.flatMap(({ id, message }) => (message ? { ticket_id: id, draft: message } : []))
+  const messages = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, message: draft }) =>
+    draft ? { organization_id, ticket_id, draft } : [],
+  )
   const [inserted] = await together([
     insertRows<Inserted>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
-    insertRows(
-      sql,
-      'ticket_search',
-      tickets.map((ticket) => ({ organization_id, ticket_id: ticket.id, ...documentOf(ticket) })),
-    ),
+    insertRows(sql, 'ticket_search', tickets.map(documentOf)),
     insertRows(sql, 'ticket_labels', labels),
-    insertMessages(scope, messages),
-    recordActivities(scope, tickets.flatMap(activitiesOf)),
+    insertMessages(sql, messages),
+    recordActivities(sql, tickets.flatMap(activitiesOf)),
     insertAuditRows(
       sql,
       tickets.flatMap(({ audit_row }) => audit_row ?? []),
@@ -140,14 +166,15 @@ async function writeTickets(
   return inserted
 }
 
-function documentOf({ subject, priority, number, message, references }: TicketToInsert) {
+function documentOf({ scope, id, subject, priority, number, message, references }: TicketToInsert) {
   const { prefix, organization_number, assignee, labels } = references
   const facets = ['open', priority, assignee?.id ?? [], labels.map(({ id }) => id)].flat()
   const { vector, size } = newDocument(organization_number, `${prefix}-${number}`, subject, message?.text ?? '', facets)
-  return { document: vector, size }
+  return { organization_id: scope.organization_id, ticket_id: id, document: vector, size }
 }
 
-function activitiesOf({ scope: { actor }, id: ticket_id, message }: TicketToInsert): TicketActivity[] {
-  const created = { ticket_id, actor, entry: { type: 'created', data: {} } as const }
-  return message ? [created, { ticket_id, actor, entry: messageEntry(message) }] : [created]
+function activitiesOf({ scope: { organization_id, actor }, id: ticket_id, message }: TicketToInsert): TicketActivity[] {
+  const by = { organization_id, ticket_id, actor }
+  const created = { ...by, entry: { type: 'created', data: {} } as const }
+  return message ? [created, { ...by, entry: messageEntry(message) }] : [created]
 }

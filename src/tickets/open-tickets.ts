@@ -7,8 +7,8 @@ import type { DraftWithId } from '../messages/draft'
 import { type Actor, type Scope, together } from '../scope'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities } from '../timeline/activity'
-import { takeNumbersInside } from './code'
-import { changedAt } from './insert-tickets'
+import { takeNumbers } from './code'
+import { changedAt, lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 
@@ -36,14 +36,15 @@ type Opened = { ticket: Ticket; locked_at: string }
  */
 export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
-  const [naming, numbers, [companies, locked_at]] = await together([
-    findNaming(scope, opened),
-    takeNumbersInside(scope, opened.length),
-    withChangeTime(scope.sql, lockContacts(scope, opened)),
-  ])
   const { organization_id } = scope
+  const [naming, [first_number], [companies, locked_at]] = await together([
+    findNaming(scope, opened),
+    takeNumbers([{ organization_id, count: opened.length }]),
+    withChangeTime(scope.sql, lockContactsOf(scope, opened)),
+  ])
   const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {
-    const [number, code] = [numbers[index]!, `${naming.get(contact_id)!.prefix}-${numbers[index]!}`]
+    const number = first_number! + index
+    const code = `${naming.get(contact_id)!.prefix}-${number}`
     const updated_at = changedAt(scope.sql, locked_at, id)
     const company_id = companies.get(contact_id)
     return { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
@@ -54,28 +55,25 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     return { organization_id, ticket_id, document: vector, size }
   })
   const entries = opened.map(({ id, actor }) => {
-    return { ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
+    return { organization_id, ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
   })
   const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, answered: null }))
   const [, , , , tickets] = await together([
     insertRows(scope.sql, 'tickets', rows),
     insertRows(scope.sql, 'ticket_search', documents),
-    recordActivities(scope, entries),
+    recordActivities(scope.sql, entries),
     addMessages(scope, messages),
     readTickets(scope, opened),
   ])
   return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
 }
 
-/** Locks the contacts of tickets. @returns their companies @throws CONTACT_NOT_FOUND */
-async function lockContacts({ sql, organization_id }: Scope, opened: OpenedTicket[]) {
+/** @returns the companies of the contacts @throws CONTACT_NOT_FOUND */
+async function lockContactsOf(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, string | null>> {
   const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
-  const locked = await sql<{ id: string; company_id: string | null }[]>`
-    select id, company_id from contacts
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[])
-    order by id for share`
-  if (locked.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
-  return new Map(locked.map(({ id, company_id }) => [id, company_id]))
+  const locked = await lockContacts(scope, ids, 'wait')
+  if (locked.size < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  return locked
 }
 
 async function readTickets(scope: Scope, opened: OpenedTicket[]): Promise<TicketRow[]> {

@@ -3,8 +3,6 @@ import { ZERO_ID } from '../db/columns'
 import { hasFewRows } from '../db/few-rows'
 import type { Fragment, Sql } from '../db/transact'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
-import { byOrganization } from '../flow/by-organization'
-import { gathered } from '../flow/gather'
 import type { Scope } from '../scope'
 import { asIds } from '../shapes/ids'
 import { type Subscriber, subscribersOf } from '../webhooks/publish'
@@ -28,55 +26,18 @@ export type NewTicketReferences = {
   subscribers: Subscriber[]
 }
 
-/** Finds the references of a new ticket. @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
+/**
+ * Finds the references of new tickets of the organization, in one statement.
+ * @returns those of each; for one that is refused, its CONTACT_NOT_FOUND, USER_NOT_FOUND or LABEL_NOT_FOUND
+ */
 export async function findReferences(
-  scope: Scope,
-  { contact_id, assignee_id, label_ids }: NewTicket,
-): Promise<NewTicketReferences> {
-  const wanted = {
-    scope,
-    contact_id: asId(contact_id),
-    assignee_id: asId(assignee_id),
-    label_ids: asIds(label_ids ?? []),
-  }
-  const [found] = scope.after_commit ? await readReferences(scope, [wanted]) : [await readTogether(wanted)]
-  const { contact_id: contact, company_id: company, assignee_id: assignee, labels, ...rest } = found!
-  refuse([
-    !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
-    assignee_id !== undefined && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
-    unknownLabels(label_ids, labels),
-  ])
-  return {
-    organization_number: rest.organization_number,
-    prefix: rest.prefix,
-    contact: { id: contact!, name: rest.contact_name, email: rest.contact_email },
-    company: company ? { id: company, name: rest.company_name } : null,
-    assignee: assignee ? { id: assignee, name: rest.assignee_name } : null,
-    labels,
-    subscribers: rest.subscribers,
-  }
-}
-
-/** What a new ticket names. Null stands for an id that names nothing. */
-type Wanted = { scope: Scope; contact_id: string | null; assignee_id: string | null; label_ids: string[] }
-
-type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers'> & TicketNames
-
-/** Requests that come at the same time share a statement of their organization. */
-const readTogether = gathered(
-  (wanted: Wanted[]) =>
-    byOrganization(
-      wanted,
-      ({ scope }) => scope.organization_id,
-      (own) => readReferences(own[0]!.scope, own),
-    ),
-  { most_runs: 1 },
-)
-
-/** Reads the references of some new tickets of the organization in one statement. */
-function readReferences({ sql, organization_id }: Scope, wanted: Wanted[]): Promise<Found[]> {
-  const rows = wanted.map(({ scope: _, ...ids }, place) => ({ place, ...ids }))
-  return sql<Found[]>`
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  tickets: NewTicket[],
+): Promise<(NewTicketReferences | ApiError)[]> {
+  const rows = tickets.map(({ contact_id, assignee_id, label_ids = [] }, place) => {
+    return { place, contact_id: asId(contact_id), assignee_id: asId(assignee_id), label_ids: asIds(label_ids) }
+  })
+  const found = await sql<Found[]>`
     select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
       c.id as contact_id, c.name as contact_name, c.email as contact_email, co.id as company_id, co.name as company_name,
       u.id as assignee_id, u.name as assignee_name,
@@ -92,6 +53,30 @@ function readReferences({ sql, organization_id }: Scope, wanted: Wanted[]): Prom
     left join users u on u.id = m.user_id
     where ${hasFewRows(sql)}
     order by g.place`
+  return tickets.map((ticket, place) => checked(ticket, found[place]!))
+}
+
+type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers'> & TicketNames
+
+function checked(
+  { contact_id, assignee_id, label_ids }: NewTicket,
+  { contact_id: contact, company_id: company, assignee_id: assignee, labels, ...rest }: Found,
+): NewTicketReferences | ApiError {
+  const refusal = refusalOf([
+    !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
+    assignee_id !== undefined && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    unknownLabels(label_ids, labels),
+  ])
+  if (refusal) return refusal
+  return {
+    organization_number: rest.organization_number,
+    prefix: rest.prefix,
+    contact: { id: contact!, name: rest.contact_name, email: rest.contact_email },
+    company: company ? { id: company, name: rest.company_name } : null,
+    assignee: assignee ? { id: assignee, name: rest.assignee_name } : null,
+    labels,
+    subscribers: rest.subscribers,
+  }
 }
 
 /** A change of a ticket: the fields of a PATCH, and labels one by one. */
@@ -109,11 +94,12 @@ export async function resolveUpdate(
   const named = label_ids ?? add_label_ids ?? remove_label_ids
   const kept = add_label_ids ? before.labels.map(({ id }) => id) : []
   const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...(named ?? [])])
-  refuse([
+  const refusal = refusalOf([
     plain.status !== undefined && !isAllowed(before.status, plain.status) && forbidden(before.status, plain.status),
     typeof assignee_id === 'string' && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
     unknownLabels(named, labels),
   ])
+  if (refusal) throw refusal
   const others = before.labels.filter(({ id }) => !labels.some((label) => label.id === id))
   return {
     ...plain,
@@ -150,12 +136,12 @@ function asId(id: string | null | undefined): string | null {
 /** A field that cannot be taken; `more` goes into the details of the error. */
 type RefusedField = { code: ErrorCode; fault: Fault; more: Record<string, unknown> }
 
-/** Refuses the request if a check failed. @throws the code and details of the first refused field, with all faults */
-function refuse(checks: (RefusedField | false)[]): void {
+/** The error of a request of which a check failed: the code and details of the first refused field, with all faults. */
+function refusalOf(checks: (RefusedField | false)[]): ApiError | undefined {
   const refused = checks.filter((check) => check !== false)
-  if (!refused[0]) return
+  if (!refused[0]) return undefined
   const { code, more } = refused[0]
-  throw new ApiError(code, { ...more, errors: refused.map(({ fault }) => fault) }, 422)
+  return new ApiError(code, { ...more, errors: refused.map(({ fault }) => fault) }, 422)
 }
 
 function unknown(code: ErrorCode, path: string, ids: string[]): RefusedField {

@@ -37,8 +37,8 @@ export async function reopenTickets(
     return { id: row.id, activity: activityOf(before, after, changes), events: eventsOf(before, after, changes) }
   })
   const entries = changed.flatMap(({ id, activity }) =>
-    activity.map((entry) => ({ ticket_id: id, actor: actors.get(id)!, entry })),
+    activity.map((entry) => ({ organization_id, ticket_id: id, actor: actors.get(id)!, entry })),
   )
-  await recordActivities(scope, entries)
+  await recordActivities(sql, entries)
   return new Map(changed.map(({ id, events }) => [id, events]))
 }

@@ -1,6 +1,7 @@
 /** Writes the activity timeline of a ticket, in the transaction of the change that an entry is about. */
 import { newId } from '../db/columns'
 import { insertRows } from '../db/insert-rows'
+import type { Sql } from '../db/transact'
 import type { Actor, Scope } from '../scope'
 
 /** The data of an entry, by its type. */
@@ -33,22 +34,19 @@ const CHUNK = 1024
 
 /** Adds entries to a ticket's timeline in the name of the scope's actor, in the order given. */
 export function recordActivity(scope: Scope, ticket_id: string, entries: ActivityEntry[]): Promise<void> {
-  const { actor } = scope
+  const { sql, organization_id, actor } = scope
   return recordActivities(
-    scope,
-    entries.map((entry) => ({ ticket_id, actor, entry })),
+    sql,
+    entries.map((entry) => ({ organization_id, ticket_id, actor, entry })),
   )
 }
 
 /** An entry of one of several tickets, in the name of whoever did it. */
-export type TicketActivity = { ticket_id: string; actor: Actor; entry: ActivityEntry }
+export type TicketActivity = { organization_id: string; ticket_id: string; actor: Actor; entry: ActivityEntry }
 
 /** Adds entries to the timelines of several tickets, in the order given. */
-export async function recordActivities(
-  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
-  activities: TicketActivity[],
-): Promise<void> {
-  const rows = activities.map(({ ticket_id, actor, entry: { type, data } }) => ({
+export async function recordActivities(sql: Sql, activities: TicketActivity[]): Promise<void> {
+  const rows = activities.map(({ organization_id, ticket_id, actor, entry: { type, data } }) => ({
     organization_id,
     id: newId(),
     ticket_id,
@@ -63,12 +61,12 @@ export async function recordActivities(
 
 /** Adds one entry to the timelines of many tickets. */
 export async function recordOnEach(scope: Scope, ticket_ids: string[], entry: ActivityEntry): Promise<void> {
-  const { actor } = scope
+  const { sql, organization_id, actor } = scope
   for (let start = 0; start < ticket_ids.length; start += CHUNK) {
     const chunk = ticket_ids.slice(start, start + CHUNK)
     await recordActivities(
-      scope,
-      chunk.map((ticket_id) => ({ ticket_id, actor, entry })),
+      sql,
+      chunk.map((ticket_id) => ({ organization_id, ticket_id, actor, entry })),
     )
   }
 }

@@ -10,6 +10,7 @@ import { newId } from '../../src/db/columns'
 import { closeDatabase, connectDatabase, connection, connectionOf } from '../../src/db/pool'
 import type { Scope } from '../../src/scope'
 import { useSecrets } from '../../src/secrets'
+import { WHY_NO_CLUSTER } from './cluster'
 import { createDatabase, type TestDatabase } from './database'
 import { answerChecker, type Document } from './openapi'
 import { closePoliced, policedOptions } from './policed'
@@ -47,7 +48,7 @@ export async function startApi(pool_size = 5): Promise<TestDatabase> {
   const database = await createDatabase()
   drop = database.drop
   useSecrets('a secret key that only tests use')
-  connectDatabase(database.target, pool_size, policedOptions(database.target))
+  connectDatabase(database.target, pool_size, { is_cluster: !WHY_NO_CLUSTER, ...policedOptions(database.target) })
   app = createApp(async () => true)
   return database
 }

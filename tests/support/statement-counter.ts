@@ -5,6 +5,7 @@
 import net from 'node:net'
 import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { startApi } from './api'
+import { WHY_NO_CLUSTER } from './cluster'
 
 /** What was asked while some work was done. */
 export type Traffic = {
@@ -39,7 +40,7 @@ export async function startCountedApi(pool_size: number, in_rounds = false): Pro
   const { url } = await startApi()
   const counter = await startStatementCounter(url, in_rounds)
   await closeDatabase()
-  connectDatabase(counter.url, pool_size)
+  connectDatabase(counter.url, pool_size, { is_cluster: !WHY_NO_CLUSTER })
   return counter
 }
 

@@ -1,8 +1,10 @@
 /** Tickets that are created at the same time share statements, and nothing else. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { newId } from '../../src/db/columns'
 import { closeDatabase, connectDatabase, connection, jobConnection } from '../../src/db/pool'
 import { transact } from '../../src/db/transact'
 import { type Client, createOrganization, type Organization, stopApi } from '../support/api'
+import { WHY_NO_CLUSTER } from '../support/cluster'
 import { untilBlocked } from '../support/drain-processes'
 import { createContact } from '../support/factories'
 import { type StatementCounter, startCountedApi } from '../support/statement-counter'
@@ -76,6 +78,36 @@ test('organizations that create at the same time get their own tickets, labels a
         .sort(),
     )
   }
+})
+
+test('organizations share transactions on one machine, and share none on a cluster', async () => {
+  const organizations = await Promise.all(times(12, () => createOrganization()))
+  const contacts = await Promise.all(organizations.map(({ agent }) => createContact(agent)))
+  const create = () => Promise.all(organizations.map(({ agent }, index) => post(agent, contacts[index]!)))
+  await create()
+
+  let answers: Awaited<ReturnType<typeof create>> = []
+  const { statements } = await counter.during(async () => {
+    answers = await create()
+  })
+
+  expect(answers.map(({ body }) => body.data.code)).toEqual(times(12, () => 'TKT-2'))
+  const inserts = statements.filter((text) => text.startsWith('insert into "tickets"')).length
+  if (WHY_NO_CLUSTER) expect(inserts).toBeLessThan(12)
+  else expect(inserts).toBe(12)
+})
+
+test('a request that names nothing known takes no number, and no other request with it', async () => {
+  const { agent } = await createOrganization()
+  const contact = await createContact(agent)
+
+  const answers = await Promise.all(
+    times(9, (index) => (index % 3 === 1 ? post(agent, { id: newId() }) : post(agent, contact))),
+  )
+
+  expect(answers.map(({ status }) => status)).toEqual(times(9, (index) => (index % 3 === 1 ? 422 : 201)))
+  const codes = answers.flatMap(({ status, body }) => (status === 201 ? body.data.code : []))
+  expect(codes.sort()).toEqual(times(6, (index) => `TKT-${index + 1}`))
 })
 
 test('a contact that is locked holds up its own tickets only', async () => {
@@ -154,7 +186,10 @@ test('a ticket that cannot be written takes no other with it', async () => {
   )
 
   expect(answers.map(({ status }) => status)).toEqual(times(10, (index) => (index === 7 ? 500 : 201)))
-  expect((await agent.get('/tickets')).body.meta.total).toBe(9)
+  const { data, meta } = (await agent.get('/tickets')).body
+  expect(meta.total).toBe(9)
+  // Tickets that were tried again alone have the numbers that they had taken.
+  for (const { code } of data) expect(Number(code.split('-')[1])).toBeLessThanOrEqual(10)
 })
 
 test('no other request is sent behind a ticket that waits for its contact', async () => {
