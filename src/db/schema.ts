@@ -1,5 +1,6 @@
 /**
- * Defines every table, constraint and word list.
+ * Defines every table, constraint and word list. All are in one file, whatever its length: tables of most rooms point at those
+ * of others, so both ends of each key are here, and a change of the schema is one file beside its migration.
  *
  * `organization_id` is first in the primary key and in every foreign key of a tenant's table, so that a row can never
  * point into another organization. Ids are UUIDv7 and `created_at` is computed from them: order by id is order by time.
