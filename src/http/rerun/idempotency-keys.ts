@@ -72,12 +72,19 @@ export async function renewLease({ sql, organization_id }: Scope, claim: Claim):
 /**
  * Keeps the answer in the transaction of its change, so that no crash can separate the two. Without an answer it only
  * checks that the request still holds the key.
+ * @param run whether the run ends with the commit, or goes on
  * @throws SERVICE_UNAVAILABLE, which rolls the change back, when another request has taken the key
  */
-export async function commitAnswer(scope: Scope, claim: Claim, answer: Answer | undefined): Promise<void> {
+export async function commitAnswer(
+  scope: Scope,
+  claim: Claim,
+  answer: Answer | undefined,
+  run: 'ends' | 'goes on',
+): Promise<void> {
   const { sql, organization_id } = scope
   const held = await sql`
-    update idempotency_keys set status = ${answer?.status ?? null}, answer = ${answer?.text ?? null}
+    update idempotency_keys
+    set status = ${answer?.status ?? null}, answer = ${answer?.text ?? null} ${run === 'ends' ? sql`, lease_until = null` : sql``}
     where organization_id = ${organization_id} and user_id = ${claim.caller_id} and key_digest = ${claim.key_digest}
       and token = ${claim.token}
     returning token`

@@ -23,7 +23,7 @@ export async function runFirst(call: Call, run: Run): Promise<unknown> {
   try {
     const value = await runHandler({ ...call, request: content.forHandler() }, run)
     // The change is committed: this is its answer, even if the key cannot be kept now.
-    await keep(scope, claim, content, value).catch(warn)
+    if (!endsWithChange(run, value)) await keep(scope, claim, content, value).catch(warn)
     return value
   } catch (error) {
     await releaseClaim(scope, claim).catch(warn)
@@ -39,11 +39,19 @@ function runHandler(call: Call, run: Run): unknown {
   const is_afterwards = declared.idempotency === 'afterwards'
   const scope: Scope = {
     ...call.scope,
-    before_commit: (connection, value) =>
-      commitAnswer({ ...call.scope, ...connection }, claim, is_afterwards ? undefined : toAnswer(value)),
+    before_commit: (connection, value) => {
+      const answer = is_afterwards ? undefined : toAnswer(value)
+      const inner = { ...call.scope, ...connection }
+      return commitAnswer(inner, claim, answer, endsWithChange(run, value) ? 'ends' : 'goes on')
+    },
   }
   if (is_afterwards) return handler({ ...call, scope })
   return inTransaction(scope, async (inner) => handler({ ...call, scope: inner }))
+}
+
+/** True when all that is kept of a run is known before the commit of its change: then nothing is left to write. */
+function endsWithChange({ declared, content }: Run, value: unknown): boolean {
+  return declared.idempotency === 'with the change' && content.digest !== null && toAnswer(value) !== undefined
 }
 
 /**
@@ -57,7 +65,8 @@ async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown>
   const before_commit = async (connection: Connection, result: unknown) => {
     results.push(result)
     if (results.length > 1) throw new Error('a second transaction, after the answer was kept in the first')
-    await commitAnswer({ ...call.scope, ...connection }, claim, { status: 201, text: JSON.stringify({ data: result }) })
+    const answer = { status: 201, text: JSON.stringify({ data: result }) }
+    await commitAnswer({ ...call.scope, ...connection }, claim, answer, 'goes on')
   }
   let cause: unknown
   try {
