@@ -3,19 +3,32 @@ import type { ComponentChildren } from 'preact'
 import type { useRows } from './lists'
 import { Action, Waiting } from './ui'
 
-export function Table<T extends { id: string | null }>({
-  list,
-  caption,
-  head,
-  row,
-  empty,
-}: {
+type Props<T extends { id: string | null }> = {
   list: ReturnType<typeof useRows<T>>
   caption: string
   head: string[]
   row: (one: T) => ComponentChildren
   empty: string
-}) {
+  /** The button above the table that begins another row. */
+  adding?: { text: string; begin: () => void }
+}
+
+export function Table<T extends { id: string | null }>({ adding, ...table }: Props<T>) {
+  return (
+    <>
+      {adding && (
+        <p>
+          <button type="button" class="main" onClick={adding.begin}>
+            {adding.text}
+          </button>
+        </p>
+      )}
+      <Rows {...table} />
+    </>
+  )
+}
+
+function Rows<T extends { id: string | null }>({ list, caption, head, row, empty }: Props<T>) {
   if (!list.rows || list.error) return <Waiting error={list.error} />
   if (list.rows.length === 0) return <p class="empty">{empty}</p>
   return (

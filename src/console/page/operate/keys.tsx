@@ -17,12 +17,8 @@ export function Keys({ api }: View) {
   const [doomed, setDoomed] = useState<ApiKey>()
   return (
     <>
-      <p>
-        <button type="button" class="main" onClick={() => setMaking(true)}>
-          Make a key
-        </button>
-      </p>
       <Table
+        adding={{ text: 'Make a key', begin: () => setMaking(true) }}
         list={list}
         caption="API keys"
         head={['Name', 'Begins with', 'May', 'Last used', 'Status', 'Actions']}

@@ -21,12 +21,8 @@ export function Mailboxes({ api }: View) {
   }
   return (
     <>
-      <p>
-        <button type="button" class="main" onClick={() => setEdited('new')}>
-          Add a mailbox
-        </button>
-      </p>
       <Table
+        adding={{ text: 'Add a mailbox', begin: () => setEdited('new') }}
         list={list}
         caption="Mailboxes"
         head={['Address', 'Name', 'Server', 'Status', 'Actions']}

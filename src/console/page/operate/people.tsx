@@ -13,12 +13,8 @@ export function People({ api, me }: View) {
   const [is_inviting, setInviting] = useState(false)
   return (
     <>
-      <p>
-        <button type="button" class="main" onClick={() => setInviting(true)}>
-          Invite somebody
-        </button>
-      </p>
       <Table
+        adding={{ text: 'Invite somebody', begin: () => setInviting(true) }}
         list={list}
         caption="People"
         head={['Name', 'Email', 'Role', 'Status', 'Actions']}

@@ -21,12 +21,8 @@ export function Webhooks(view: View) {
   if (id) return <OneWebhook key={id} api={api} id={id} delivery_id={delivery_id} />
   return (
     <>
-      <p>
-        <button type="button" class="main" onClick={() => setMaking(true)}>
-          Add a webhook
-        </button>
-      </p>
       <Table
+        adding={{ text: 'Add a webhook', begin: () => setMaking(true) }}
         list={list}
         caption="Webhooks"
         head={['Address', 'Events', 'Status', 'Signed']}
