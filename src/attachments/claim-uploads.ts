@@ -20,10 +20,11 @@ export async function claimForEach(
   const named = messages.flatMap(({ given }) => given)
   if (named.length === 0) return
   const claimed = await sql<{ id: string }[]>`
-    update attachments a set message_id = g.message_id
-    from unnest(${wanted.map(({ id }) => id)}::uuid[], ${wanted.map(({ message_id }) => message_id)}::uuid[])
-      as g (id, message_id)
-    where a.organization_id = ${organization_id} and a.id = g.id and a.message_id is null
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(wanted)}::text::json) as x (id uuid, message_id uuid)
+    )
+    update attachments a set message_id = given.message_id from given
+    where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null
     returning a.id`
   const known = new Set(claimed.map(({ id }) => id))
   const unknown = [...new Set(named)].filter((id) => !known.has(id.toLowerCase()))

@@ -79,9 +79,11 @@ async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): 
 
 async function writeAddresses({ sql, organization_id }: Scope, rows: (Addressed & { id: string })[]): Promise<void> {
   await sql`
-    update messages m set cc = array(select json_array_elements_text(x.cc)), reply_to = x.reply_to
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json, reply_to text)
-    where m.organization_id = ${organization_id} and m.id = x.id`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json, reply_to text)
+    )
+    update messages m set cc = array(select json_array_elements_text(given.cc)), reply_to = given.reply_to from given
+    where m.organization_id = ${organization_id} and m.id = given.id`
 }
 
 type RecipientRow = { message_id: string; position: number; email: string }
@@ -104,10 +106,13 @@ async function eraseRecipients(scope: Scope, { isAddress }: Traces): Promise<voi
 
 async function writeRecipients({ sql, organization_id }: Scope, rows: RecipientRow[]): Promise<void> {
   await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (message_id uuid, position integer)
+    )
     update message_recipients r set name = null, email = ${ERASED_EMAIL}, email_key = ${ERASED_EMAIL}, error = null,
       status = case when status = 'queued' then 'failed' else status end
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (message_id uuid, position integer)
-    where r.organization_id = ${organization_id} and r.message_id = x.message_id and r.position = x.position`
+    from given
+    where r.organization_id = ${organization_id} and r.message_id = given.message_id and r.position = given.position`
   await sql`
     update messages set email_error = null
     where organization_id = ${organization_id} and id = any(${rows.map(({ message_id }) => message_id)}::uuid[])`

@@ -22,9 +22,11 @@ export function eraseEvents(scope: Scope, { isIn }: Traces): Promise<void> {
 
 async function writeEvents({ sql, organization_id }: Scope, events: { id: string; body: string }[]): Promise<void> {
   await sql`
-    update events e set body = x.body
-    from json_to_recordset(${JSON.stringify(events)}::text::json) as x (id uuid, body text)
-    where e.organization_id = ${organization_id} and e.id = x.id`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(events)}::text::json) as x (id uuid, body text)
+    )
+    update events e set body = given.body from given
+    where e.organization_id = ${organization_id} and e.id = given.id`
   await sql`
     update delivery_attempts a set response_head = null
     from deliveries d
@@ -47,10 +49,13 @@ export async function eraseAnswers(scope: Scope, { isIn }: Traces): Promise<void
     const found = rows.filter(({ answer }) => isIn(answer)).map((row) => ({ ...row, answer: idsOnly(row.answer) }))
     if (found.length > 0) {
       await sql`
-        update idempotency_keys k set answer = x.answer
-        from json_to_recordset(${JSON.stringify(found)}::text::json) as x (user_id uuid, key_digest text, answer text)
-        where k.organization_id = ${organization_id} and k.user_id = x.user_id
-          and k.key_digest = decode(x.key_digest, 'hex')`
+        with given as materialized (
+          select * from json_to_recordset(${JSON.stringify(found)}::text::json)
+            as x (user_id uuid, key_digest text, answer text)
+        )
+        update idempotency_keys k set answer = given.answer from given
+        where k.organization_id = ${organization_id} and k.user_id = given.user_id
+          and k.key_digest = decode(given.key_digest, 'hex')`
     }
     after = last
   }

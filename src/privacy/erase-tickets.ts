@@ -71,9 +71,11 @@ async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
     from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
   const documents = tickets.map(({ id, code, facets }) => ({ id, ...newDocument(number, code, '', '', facets) }))
   await sql`
-    update ticket_search s set document = d.vector::tsvector, size = d.size
-    from json_to_recordset(${JSON.stringify(documents)}::text::json) as d (id uuid, vector text, size integer)
-    where s.organization_id = ${organization_id} and s.ticket_id = d.id`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(documents)}::text::json) as x (id uuid, vector text, size integer)
+    )
+    update ticket_search s set document = given.vector::tsvector, size = given.size from given
+    where s.organization_id = ${organization_id} and s.ticket_id = given.id`
 }
 
 /** Types of entries of a timeline that may hold a text, a name or an address of a person (`timeline/activity.ts`). */

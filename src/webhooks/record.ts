@@ -80,14 +80,13 @@ function timeAfter({ now_s }: Settlement, delay_s: number | null): number | null
 /** Cancels deliveries whose webhook was switched off or deleted during the attempt. */
 async function cancelRetrying(settlement: Settlement, rows: { id: string }[]): Promise<void> {
   const { sql, organization_id } = settlement
-  const keys = rows.map(({ id }) => ({ id }))
+  const ids = rows.map(({ id }) => id)
   await cancelQueued(
     settlement,
     sql`
-      select o.id from json_to_recordset(${JSON.stringify(keys)}::text::json) as x (id uuid)
-      join outbox o on o.organization_id = ${organization_id} and o.id = x.id
-      join webhooks w on w.organization_id = ${organization_id} and w.id = o.lane_id
-      where not w.active or w.deleted_at is not null
+      select o.id from outbox o join webhooks w on w.organization_id = ${organization_id} and w.id = o.lane_id
+      where o.organization_id = ${organization_id} and o.id = any(${ids}::uuid[])
+        and (not w.active or w.deleted_at is not null)
       for update of o skip locked`,
   )
 }
@@ -137,9 +136,11 @@ export async function rescheduleDeliveries(settlement: Settlement, rows: Resched
   const { sql, organization_id } = settlement
   const given = rows.map(({ id, delay_s }) => ({ id, next_s: timeAfter(settlement, delay_s) }))
   await sql`
-    update deliveries d set next_attempt_at = to_timestamp(x.next_s)
-    from json_to_recordset(${JSON.stringify(given)}::text::json) as x (id uuid, next_s float8)
-    where d.organization_id = ${organization_id} and d.id = x.id`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(given)}::text::json) as x (id uuid, next_s float8)
+    )
+    update deliveries d set next_attempt_at = to_timestamp(given.next_s) from given
+    where d.organization_id = ${organization_id} and d.id = given.id`
 }
 
 /** Cancels deliveries whose webhook was switched off or deleted. */

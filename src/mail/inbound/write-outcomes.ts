@@ -39,13 +39,16 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
     ),
     insertFingerprints(scope, duplicates, sql`on conflict do nothing`),
     sql`
+      with given as materialized (
+        select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text,
+          email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
+          sender_verified boolean, authentication jsonb)
+      )
       update inbound_messages i
       set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
         from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
         sender_verified = g.sender_verified, authentication = g.authentication
-      from json_to_recordset(${JSON.stringify(rows)}::text::json) as g (id uuid, outcome text, rule text,
-        email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
-        sender_verified boolean, authentication jsonb)
+      from given g
       where i.organization_id = ${organization_id} and i.id = g.id`,
   ])
   afterCommit(scope, () => {

@@ -22,8 +22,10 @@ export async function recordResults(
 ): Promise<void> {
   const { sql, organization_id } = scope
   const updated = await sql<{ email: string; status: string; error: string | null }[]>`
-    update message_recipients r set status = given.status, error = given.error
-    from json_to_recordset(${JSON.stringify(results)}::text::json) as given (position integer, status text, error text)
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(results)}::text::json) as x (position integer, status text, error text)
+    )
+    update message_recipients r set status = given.status, error = given.error from given
     where r.organization_id = ${organization_id} and r.message_id = ${id} and r.position = given.position
       and r.status = 'queued'
     returning r.email, r.status, r.error`
