@@ -1,15 +1,13 @@
 /**
  * Goes through all GET routes, with every parameter of their queries. On a cluster (CITUS_URL) a statement that needs more
- * than one node fails: the connections of the requests have `citus.multi_task_query_log_level = error`. It is a setting of
- * the database, given after the world is made, so that new connections have it.
+ * than one node fails.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
-import { nodeUrls } from '../support/cluster'
 import type { TestDatabase } from '../support/database'
 import { type Endpoint, pathWith, readEndpoints, type Schema } from '../support/endpoints'
 import { logTime } from '../support/factories'
+import { refuseSeveralNodes } from '../support/one-node'
 import { createWorld, type World } from '../support/world'
 
 /** The server keeps a plan for all values after five executions. */
@@ -29,20 +27,10 @@ beforeAll(async () => {
   world = await createWorld(organization)
   await organization.admin.post(`/tickets/${world.ticket_id}/timer/start`)
   await logTime(organization.admin, world.ticket_id, { billable: false })
-  await readByOneNode()
+  await refuseSeveralNodes(database)
   reads = (await readEndpoints()).filter(({ method, name }) => method === 'GET' && !NOT_READ.includes(name))
 })
 afterAll(stopApi)
-
-/** From now on a statement that needs several nodes fails. One connection runs all of them, so that it keeps their plans. */
-async function readByOneNode(): Promise<void> {
-  if (nodeUrls()) {
-    const name = new URL(database.url).pathname.slice(1)
-    await connection().sql.unsafe(`alter database ${name} set citus.multi_task_query_log_level = 'error'`)
-  }
-  await closeDatabase()
-  connectDatabase(database.target, 1)
-}
 
 test('each read with each parameter is answered by one node', async () => {
   const wrong: string[] = []

@@ -1,0 +1,212 @@
+/**
+ * Goes through all routes that write. On a cluster (CITUS_URL) a statement that needs more than one node fails. A route is
+ * called with a good request of `goodBody`, or with the one of `PREPARED`, and around it with unknown ids, single
+ * fields, keys and conditions. A route that has no good request fails here.
+ */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { addressKey } from '../../src/address/email'
+import { hashToken, newSecretToken } from '../../src/auth/tokens'
+import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
+import { EVENTS } from '../../src/db/schema'
+import {
+  type Answer,
+  type Client,
+  createOrganization,
+  type Organization,
+  PASSWORD,
+  signIn,
+  startApi,
+  stopApi,
+  stranger,
+} from '../support/api'
+import { createProgram, type Program } from '../support/api-keys'
+import { nodeUrls } from '../support/cluster'
+import type { TestDatabase } from '../support/database'
+import { startDns, type TestDns } from '../support/dns'
+import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
+import { createTicket } from '../support/factories'
+import { refuseSeveralNodes } from '../support/one-node'
+import { type ChangedSettings, withSettings } from '../support/settings'
+import { createWorld, goodBody, goodRaw, type World } from '../support/world'
+
+/** The server tries a plan for all values at the sixth execution. Citus knows no other plan for most statements. */
+const ROUNDS = nodeUrls() ? 7 : 1
+const NOBODY = '018f0000-0000-7000-8000-000000000000'
+
+let database: TestDatabase
+let dns: TestDns
+let settings: ChangedSettings
+let writes: Endpoint[]
+
+beforeAll(async () => {
+  ;[database, dns] = await Promise.all([startApi(), startDns()])
+  settings = withSettings({
+    EMAIL_INLINE_WAIT_MS: 1,
+    SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
+    SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
+    DNS_SERVERS: [dns.address],
+  })
+  writes = (await readEndpoints()).filter(({ method }) => method !== 'GET')
+})
+afterAll(async () => {
+  settings.restore()
+  dns[Symbol.dispose]()
+  await stopApi()
+})
+
+test('each write is answered by one node', async () => {
+  await refuseSeveralNodes(database)
+  for (let round = 0; round < ROUNDS; round++) {
+    expect(await tryWrites(await createPlace())).toEqual([])
+  }
+}, 600_000)
+
+/** An organization with one row of everything, and a program that may do what its admin may. */
+type Place = Organization & { world: World; program: Program }
+
+async function createPlace(): Promise<Place> {
+  const organization = await createOrganization()
+  const world = await createWorld(organization)
+  await organization.admin.patch(`/webhooks/${world.webhook_id}`, { events: EVENTS })
+  return { ...organization, world, program: await createProgram(organization.admin, ['*:write']) }
+}
+
+/**
+ * Sends a good request to each route, and others like it. Deletions are last: what belongs to something is deleted before it,
+ * because its path is longer or stands further down in the document.
+ * @returns what was answered wrongly
+ */
+async function tryWrites(place: Place): Promise<string[]> {
+  const wrong: string[] = []
+  const last = writes.filter(isLast).reverse()
+  last.sort((one, other) => depthOf(other) - depthOf(one))
+  for (const endpoint of [...writes.filter((one) => !isLast(one)), ...last]) {
+    const judge = (what: string, { status, text }: Answer, most: number) => {
+      if (status >= most) wrong.push(`${endpoint.name} ${what}: ${status} ${text.slice(0, 200)}`)
+    }
+    for (const [what, request] of Object.entries(variantsOf(endpoint, place))) {
+      judge(what, await send(endpoint, request, place.world), 500)
+    }
+    const prepared = await PREPARED[endpoint.name]?.(place)
+    const good = { client: place.admin, headers: { 'if-match': '*' }, ...prepared }
+    judge('as is good', await send(endpoint, good, place.world), 300)
+    for (const [what, request] of Object.entries(keyedOf(endpoint, place))) {
+      judge(what, await send(endpoint, request, place.world), 500)
+    }
+  }
+  return wrong
+}
+
+function isLast({ method, name }: Endpoint): boolean {
+  return method === 'DELETE' || name.endsWith('/erase')
+}
+
+function depthOf({ path }: Endpoint): number {
+  return path.split('/').length
+}
+
+/** Requests with an id that names nothing, with a condition that is not met, and with one field. */
+function variantsOf({ name, method, ids, body }: Endpoint, { admin, world }: Place): Record<string, Prepared> {
+  const good = method === 'PATCH' && body ? goodBody(name, world) : {}
+  const bodies = Object.entries(good).flatMap(([field, value]) => [{ [field]: value }, { [field]: null }])
+  return {
+    ...(ids.length > 0 && {
+      'with unknown ids': { client: admin, ids: Object.fromEntries(ids.map((id) => [id, NOBODY])) },
+    }),
+    ...(method !== 'POST' && { 'as it was not': { client: admin, headers: { 'if-match': '"other"' } } }),
+    ...Object.fromEntries(bodies.map((body) => [`with ${JSON.stringify(body).slice(0, 40)}`, { client: admin, body }])),
+  }
+}
+
+/** The same request twice, by a program. */
+function keyedOf({ name, method, path, body }: Endpoint, { program, world }: Place): Record<string, Prepared> {
+  if (method !== 'POST' || path.startsWith('/auth/')) return {}
+  const request = { client: program, body: body && goodBody(name, world), headers: { 'idempotency-key': name } }
+  return { 'with a key': request, 'with the same key': request }
+}
+
+/** A request to a route: what is left out is as in all good requests. */
+type Prepared = { client: Client; ids?: Record<string, string>; body?: unknown; headers?: Record<string, string> }
+
+function send(
+  { name, method, path, body }: Endpoint,
+  { client, ids, body: given, headers }: Prepared,
+  world: World,
+): Promise<Answer> {
+  const raw = goodRaw(name)
+  const query = name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}` : ''
+  const content = raw?.body ?? given ?? (body && goodBody(name, world))
+  const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
+  return client.send(method, pathWith(path, { ...world, ...ids }) + query, content, { ...type, ...headers })
+}
+
+/** What a good request needs beyond a row of everything. */
+const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
+  'POST /auth/login': async ({ admin }) => ({ client: stranger(), body: { email: admin.email, password: PASSWORD } }),
+  'POST /auth/refresh': async ({ admin }) => ({ client: stranger(), body: await refreshTokenOf(admin) }),
+  'POST /auth/logout': async ({ admin }) => ({ body: await refreshTokenOf(admin) }),
+  'POST /auth/password/forgot': async ({ agent }) => ({ client: stranger(), body: { email: agent.email } }),
+  'POST /auth/password/reset': async ({ addMember }) => {
+    const { user_id } = await addMember('agent')
+    const token = newSecretToken()
+    await connection().sql`
+      insert into password_resets (id, user_id, token_hash, expires_at)
+      values (${newId()}, ${user_id}, ${hashToken(token)}, now() + interval '1 hour')`
+    return { client: stranger(), body: { token, new_password: PASSWORD } }
+  },
+  'DELETE /auth/sessions/{session_id}': async ({ admin }) => {
+    await signIn(admin.email)
+    const { data } = (await admin.get('/auth/sessions')).body
+    return { ids: { session_id: data.find((session: { current: boolean }) => !session.current).id } }
+  },
+  'DELETE /auth/me/organizations/{organization_id}': async ({ id, addMember }) => {
+    return { client: await addMember('agent'), ids: { organization_id: id } }
+  },
+  'POST /auth/invitations/{token}/accept': async ({ admin }) => {
+    const { token } = await invite(admin)
+    return { client: stranger(), ids: { token }, body: { password: PASSWORD, name: 'Ivy' } }
+  },
+  'POST /auth/invitations/{token}/decline': async ({ admin }) => {
+    const { token } = await invite(admin)
+    return { client: stranger(), ids: { token } }
+  },
+  'POST /users/{user_id}/invite': async ({ admin }) => ({ ids: { user_id: (await invite(admin)).id } }),
+  // That of the world has been erased.
+  'DELETE /contacts/{contact_id}': async ({ admin }) => {
+    const { contact } = await createTicket(admin)
+    return { ids: { contact_id: contact.id } }
+  },
+  'POST /tickets/{ticket_id}/timer/start': async ({ admin }) => {
+    await admin.delete('/timer/active')
+    return {}
+  },
+  'POST /tickets/{ticket_id}/timer/stop': startTimer,
+  'DELETE /timer/active': startTimer,
+  // The service remembers for a while what it found at the domain of the world.
+  'POST /domains/{domain_id}/verify': async ({ admin }) => {
+    const { data } = (await admin.post('/domains', { domain: `${newId()}.example` })).body
+    dns.add({ [data.dns_record.name]: { TXT: [data.dns_record.value] } })
+    return { ids: { domain_id: data.id } }
+  },
+}
+
+async function startTimer({ admin, world }: Place): Promise<Partial<Prepared>> {
+  await admin.post(`/tickets/${world.ticket_id}/timer/start`)
+  return {}
+}
+
+async function refreshTokenOf({ email }: Client): Promise<{ refresh_token: string }> {
+  const { refresh_token } = (await stranger().post('/auth/login', { email, password: PASSWORD })).body
+  return { refresh_token }
+}
+
+/** Invites somebody, and puts a token in place of the one that only the letter has. */
+async function invite(admin: Client): Promise<{ id: string; token: string }> {
+  const email = `${newId()}@b.example`
+  const { id } = (await admin.post('/users', { email, name: 'Ivy' })).body.data
+  const token = newSecretToken()
+  await connection().sql`
+    update invitations set token_hash = ${hashToken(token)} where email_key = ${addressKey(email)} and id = ${id}`
+  return { id, token }
+}
