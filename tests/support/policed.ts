@@ -74,6 +74,7 @@ export async function addPolicies(url: string): Promise<void> {
       create role ${ROLE} login password '${PASSWORD}';
       grant select, insert, update, delete on all tables in schema public to ${ROLE};
       grant usage on all sequences in schema public to ${ROLE};
+      grant pg_read_all_stats to ${ROLE};
       ${policies.join(';')}`),
   )
 }
