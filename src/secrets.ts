@@ -92,6 +92,15 @@ export function decrypt(encrypted: string, at: StoredAt): string {
   throw new Error('A stored secret cannot be decrypted: SECRET_KEY has changed, set SECRET_KEY_PREVIOUS')
 }
 
+/** As `decrypt`. @returns undefined when no key fits */
+export function tryDecrypt(encrypted: string, at: StoredAt): string | undefined {
+  try {
+    return decrypt(encrypted, at)
+  } catch {
+    return undefined
+  }
+}
+
 /** The ids of the keys, newest first. An id names a key without giving it away. */
 export function encryptionKeyIds(): string[] {
   return keysOf('encryption').map(idOf)

@@ -1,6 +1,6 @@
 /** Tells if the secret keys open the secrets that the database holds. */
 import type { Transaction } from '../db/session'
-import { decrypt, ENCRYPTED_COLUMNS, type StoredAt } from '../secrets'
+import { ENCRYPTED_COLUMNS, type StoredAt, tryDecrypt } from '../secrets'
 import { BackupError } from './backup-error'
 
 /** Rows that are read at a time. */
@@ -17,7 +17,9 @@ export async function tryStoredSecrets(sql: Transaction, advice: string): Promis
   const counts = { opened: 0, closed: 0 }
   for (const column of ENCRYPTED_COLUMNS) {
     for await (const rows of await readSecrets(sql, column)) {
-      for (const row of rows) counts[opens(column, row) ? 'opened' : 'closed']++
+      for (const { encrypted, ...place } of rows) {
+        counts[tryDecrypt(encrypted, { column, ...place }) === undefined ? 'closed' : 'opened']++
+      }
     }
   }
   if (counts.closed === 0) return
@@ -37,13 +39,4 @@ async function readSecrets(sql: Transaction, column: StoredAt['column']): Promis
     select organization_id, id, ${sql(name!)} as encrypted from ${sql(table!)} where ${sql(name!)} is not null`.cursor(
     BATCH,
   )
-}
-
-function opens(column: StoredAt['column'], { organization_id, id, encrypted }: Stored): boolean {
-  try {
-    decrypt(encrypted, { column, organization_id, id })
-    return true
-  } catch {
-    return false
-  }
 }

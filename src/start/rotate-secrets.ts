@@ -1,7 +1,7 @@
 /** Encrypts all stored secrets anew, after a change of SECRET_KEY or for the form of this release. */
 import { ZERO_ID } from '../db/columns'
 import type { Connection } from '../db/transact'
-import { decrypt, ENCRYPTED_COLUMNS, encrypt, presentPrefix, type StoredAt } from '../secrets'
+import { ENCRYPTED_COLUMNS, encrypt, presentPrefix, type StoredAt, tryDecrypt } from '../secrets'
 
 /** Rows that are read at a time. */
 const BATCH = 500
@@ -29,7 +29,7 @@ async function rotateColumn(connection: Connection, column: EncryptedColumn): Pr
   for (;;) {
     const rows = await readOutdated(connection, column, last)
     for (const row of rows) {
-      const plain = tryDecrypt(column, row)
+      const plain = tryDecrypt(row.encrypted, { column, organization_id: row.organization_id, id: row.id })
       if (plain === undefined) result.unreadable++
       else result.rotated += await replace(connection, column, row, plain)
     }
@@ -64,14 +64,6 @@ async function replace(
     update ${sql(table)} set ${sql(name)} = ${encrypt(plain, { column, organization_id, id })}
     where organization_id = ${organization_id} and id = ${id} and ${sql(name)} = ${encrypted}`
   return count
-}
-
-function tryDecrypt(column: EncryptedColumn, { organization_id, id, encrypted }: StoredSecret): string | undefined {
-  try {
-    return decrypt(encrypted, { column, organization_id, id })
-  } catch {
-    return undefined
-  }
 }
 
 function namesOf(column: EncryptedColumn): [table: string, column: string] {

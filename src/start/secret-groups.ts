@@ -1,7 +1,7 @@
 /** Tries the stored secrets: after a restore with another SECRET_KEY they cannot be decrypted. */
 import type { Connection } from '../db/transact'
 import { log, safeError } from '../log'
-import { decrypt, ENCRYPTED_COLUMNS, type StoredAt } from '../secrets'
+import { ENCRYPTED_COLUMNS, type StoredAt, tryDecrypt } from '../secrets'
 
 type Column = StoredAt['column']
 
@@ -43,14 +43,10 @@ async function tryColumn({ sql }: Connection, column: Column): Promise<SecretGro
     )
     select distinct on (key_id) key_id, (count(*) over (partition by key_id))::int as n, organization_id, id, encrypted
     from secrets order by key_id, id desc`
-  return rows.map((row) => ({ column, key_id: row.key_id, n: row.n, is_readable: canDecrypt(column, row) }))
-}
-
-function canDecrypt(column: Column, { organization_id, id, encrypted }: Sample): boolean {
-  try {
-    decrypt(encrypted, { column, organization_id, id })
-    return true
-  } catch {
-    return false
-  }
+  return rows.map(({ key_id, n, encrypted, ...place }) => ({
+    column,
+    key_id,
+    n,
+    is_readable: tryDecrypt(encrypted, { column, ...place }) !== undefined,
+  }))
 }
