@@ -36,10 +36,13 @@ export function fillDocuments(connection: Connection): Promise<void> {
     })
     // A document that has its block stays as it is.
     await sql`
+      with given as materialized (
+        select * from json_to_recordset(${JSON.stringify(given)}::text::json) as x (id uuid, start text, facets text[])
+      )
       update ticket_search s set size = s.size + length(s.document) * ${ROOM_OF_BLOCK},
-        document = replace(s.document::text, ${`'${number}:`}, g.start)::tsvector || array_to_tsvector(g.facets)
-      from json_to_recordset(${JSON.stringify(given)}::text::json) as g (id uuid, start text, facets text[])
-      where s.organization_id = ${organization_id} and s.ticket_id = g.id`
+        document = replace(s.document::text, ${`'${number}:`}, given.start)::tsvector || array_to_tsvector(given.facets)
+      from given
+      where s.organization_id = ${organization_id} and s.ticket_id = given.id`
     return ids.at(-1)
   })
 }

@@ -86,7 +86,7 @@ describe('figures', () => {
     const { sql } = connection()
     count(organization.id, 'mail_tickets')
     await writeStats(connection())
-    await sql`update stats set at = at - interval '3 hours' where organization_id = ${organization.id} and size_s = 60`
+    await sql`update stats set at = now() - interval '3 hours' where organization_id = ${organization.id} and size_s = 60`
     await removeOldStats(connection())
     const left = await sql`select size_s from stats where organization_id = ${organization.id} order by size_s`
     expect([...new Set(left.map(({ size_s }) => size_s))]).toEqual([900, 21_600])
