@@ -1,4 +1,4 @@
-/** Collects when API keys were last used, and writes it once a minute instead of one for each request. */
+/** Collects when API keys were last used, and writes it once a minute for each key instead of with each request. */
 import { inEach } from '../db/all-organizations'
 import { sharedTime } from '../db/shared-time'
 import type { Connection, Sql } from '../db/transact'
