@@ -2,6 +2,7 @@
 import { newId } from '../../src/db/columns'
 import { closeTransports } from '../../src/mail/outbound/transport'
 import { createOrganization, type Organization, startApi, stopApi } from './api'
+import type { TestDatabase } from './database'
 import { createMailbox, startListener } from './mail'
 import { withSettings } from './settings'
 import { type SmtpSink, startSmtpSink } from './smtp'
@@ -10,6 +11,7 @@ import { type SmtpSink, startSmtpSink } from './smtp'
 export type Desk = Organization & { mailbox_id: string; address: string }
 
 export type StartedDesk = Desk & {
+  database: TestDatabase
   /** Port of the SMTP listener. */
   port: number
   /** The server that mailboxes send to. */
@@ -26,7 +28,7 @@ export type StartedDesk = Desk & {
  */
 export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<StartedDesk> {
   const settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
-  await startApi(10)
+  const database = await startApi(10)
   const [listener, sink] = await Promise.all([startListener(), startSmtpSink()])
   const create = (fields: Record<string, unknown> = {}) => createDesk({ smtp: smtpTo(sink), ...fields })
   const stop = async () => {
@@ -36,7 +38,7 @@ export async function startDesk(mailbox: Record<string, unknown> = {}): Promise<
     await listener.close({ timeout_ms: 1000 })
     await stopApi()
   }
-  return { ...(await create(mailbox)), port: listener.port, sink, createDesk: create, stop }
+  return { ...(await create(mailbox)), database, port: listener.port, sink, createDesk: create, stop }
 }
 
 /** @param fields of the mailbox; without `smtp` it only receives */

@@ -13,6 +13,8 @@ export type Traffic = {
   statements: string[]
   /** How often something was asked while no answer was outstanding: round trips, one after the other. */
   waits: number
+  /** Statements that several nodes of a cluster answered, where `citus.multi_task_query_log_level` is `notice`. */
+  by_several: string[]
 }
 
 export type StatementCounter = {
@@ -32,6 +34,9 @@ const SHARED = /pg_notify/
  */
 const QUIET_MS = 3
 
+/** What Citus says of a statement that several nodes answer. */
+const SEVERAL = 'multi-task query'
+
 /**
  * Starts the API, as `startApi` does, on a database that it reaches through a counter.
  * @param in_rounds answers are handed on together (`QUIET_MS`): not where a statement waits for a lock of another
@@ -45,9 +50,9 @@ export async function startCountedApi(pool_size: number, in_rounds = false): Pro
 }
 
 /** Starts a proxy before the database of a URL. */
-async function startStatementCounter(database_url: string, in_rounds: boolean): Promise<StatementCounter> {
+export async function startStatementCounter(database_url: string, in_rounds = false): Promise<StatementCounter> {
   const { hostname, port } = new URL(database_url)
-  let traffic: Traffic = { statements: [], waits: 0 }
+  let traffic: Traffic = { statements: [], waits: 0, by_several: [] }
   let outstanding = 0
   let is_asking = false
   let held: (() => void)[] = []
@@ -72,7 +77,11 @@ async function startStatementCounter(database_url: string, in_rounds: boolean): 
 
   const server = net.createServer((client) => {
     const database = net.connect(Number(port), hostname)
-    const asked = readStatements(onAsk, () => outstanding--)
+    const asked = readStatements(
+      onAsk,
+      () => outstanding--,
+      (texts) => traffic.by_several.push(...texts),
+    )
     connect(client, database, (chunk) => {
       asked.fromClient(chunk)
       database.write(chunk)
@@ -93,10 +102,10 @@ async function startStatementCounter(database_url: string, in_rounds: boolean): 
   return {
     url: proxied.href,
     async during(work) {
-      traffic = { statements: [], waits: 0 }
+      traffic = { statements: [], waits: 0, by_several: [] }
       await work()
       // What follows is not of this work.
-      return { ...traffic, statements: [...traffic.statements] }
+      return { ...traffic, statements: [...traffic.statements], by_several: [...traffic.by_several] }
     },
     stop() {
       for (const socket of sockets) socket.destroy()
@@ -115,14 +124,18 @@ function connect(from: net.Socket, to: net.Socket, pass: (chunk: Buffer) => void
  * Reads both directions of a connection.
  * @param onAsk is called with the statements of each request that the database answers as a whole
  * @param onAnswer is called at the end of each answer
+ * @param onSeveral is called with the statements of a request that several nodes answer
  */
-function readStatements(onAsk: (texts: string[]) => void, onAnswer: () => void) {
+function readStatements(onAsk: (texts: string[]) => void, onAnswer: () => void, onSeveral: (texts: string[]) => void) {
   const text_of = new Map<string, string>()
   let bound = ''
   let executed: string[] = []
   let has_begun = false
+  /** Requests that have no whole answer yet, oldest first. */
+  const unanswered: string[][] = []
   const ask = (texts: string[]) => {
     executed = []
+    unanswered.push(texts)
     onAsk(texts)
   }
   return {
@@ -134,9 +147,14 @@ function readStatements(onAsk: (texts: string[]) => void, onAnswer: () => void) 
       if (type === 'Q') ask([word(body)])
       if (type === 'S') ask(executed)
     }),
-    fromDatabase: messages(1, (type) => {
-      if (type === 'Z' && has_begun) onAnswer()
-      if (type === 'Z') has_begun = true
+    fromDatabase: messages(1, (type, body) => {
+      if (type === 'N' && body.includes(SEVERAL)) onSeveral(unanswered[0] ?? [])
+      if (type !== 'Z') return
+      if (has_begun) {
+        unanswered.shift()
+        onAnswer()
+      }
+      has_begun = true
     }),
   }
 }
