@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Server } from 'bun'
 import { newId } from '../../src/db/columns'
+import { connection } from '../../src/db/pool'
 import { jsonInSteps } from '../../src/flow/steps'
 import { streamOf } from '../../src/flow/stream'
 import type { Scope } from '../../src/scope'
@@ -172,12 +173,13 @@ describe('while a large ticket is read', () => {
   })
 
   test('a failure of the database breaks the connection', async () => {
-    const { agent, path, scope } = await createLargeTicket(40)
+    const { agent, path } = await createLargeTicket(40)
+    const { sql } = connection()
     const response = await open(agent, path)
     expect(response.status).toBe(200)
     const reader = response.body!.getReader()
     await reader.read()
-    await scope.sql`alter table messages rename to messages_away`
+    await sql`alter table messages rename to messages_away`
     const rest = (async () => {
       while (!(await reader.read()).done);
     })()
@@ -185,7 +187,7 @@ describe('while a large ticket is read', () => {
       () => expect.unreachable('the answer ended as if it were whole'),
       () => {},
     )
-    await scope.sql`alter table messages_away rename to messages`
+    await sql`alter table messages_away rename to messages`
     expect((await agent.get(path)).body.data.messages).toHaveLength(40)
   })
 })
