@@ -45,6 +45,13 @@ export function isAway(error: unknown): boolean {
   return /^(CONNECTION_|CONNECT_TIMEOUT|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|57P0|08)/.test(codeOf(error))
 }
 
+/** What a cluster says with the code of an internal error when the connection to one of its machines broke. */
+const BROKEN =
+  /marked as essential|could not commit transaction for shard|server closed the connection|connection not open|no connection to the server|could not (receive|send) data|SSL (connection|SYSCALL)/
+
+/** The code for it when no connection can be made. */
+const NO_CONNECTION = '08006'
+
 /** True when the server answered that another node of its cluster could not be reached, or stops or starts. */
 export function isNodeAway(error: unknown): boolean {
   return /^(57P0|08)/.test(codeOf(error))
@@ -61,10 +68,15 @@ export function hasLostStatement(error: unknown): 'pooler' | 'migration' | undef
   return code === '0A000' && routine === 'RevalidateCachedQuery' ? 'migration' : undefined
 }
 
-/** The code of the failure, of PostgreSQL, the driver or the system; empty when it has none. */
+/**
+ * The code of the failure, of PostgreSQL, the driver or the system; empty when it has none. A lost connection between machines
+ * of a cluster has one code, whatever the machine was doing.
+ */
 export function codeOf(error: unknown): string {
   const cause = causeOf(error)
-  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : ''
+  if (typeof cause !== 'object' || cause === null || !('code' in cause)) return ''
+  const { code, message } = cause as { code: unknown; message?: unknown }
+  return code === 'XX000' && BROKEN.test(String(message)) ? NO_CONNECTION : String(code)
 }
 
 function causeOf(error: unknown): unknown {

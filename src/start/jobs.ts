@@ -8,9 +8,11 @@ import { deleteExpiredTokens } from '../auth/commands'
 import { forgetAccounts } from '../auth/forget-accounts'
 import { removeOldResets } from '../auth/password-reset'
 import { config } from '../config'
+import { noteAway } from '../db/all-organizations'
 import { watchClock } from '../db/clock'
 import { analyzeGrownTables } from '../db/statistics'
 import type { Connection } from '../db/transact'
+import { isNodeAway } from '../db/violations'
 import { forgetReleasedAddresses } from '../domains/claims'
 import { removeIdempotencyKeys } from '../http/rerun/idempotency-keys'
 import { removeOldInvitations } from '../invitations/commands'
@@ -88,7 +90,10 @@ export function startJobs(connection: Connection): { stop(): Promise<void> } {
     return new Cron(pattern, { protect: true }, async () => {
       const work = run(connection).then(
         () => {},
-        (error) => log.warn({ job: name, error: safeError(error) }, 'a background job failed and will be tried again'),
+        (error) => {
+          if (isNodeAway(error)) noteAway(error)
+          else log.warn({ job: name, error: safeError(error) }, 'a background job failed and will be tried again')
+        },
       )
       running.add(work)
       await work

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../src/db/columns'
-import { violatedBy, violates } from '../../src/db/violations'
+import { isNodeAway, violatedBy, violates } from '../../src/db/violations'
 import { createOrganization, startApi, stopApi } from '../support/api'
 
 /** An error as the driver makes it. */
@@ -19,6 +19,17 @@ test.each([
   expect(violates(failure('23505', message), constraint)).toBeTrue()
   expect(violates(failure('23505', message), 'labels')).toBeFalse()
   expect(violates(new Error('failed', { cause: failure('23505', message) }), constraint)).toBeTrue()
+})
+
+test.each([
+  ['08006', 'connection to the remote node postgres@10.0.0.12:5432 failed', true],
+  ['XX000', 'failure on connection marked as essential: 10.0.0.12:5432', true],
+  ['XX000', 'server closed the connection unexpectedly', true],
+  ['XX000', 'could not commit transaction for shard 102123 on at least one active node', true],
+  ['XX000', 'cache lookup failed for type 17', false],
+  ['57014', 'canceling statement due to statement timeout', false],
+])('%s %s: a node is away is %p', (code, message, is_away) => {
+  expect(isNodeAway(failure(code, message))).toBe(is_away)
 })
 
 test('the field of the protocol comes before the message', () => {

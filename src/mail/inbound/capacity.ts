@@ -1,4 +1,5 @@
 /** Tells the listener when no more mail can be taken: the sender's server keeps a message better than a full disk. */
+import { readOfAll } from '../../db/all-organizations'
 import type { Sql } from '../../db/transact'
 import { freeBytes, reserveBytes, usesDataDir } from '../../disk/free-space'
 import { log, safeError } from '../../log'
@@ -50,9 +51,11 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
   }
 }
 
-/** Counts all of them: there are hardly more than the limit, because no more mail is taken then. */
+/** Counts all that the machines which answer have: there are hardly more than the limit, because no more mail is taken then. */
 async function hasMorePending(sql: Sql, limit: number): Promise<boolean> {
-  const [row] = await sql<{ found: boolean }[]>`
-    select count(*) > ${limit} as found from outbox where kind = 'inbound'`
-  return row!.found
+  const counts = await readOfAll(
+    sql,
+    (among) => sql<{ n: number }[]>`select count(*) as n from outbox where kind = 'inbound' ${among()}`,
+  )
+  return counts.reduce((sum, { n }) => sum + n, 0) > limit
 }
