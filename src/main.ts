@@ -2,7 +2,8 @@
 import { createApp } from './app'
 import { ConfigError, config, ignoreProxies } from './config'
 import { watchClock } from './db/clock'
-import { connection, jobConnection } from './db/pool'
+import { watchMachines } from './db/cluster/watch-machines'
+import { connection, endConnections, jobConnection, watchConnection } from './db/pool'
 import { HttpListener } from './http/http-listener'
 import { connectRedis } from './http/redis-client'
 import { log, safeError } from './log'
@@ -45,7 +46,7 @@ async function start(): Promise<void> {
     no_database: 'create',
     pool_size: config.DATABASE_POOL,
   })
-  await Promise.all([watchClock(connection()), connectRedis()])
+  await Promise.all([watchClock(connection()), watchMachines(watchConnection(), endConnections), connectRedis()])
   await startTracing(connection().sql)
   const admin = await createFirstOrganization(connection())
   if (admin?.password) keepPassword(admin.password)

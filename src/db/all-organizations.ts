@@ -8,6 +8,7 @@
 import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'
 import { log, safeError } from '../log'
+import { machinesAway, requireMachine } from './cluster/away'
 import { type Connection, type Fragment, type Sql, transact } from './transact'
 import { isNodeAway } from './violations'
 
@@ -43,7 +44,7 @@ let warned_ms = Number.NEGATIVE_INFINITY
  * @returns the rows that can be had: without those of a node that is away
  */
 export async function readOfAll<Row>(sql: Sql, read: (among: Among) => PromiseLike<readonly Row[]>): Promise<Row[]> {
-  if (!apart) {
+  if (!apart && machinesAway().length === 0) {
     try {
       return [...(await read(() => sql``))]
     } catch (error) {
@@ -58,7 +59,8 @@ export async function readOfAll<Row>(sql: Sql, read: (among: Among) => PromiseLi
 
 async function readApart<Row>(sql: Sql, read: (among: Among) => PromiseLike<readonly Row[]>): Promise<Row[]> {
   const nodes = await nodesOf(sql)
-  const asked = nodes.filter(({ name }) => (away.get(name) ?? 0) <= performance.now())
+  const known = machinesAway()
+  const asked = nodes.filter(({ name }) => !known.includes(name) && (away.get(name) ?? 0) <= performance.now())
   const answers = await Promise.allSettled(
     asked.map(({ organization_ids }) =>
       read((column = sql`organization_id`) => sql`and ${column} = any(${organization_ids}::uuid[])`),
@@ -72,14 +74,21 @@ async function readApart<Row>(sql: Sql, read: (among: Among) => PromiseLike<read
       noteAway(answer.reason)
     } else throw answer.reason
   }
-  if (away.size === 0) apart = undefined
+  if (away.size === 0 && known.length === 0) apart = undefined
   return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [...answer.value] : []))
 }
 
-/** Reads where the rows of each organization are. Only a cluster has nodes that are away, and so these tables. */
+/** The nodes, read now and then. Only a cluster has nodes that are away, and so these tables. */
 async function nodesOf(sql: Sql): Promise<Node[]> {
   if (apart && performance.now() - apart.read_ms < NODES_MS) return apart.nodes
-  const nodes = await sql<Node[]>`
+  const nodes = await organizationsByMachine(sql)
+  apart = { nodes, read_ms: performance.now() }
+  return nodes
+}
+
+/** Reads where the rows of each organization are. Asks the coordinator alone. */
+export async function organizationsByMachine(sql: Sql): Promise<Node[]> {
+  return sql<Node[]>`
     select n.nodename || ':' || n.nodeport as name, array_agg(o.id::text) as organization_ids
     from organizations o
     join pg_dist_shard s on s.logicalrelid = 'outbox'::regclass
@@ -87,8 +96,6 @@ async function nodesOf(sql: Sql): Promise<Node[]> {
     join pg_dist_placement p on p.shardid = s.shardid
     join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
     group by 1`
-  apart = { nodes: [...nodes], read_ms: performance.now() }
-  return nodes
 }
 
 /**
@@ -101,7 +108,14 @@ export async function inEach<T>(
   work: (organization_id: string) => Promise<T>,
 ): Promise<T[]> {
   const inTurn = turns(AT_ONCE)
-  const results = await Promise.allSettled([...organization_ids].map((id) => inTurn(() => work(id))))
+  const results = await Promise.allSettled(
+    [...organization_ids].map((id) =>
+      inTurn(async () => {
+        requireMachine(id)
+        return work(id)
+      }),
+    ),
+  )
   const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
   for (const error of errors) {
     if (!isNodeAway(error)) throw error

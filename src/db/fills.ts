@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { inEach } from './all-organizations'
+import { machinesAway } from './cluster/away'
 import { ZERO_ID } from './columns'
 import type { FILL_KINDS } from './schema'
 import { type Connection, type Sql, transact } from './transact'
@@ -47,6 +48,8 @@ const LOOK = 10_000
  * cluster.
  */
 export async function fillSome(connection: Connection, kind: FillKind, step: Step): Promise<void> {
+  // A lock of a row that is on all machines of a cluster waits for each of them.
+  if (machinesAway().length > 0) return
   const { sql } = connection
   if (UNREADABLE_BEFORE.includes(kind) && (await mayOlderRead(sql, kind))) return
   const marks = await sql<{ organization_id: string }[]>`

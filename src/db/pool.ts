@@ -12,8 +12,13 @@ import type { Connection } from './transact'
 /** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
 const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000 }
 
+/** The server ends a statement before. */
+const OVERDUE_MS = REQUEST_LIMITS.statement_ms + 5000
+
 /** Connections for background jobs beside the pool. They are opened when the first jobs run. */
 const JOB_CONNECTIONS = 2
+/** Connections that learn how a cluster is, beside all that may wait for a machine of it. */
+const WATCH_CONNECTIONS = 2
 
 let pool: Client | undefined
 let orm: PostgresJsDatabase | undefined
@@ -21,6 +26,7 @@ let short: Client | undefined
 let jobs: Client | undefined
 let jobs_orm: PostgresJsDatabase | undefined
 let notices: Client | undefined
+let watching: Client | undefined
 let ofOrganization: PoolOptions['ofOrganization']
 
 type PoolOptions = {
@@ -52,6 +58,7 @@ export function connectDatabase(
   jobs_orm = drizzle(jobs)
   readAsWire(jobs)
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
+  watching = openClient(target, WATCH_CONNECTIONS, limits)
   ofOrganization = options.ofOrganization
   keepApart(Boolean(options.is_cluster || options.ofOrganization))
 }
@@ -68,8 +75,8 @@ export async function tryConnection(url: string): Promise<void> {
 
 /** Closes all connections, after the queries in flight or `timeout_s`. */
 export async function closeDatabase(timeout_s = 5): Promise<void> {
-  await Promise.all([pool, short, jobs, notices].map((client) => client?.end({ timeout: timeout_s })))
-  pool = orm = short = jobs = jobs_orm = notices = undefined
+  await Promise.all([pool, short, jobs, notices, watching].map((client) => client?.end({ timeout: timeout_s })))
+  pool = orm = short = jobs = jobs_orm = notices = watching = undefined
 }
 
 /** The pool, for statements outside a transaction. */
@@ -96,6 +103,28 @@ export function jobConnection(): Connection {
 export function shortConnection(): Client {
   if (!short) throw new Error('The database is not connected')
   return short
+}
+
+/** Connections for questions about the machines of a cluster, which no statement of an organization may use. */
+export function watchConnection(): Client {
+  if (!watching) throw new Error('The database is not connected')
+  return watching
+}
+
+/** What the patch of the driver adds. */
+type Abortable = Client & { endIdle(): void; abortSilent(silent_ms: number): void }
+
+/**
+ * Ends connections that may wait for a machine of a cluster which hangs. Their statements fail as if the server were away.
+ * @param which `silent`: those on which a statement has waited for its answer for `silent_ms`. `overdue`: those that have not
+ * ended a statement although its time was over. `idle`: each kept connection of the coordinator to the machine goes with them.
+ */
+export function endConnections(which: 'silent' | 'overdue' | 'idle', silent_ms = 0): void {
+  // Jobs have no time limit.
+  for (const client of which === 'overdue' ? [pool, short] : [pool, short, jobs]) {
+    if (which === 'idle') (client as Abortable | undefined)?.endIdle()
+    else (client as Abortable | undefined)?.abortSilent(which === 'silent' ? silent_ms : OVERDUE_MS)
+  }
 }
 
 /** The driver's pool, for reserved connections. */

@@ -2,6 +2,7 @@
 import Elysia from 'elysia'
 import { getMembership, requireSession } from '../auth/membership'
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../auth/permissions'
+import { requireMachine } from '../db/cluster/away'
 import { connection, connectionOf } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
 import { type Actor, type Scope, SYSTEM } from '../scope'
@@ -54,6 +55,7 @@ async function admit(request: Request, route: string, admission: Admission): Pro
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
   if (!permits(scope, permission)) throw lacking(scope, permission)
+  requireMachine(organization_id)
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }
 

@@ -1,5 +1,6 @@
 /** Probes for orchestrators: `/healthz` says that the process runs, `/readyz` that it can work. */
 import Elysia from 'elysia'
+import { machinesAway } from '../db/cluster/away'
 import { log } from '../log'
 
 /** @param isReady true when the database is reachable and migrated; false or a rejection makes `/readyz` answer 503 */
@@ -16,6 +17,9 @@ export function healthRoutes(isReady: () => Promise<boolean>) {
     .get('/healthz', () => ({ status: 'ok' }))
     .get('/readyz', async ({ status }) => {
       const ready = note(await isReady().catch(() => false))
-      return ready ? { status: 'ready' } : status(503, { status: 'unavailable' })
+      if (!ready) return status(503, { status: 'unavailable' })
+      // The organizations of the other machines are served, so no load balancer is to look for another process.
+      const machines_away = machinesAway().length
+      return { status: 'ready', ...(machines_away > 0 && { machines_away }) }
     })
 }

@@ -1,6 +1,7 @@
 /** Reads figures from the database when they are scraped, and shows those of the database itself. */
 import { Gauge } from 'prom-client'
 import { config } from '../config'
+import { knownMachines } from '../db/cluster/away'
 import type { Connection } from '../db/transact'
 import { within } from '../flow/within'
 import { log, safeError } from '../log'
@@ -34,6 +35,15 @@ export function showDatabase(read: () => Promise<DatabaseFigures>): void {
     help: 'Whether the database answers',
     async collect() {
       this.set((await read()).is_up ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'deskwire_database_machine_up',
+    help: 'Whether a machine of the cluster beside the coordinator answers. Without a cluster there is no such figure',
+    labelNames: ['machine'],
+    collect() {
+      this.reset()
+      for (const { name, is_up } of knownMachines()) this.set({ machine: name }, is_up ? 1 : 0)
     },
   })
   new Gauge({

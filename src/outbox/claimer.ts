@@ -1,5 +1,6 @@
 /** Leases rows for one worker: a statement for each organization, some of them at the same time. */
 import { noteAway } from '../db/all-organizations'
+import { requireMachine } from '../db/cluster/away'
 import { newId } from '../db/columns'
 import type { Sql } from '../db/transact'
 import { isNodeAway } from '../db/violations'
@@ -44,6 +45,7 @@ export class Claimer {
   }
 
   async #claim(organization_id: string, lanes: LaneRoom[]): Promise<OutboxJob[]> {
+    requireMachine(organization_id)
     const now_ms = performance.now()
     const sent = { organization_id, lease_token: newId(), release_ms: now_ms, until_ms: now_ms + LEASE_S * 1000 }
     this.#unanswered.add(sent)
@@ -59,6 +61,7 @@ export class Claimer {
       if (sent.release_ms > now_ms) continue
       sent.release_ms = now_ms + RELEASE_EVERY_MS
       try {
+        requireMachine(sent.organization_id)
         if (sent.until_ms > now_ms) await releaseToken(this.#sql, this.#kind, sent.organization_id, sent.lease_token)
         this.#unanswered.delete(sent)
       } catch (error) {

@@ -3,6 +3,7 @@
  * only while the lease holds. Many jobs of an organization are settled at once, because the commit costs more than the rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { requireMachine } from '../db/cluster/away'
 import { hasFewRows } from '../db/few-rows'
 import { type Connection, type Sql, transact } from '../db/transact'
 import { isAway, isPassing } from '../db/violations'
@@ -181,6 +182,7 @@ async function settleFault(write: Write, { job, outcome }: Ended, onFault: OnFau
 /** Settles outcomes of one organization. */
 async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
   const { organization_id } = group[0]!.job
+  requireMachine(organization_id)
   let after_commit: (() => void)[] = []
   const ended = await transact(connection, async (inner) => {
     // A second run starts anew.

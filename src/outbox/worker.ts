@@ -1,5 +1,6 @@
 /** Works on one kind of the outbox: leases due rows for free slots, runs an attempt for each, settles the outcomes. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { requireMachine } from '../db/cluster/away'
 import type { Connection } from '../db/transact'
 import { isAway } from '../db/violations'
 import { log, safeError } from '../log'
@@ -222,6 +223,7 @@ export class Worker {
   async #outcomeOf(job: OutboxJob): Promise<Outcome> {
     const names = { kind: this.#kind, outbox_id: job.id }
     try {
+      requireMachine(job.organization_id)
       if (job.claims - job.attempts <= LOST_MOST) return await this.#attempt(job, this.#connection)
       log.error({ ...names, claims: job.claims }, 'an outbox job seems to kill its workers')
       return { healthy: false, ...(await this.#giveUp(job, this.#connection)) }

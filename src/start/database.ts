@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { ConfigError, config } from '../config'
+import { knownMachines } from '../db/cluster/away'
 import { isDistributed } from '../db/cluster/place-tables'
 import { type ConnectionOptions, ConnectionUrlError, placeOf } from '../db/connection-url'
 import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../db/migrate'
 import { type PlannedMigration, planMigrations } from '../db/migration-plan'
-import { closeDatabase, connectDatabase, connection, tryConnection } from '../db/pool'
+import { closeDatabase, connectDatabase, connection, tryConnection, watchConnection } from '../db/pool'
 import type { TimeLimits } from '../db/pooler'
 import { withSession } from '../db/session'
 import { within } from '../flow/within'
@@ -143,7 +144,9 @@ let lastReady: { at: number; answer: Promise<boolean> } | undefined
 /** True when the database answers. @throws Error when it cannot be reached, or does not answer within 2 s */
 export function isDatabaseReady(): Promise<boolean> {
   if (lastReady && performance.now() - lastReady.at < READY_MS) return lastReady.answer
-  const answer = within(2000, connection().sql`select 1`, 'the database does not answer').then(() => true)
+  // On a cluster all of the pool may wait for one machine, while the coordinator answers.
+  const sql = knownMachines().length > 0 ? watchConnection() : connection().sql
+  const answer = within(2000, sql`select 1`, 'the database does not answer').then(() => true)
   const asked = { at: performance.now(), answer }
   lastReady = asked
   // A failure stands for those who wait for it, and for nobody later.

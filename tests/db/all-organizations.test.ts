@@ -1,6 +1,7 @@
 /** Work over all organizations, while a node of a cluster is away. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { inEach, readOfAll, workOff } from '../../src/db/all-organizations'
+import { setMachines } from '../../src/db/cluster/away'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { startApi, stopApi } from '../support/api'
@@ -30,6 +31,15 @@ test('an organization whose node is away is left out', async () => {
     return id
   })
   expect(results).toEqual(['a', 'c'])
+})
+
+test('an organization on a machine that is known to be away is not tried', async () => {
+  setMachines([{ name: 'there', is_up: false }], ['b'])
+  try {
+    expect(await inEach(['a', 'b', 'c'], async (id) => id)).toEqual(['a', 'c'])
+  } finally {
+    setMachines([], [])
+  }
 })
 
 test('work goes on until nothing can be done any more', async () => {
@@ -79,6 +89,11 @@ test.skipIf(nodeUrls() !== undefined)('a read of all is answered by the nodes th
     )
   expect([...(await read())]).toEqual([{ id: here }])
   await sql`truncate away`
+  await until('it is asked again', async () => (await read()).length === 2)
+  // A machine that hangs answers nothing: it is not asked.
+  setMachines([{ name: 'there:5432', is_up: false }], [there])
+  expect([...(await read())]).toEqual([{ id: here }])
+  setMachines([], [])
   await until('it is asked again', async () => (await read()).length === 2)
   const found = await read()
   expect(found.map(({ id }) => id).sort()).toEqual([here, there].sort())

@@ -59,6 +59,38 @@ test('a COPY that is read slowly ends, whatever piece of it the server sent last
   }
 })
 
+test('a connection whose server says nothing is ended, and not one that answers or runs a transaction', async () => {
+  const pool = postgres(database.url, { max: 2 }) as postgres.Sql & {
+    endIdle(): void
+    abortSilent(silent_ms: number): void
+  }
+  const pid = async (on: postgres.ISql) => (await on<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]!.pid
+  try {
+    const silent = pool`select pg_sleep(300)`.then(
+      () => 'answered',
+      (error) => error.code,
+    )
+    await until('it waits', async () => {
+      const [found] =
+        await sql`select 1 from pg_stat_activity where query like '%pg_sleep(300)' and wait_event = 'PgSleep'`
+      return found !== undefined
+    })
+    const first = await pid(pool)
+    pool.abortSilent(60_000)
+    expect(await pid(pool)).toBe(first)
+    await pool.begin(async (tx) => {
+      const own = await pid(tx)
+      pool.abortSilent(0)
+      pool.endIdle()
+      expect([await silent, await pid(tx)]).toEqual(['CONNECTION_CLOSED', own])
+    })
+    pool.endIdle()
+    expect(await pid(pool)).not.toBe(first)
+  } finally {
+    await pool.end({ timeout: 0 })
+  }
+})
+
 test('a connection keeps nothing of a transaction that has ended', async () => {
   const connections = 8
   const pool = postgres(database.url, { max: connections })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Elysia, { type AnyElysia } from 'elysia'
 import { createApp } from '../../src/app'
+import { setMachines } from '../../src/db/cluster/away'
 import { type Declarations, readDeclarations } from '../../src/http/declarations'
 import { pipeline } from '../../src/http/pipeline'
 import { handlersOf } from '../../src/http/rerun/route-handlers'
@@ -438,6 +439,16 @@ describe('the probes', () => {
     expect(await probe('/readyz', async () => true)).toEqual([200, { status: 'ready' }])
     expect(await probe('/readyz', async () => false)).toEqual([503, { status: 'unavailable' }])
     expect(await probe('/readyz', failing)).toEqual([503, { status: 'unavailable' }])
+  })
+
+  test('a process is ready while a machine of the cluster is away, and says so', async () => {
+    setMachines([{ name: '10.0.0.11:5432', is_up: false }], [])
+    try {
+      const response = await createApp(async () => true).handle(new Request('http://localhost/readyz'))
+      expect([response.status, await response.json()]).toEqual([200, { status: 'ready', machines_away: 1 }])
+    } finally {
+      setMachines([], [])
+    }
   })
 })
 

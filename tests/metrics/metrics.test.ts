@@ -294,7 +294,13 @@ test('the alert rules and the dashboard ask for figures and labels that there ar
     const base = name.replace(/_(?:bucket|sum|count)$/, '')
     expect([name, types.has(name) || types.has(base) || rare.includes(name)]).toEqual([name, true])
   }
-  const known = new Set([...added, ...samples.flatMap(({ labels }) => Object.keys(labels)), 'store', 'operation'])
+  const known = new Set([
+    ...added,
+    ...samples.flatMap(({ labels }) => Object.keys(labels)),
+    'store',
+    'operation',
+    'machine',
+  ])
   const asked = queries.flatMap((query) => [
     ...[...query.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list]) => list!.split(', ')),
     ...[...query.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)].map(([, name]) => name!),

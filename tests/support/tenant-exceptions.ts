@@ -38,7 +38,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   'asks which organizations have work': [
     'attachments/commands removeUnusedUploads',
     'audit-log/audit-retention findOld',
-    'db/all-organizations nodesOf',
+    'db/all-organizations organizationsByMachine',
     'db/fills fillSome',
     'db/fills mayOlderRead',
     'letters/send-letter findOldLetters',

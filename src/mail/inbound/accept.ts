@@ -1,6 +1,7 @@
 /** Makes a message durable before it gets its 250: the bytes of its original, and a ledger row for each organization. */
 import { keepEach, promiseRemoval } from '../../attachments/removals'
 import { storage } from '../../attachments/storage'
+import { requireMachine } from '../../db/cluster/away'
 import { newId } from '../../db/columns'
 import { insertRows } from '../../db/insert-rows'
 import { type Connection, type Sql, transact } from '../../db/transact'
@@ -23,6 +24,8 @@ export async function findRecipient(connection: Connection, address: string): Pr
     return { reason: domain === null ? 'unknown_domain' : 'unknown_mailbox', domain }
   }
   const { organization_id, id: mailbox_id, address: mailbox_address } = mailbox
+  // The sender brings the message to this recipient later, and to the others now.
+  requireMachine(organization_id)
   if (mailbox.is_active && mailbox.may_use_address) return { organization_id, mailbox_id, mailbox_address, address }
   const reason = !mailbox.is_active
     ? 'mailbox_inactive'
@@ -138,6 +141,7 @@ const addToLedger = gatheredBy(keyOfOrganizations, async (messages: StoredMessag
   const rows = messages.flatMap((message) => message.rows)
   const storage_keys = messages.map((message) => message.rows[0]!.storage_key)
   const groups = Map.groupBy(rows, ({ organization_id }) => organization_id)
+  for (const organization_id of groups.keys()) requireMachine(organization_id)
   await transact(messages[0]!.connection, ({ sql }) =>
     together([
       keepEach(sql, storage_keys),

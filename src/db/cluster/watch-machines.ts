@@ -1,0 +1,93 @@
+/** Asks every few seconds if the machines of the cluster answer, so that nothing is sent to one that does not. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../../flow/within'
+import { log, safeError } from '../../log'
+import { organizationsByMachine } from '../all-organizations'
+import type { Client } from '../driver-client'
+import { knownMachines, type Machine, machinesAway, setMachines } from './away'
+import { isDistributed } from './place-tables'
+
+type EndConnections = typeof import('../pool').endConnections
+
+/** Distance of the questions. */
+const ASK_EVERY_MS = 3000
+/** A machine that has taken no connection within this time counts as away. */
+const CONNECT_MOST_MS = 4000
+/** A machine may stop between connection and question: then the answer never comes. */
+const ANSWER_MOST_MS = 60_000
+/** After a machine was found to hang, for so long the connections that wait for it are ended. */
+const END_SILENT_FOR_MS = 15_000
+
+/**
+ * Begins to watch, when the database is spread over machines.
+ * @param sql connections that `endConnections` does not end
+ */
+export async function watchMachines(sql: Client, endConnections: EndConnections): Promise<void> {
+  if (!(await isDistributed(sql))) return
+  let end_until_ms = 0
+  await look()
+  void watch()
+  setInterval(() => {
+    if (performance.now() < end_until_ms) endConnections('silent', CONNECT_MOST_MS)
+    else if (machinesAway().length > 0) endConnections('overdue')
+  }, 1000).unref()
+
+  async function watch(): Promise<never> {
+    for (;;) {
+      await sleep(ASK_EVERY_MS, undefined, { ref: false })
+      await look()
+    }
+  }
+
+  async function look(): Promise<void> {
+    const before = machinesAway()
+    const asked_ms = performance.now()
+    try {
+      const machines = await within(
+        ANSWER_MOST_MS,
+        askMachines(sql),
+        'a machine of the database stopped as it was asked',
+      )
+      await note(sql, machines)
+    } catch (error) {
+      // The coordinator does not answer: statements say so themselves.
+      log.debug({ error: safeError(error) }, 'the machines of the database cannot be asked')
+      setMachines(
+        knownMachines().map(({ name }) => ({ name, is_up: true })),
+        [],
+      )
+    }
+    const is_new = machinesAway().some((name) => !before.includes(name))
+    const took_ms = performance.now() - asked_ms
+    // One that refuses connections ends the statements by itself.
+    if (!is_new || took_ms < CONNECT_MOST_MS) return
+    endConnections('idle')
+    end_until_ms = performance.now() + END_SILENT_FOR_MS
+  }
+}
+
+/** Opens a connection to each machine, and keeps none: a statement on a kept one would wait for a machine that hangs. */
+function askMachines(sql: Client): Promise<Machine[]> {
+  return sql.begin(async (tx) => {
+    await tx.unsafe(`
+      set local citus.node_connection_timeout = ${CONNECT_MOST_MS}; set local citus.max_cached_conns_per_worker = 0`)
+    return [
+      ...(await tx<Machine[]>`
+        select nodename || ':' || nodeport as name, citus_check_connection_to_node(nodename, nodeport) as is_up
+        from pg_dist_node where groupid > 0 and noderole = 'primary' and isactive order by name`),
+    ]
+  })
+}
+
+async function note(sql: Client, machines: Machine[]): Promise<void> {
+  const before = machinesAway()
+  const away = machines.flatMap(({ name, is_up }) => (is_up ? [] : [name]))
+  const nodes = away.length > 0 ? await organizationsByMachine(sql) : []
+  setMachines(
+    machines,
+    nodes.filter(({ name }) => away.includes(name)).flatMap(({ organization_ids }) => organization_ids),
+  )
+  if (away.join() === before.join()) return
+  if (away.length === 0) log.info('all machines of the database answer again')
+  else log.warn({ machines: away }, 'machines of the database do not answer: their organizations wait')
+}
