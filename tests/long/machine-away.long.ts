@@ -1,0 +1,268 @@
+/** A worker of a cluster stops or hangs while all organizations are at work: the others go on, and nothing is lost. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Machine, type Machines, startMachines, WHY_NO_MACHINES } from '../support/citus-machines'
+import { freePort } from '../support/ports'
+import { type Receiver, startReceiver } from '../support/receiver'
+import { ADMIN, type Service, startService, until } from '../support/service'
+import { checkWorkedOff } from '../support/tenant-checks'
+import { ask, createTenants, mailTo, type Step, type Tenant, TenantLoad } from '../support/tenant-load'
+
+const EACH = 5
+const REMINDER = 'a node of the database is away: the work of its organizations waits'
+/** Failures that the log may name: a node or a connection was lost, or too many waited for a lock that the node has to give. */
+const LOST = /^(08006|57014|57P0\d|XX000|CONNECTION_CLOSED)$/
+
+if (WHY_NO_MACHINES) console.warn(`The tests of a cluster whose machine is away are skipped: ${WHY_NO_MACHINES}`)
+const check = test.skipIf(WHY_NO_MACHINES !== undefined)
+
+let machines: Machines
+let receiver: Receiver
+let service: Service
+let metrics_url: string
+/** The machine that goes away, and the organizations of the other one and its own. */
+let away: Machine
+let here: Tenant[]
+let there: Tenant[]
+/** Organizations whose webhooks are not taken. */
+const held = new Set<string>()
+
+beforeAll(async () => {
+  if (WHY_NO_MACHINES) return
+  machines = await startMachines()
+  receiver = await startReceiver({ answer: ({ path }) => (held.has(path.split('/').at(-1)!) ? 503 : 200) })
+  const METRICS_PORT = String(await freePort())
+  metrics_url = `http://127.0.0.1:${METRICS_PORT}/metrics`
+  const DATA_DIR = path.join(tmpdir(), `machine-away-${crypto.randomUUID()}`)
+  mkdirSync(DATA_DIR, { mode: 0o755 })
+  service = await startService({
+    DATA_DIR,
+    METRICS_PORT,
+    DATABASE_URL: machines.url,
+    SECRET_KEY: 'a secret key that only tests use',
+    WEBHOOK_CA_FILE: receiver.ca_file,
+    RETRY_SCHEDULE_SECONDS: ['0', ...Array(999).fill('1')].join(),
+    LOG_LEVEL: 'info',
+    LOG_FORMAT: 'json',
+  })
+  const tenants = await createTenants(service, machines.url, { each: EACH, hook: receiver.url })
+  away = machines.workers[1]!
+  here = tenants.filter(({ machine }) => machine !== away.name)
+  there = tenants.filter(({ machine }) => machine === away.name)
+}, 300_000)
+afterAll(async () => {
+  await service?.kill()
+  receiver?.[Symbol.dispose]()
+  await machines?.stop()
+}, 120_000)
+
+/** Whatever a test before has left. */
+beforeEach(async () => {
+  held.clear()
+  away?.thaw()
+  await away?.start()
+})
+
+check(
+  'one worker stops: the organizations of the other go on, and after its return all is worked off',
+  async () => {
+    const log_start = service.output().length
+    await using load = new TenantLoad(service, [...here, ...there])
+    await everybodyHasDone(load, [...here, ...there], 0)
+    const session = (await authenticate('login', ADMIN)).body
+    await holdWebhooks(load)
+    for (const { tenant, subject, code } of await Promise.all(there.map(mailLast))) {
+      expect(code).toBe(250)
+      load.mailed.get(tenant.id)!.add(subject)
+    }
+    const start_ms = performance.now()
+    await away.crash()
+    const retry = await checkWhileAway(load)
+    await until('the log says once more that the node is away', () => linesOf(log_start, REMINDER).length >= 2)
+    expect(faultsOf(load.since(start_ms), here)).toEqual([])
+    // A sign-in locks the account, whose row is on all machines.
+    expect((await authenticate('login', ADMIN)).status).toBe(503)
+    expect((await authenticate('refresh', session)).status).toBe(200)
+
+    const reminders = linesOf(log_start, REMINDER).length
+    const minutes = (performance.now() - start_ms) / 60_000
+    expect(reminders).toBeLessThanOrEqual(1 + minutes)
+    expect(linesOf(log_start, 'a background job failed and will be tried again')).toEqual([])
+    expect(linesOf(log_start, 'the outbox cannot be worked on just now')).toEqual([])
+
+    await away.start()
+    await checkReturn(load, retry, log_start)
+  },
+  900_000,
+)
+
+check(
+  'one worker hangs: the organizations of the other wait for seconds, and then go on',
+  async () => {
+    const log_start = service.output().length
+    await using load = new TenantLoad(service, [...here, ...there])
+    await everybodyHasDone(load, [...here, ...there], 0)
+    await holdWebhooks(load)
+    away.freeze()
+    try {
+      const retry = await checkWhileAway(load)
+      // Whatever waited for the machine has ended by then, and nothing more is sent to it.
+      const known_ms = performance.now()
+      // More than there are connections, and each asks the machine for a lock.
+      const sign_ins = await Promise.all(Array.from({ length: 12 }, () => authenticate('login', ADMIN)))
+      // So many at once from one address are limited.
+      expect(sign_ins.filter(({ status }) => status !== 503 && status !== 429)).toEqual([])
+      await everybodyHasDone(load, here, known_ms)
+      expect(faultsOf(load.since(known_ms), here)).toEqual([])
+      const metrics = await (await fetch(metrics_url)).text()
+      expect(metrics).toContain('deskwire_database_up 1')
+      away.thaw()
+      await checkReturn(load, retry, log_start)
+    } finally {
+      away.thaw()
+    }
+  },
+  900_000,
+)
+
+/** Each organization has done a whole round of steps that began after the time, whatever the answers were. */
+function everybodyHasDone(load: TenantLoad, tenants: Tenant[], since_ms: number): Promise<void> {
+  return until('each organization has done all steps', () => {
+    const done = load.since(since_ms)
+    return tenants.every(
+      (tenant) => new Set(done.filter((step) => step.tenant === tenant).map(({ what }) => what)).size === 5,
+    )
+  })
+}
+
+/** Lets webhooks of the machine wait: the receiver has refused one of each organization. */
+async function holdWebhooks(load: TenantLoad): Promise<void> {
+  for (const { id } of there) held.add(id)
+  const before = receiver.requests.length
+  const refused = () => new Set(receiver.requests.slice(before).map(({ path }) => path.split('/').at(-1)!))
+  await until('webhooks are refused', () => there.every(({ id }) => refused().has(id)))
+  expect(load.steps.filter(({ status }) => status === 0 || status === 500)).toEqual([])
+}
+
+async function mailLast(tenant: Tenant) {
+  const subject = `last ${crypto.randomUUID()}`
+  return { tenant, subject, ...(await mailTo(service, tenant.mailbox, subject)) }
+}
+
+/** What could not be done while the machine was away, to be done again after its return. */
+type Retry = {
+  tenant: Tenant
+  subject: string
+  headers: Record<string, string>
+  both: Awaited<ReturnType<typeof mailBoth>>
+}
+
+/** Waits until the service knows that the machine is away, and checks what is answered then. */
+async function checkWhileAway(load: TenantLoad): Promise<Retry> {
+  const readyz = () => fetch(`${service.url}/readyz`)
+  await until('the service knows', async () => (await (await readyz()).json()).machines_away === 1)
+  const known_ms = performance.now()
+  expect((await readyz()).status).toBe(200)
+  expect((await fetch(`${service.url}/healthz`)).status).toBe(200)
+  const metrics = await (await fetch(metrics_url)).text()
+  expect(metrics).toContain(`deskwire_database_machine_up{machine="${away.name}"} 0`)
+  expect(metrics).toContain(`deskwire_database_machine_up{machine="${here[0]!.machine}"} 1`)
+
+  await everybodyHasDone(load, there, known_ms)
+  await everybodyHasDone(load, here, known_ms)
+  const [tenant] = there as [Tenant]
+  const subject = `again ${crypto.randomUUID()}`
+  const headers = { 'idempotency-key': crypto.randomUUID() }
+  const body = { subject, contact_id: tenant.contact_id }
+  const refused = await ask(service, tenant.id, 'POST', '/tickets', body, headers)
+  expect([refused.status, refused.body.error.code, refused.headers.get('retry-after')]).toEqual([
+    503,
+    'SERVICE_UNAVAILABLE',
+    '5',
+  ])
+  const both = await mailBoth(load)
+
+  const answered = load.since(known_ms).filter((step) => there.includes(step.tenant))
+  for (const { what, status, text } of answered) {
+    expect([what, status]).toEqual([what, what === 'mail' ? 451 : 503])
+    if (what !== 'mail') expect(JSON.parse(text)).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE', details: {} } })
+  }
+  return { tenant, subject, headers, both }
+}
+
+/** One mail to an organization of each machine: it is taken for the one, and put off for the other. */
+async function mailBoth(load: TenantLoad) {
+  const to = [here[0]!.mailbox, there[0]!.mailbox]
+  const subject = `both ${crypto.randomUUID()}`
+  const sent = await mailTo(service, to, subject)
+  expect(Object.values(sent.recipients).map((reply) => reply.slice(0, 3))).toEqual(['250', '451'])
+  expect(sent.code).toBe(250)
+  load.mailed.get(here[0]!.id)!.add(subject)
+  return { to: to[1]!, subject }
+}
+
+/** After the return of the machine: its organizations are served, and everything is worked off. */
+async function checkReturn(
+  load: TenantLoad,
+  { tenant, subject, headers, both }: Retry,
+  log_start: number,
+): Promise<void> {
+  held.clear()
+  await until('the service knows that the machine is back', async () => {
+    return (await (await fetch(`${service.url}/readyz`)).json()).machines_away === undefined
+  })
+  const back_ms = performance.now()
+  await everybodyHasDone(load, [...here, ...there], back_ms)
+  expect(faultsOf(load.since(back_ms), [...here, ...there])).toEqual([])
+  await load.stop()
+
+  const body = { subject, contact_id: tenant.contact_id }
+  const first = await ask(service, tenant.id, 'POST', '/tickets', body, headers)
+  const second = await ask(service, tenant.id, 'POST', '/tickets', body, headers)
+  expect([first.status, second.status, second.body.data?.id]).toEqual([201, 201, first.body.data.id])
+  load.created.get(tenant.id)!.add(subject)
+  expect((await mailTo(service, both.to, both.subject)).code).toBe(250)
+  load.mailed.get(tenant.id)!.add(both.subject)
+
+  await checkWorkedOff(machines.url, [...here, ...there], { load, requests: receiver.requests })
+  expect(load.steps.filter(({ status }) => status === 0 || status === 500)).toEqual([])
+  const errors = linesOf(log_start).filter(
+    ({ level, msg, status }) => level === 'error' && !(msg === 'request' && status === 503),
+  )
+  expect(errors.filter(({ error }) => !LOST.test(error?.code ?? ''))).toEqual([])
+}
+
+/** Steps that were not done, by organizations that are to be served. */
+function faultsOf(steps: Step[], tenants: Tenant[]) {
+  return steps
+    .filter(
+      ({ tenant, status, what }) =>
+        tenants.includes(tenant) && (what === 'mail' ? status !== 250 : status >= 300 || status === 0),
+    )
+    .map(({ what, status, text }) => [what, status, text])
+}
+
+type Line = { level: string; msg: string; status?: number; error?: { code?: string } }
+
+/** Lines of the log from a place on. */
+function linesOf(start: number, msg?: string): Line[] {
+  const lines = service
+    .output()
+    .slice(start)
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+  return lines.map((line) => JSON.parse(line)).filter((line) => msg === undefined || line.msg === msg)
+}
+
+/** A request without a session. */
+async function authenticate(what: string, body: unknown) {
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`${service.url}/api/v1/auth/${what}`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  })
+  return { status: response.status, body: await response.json() }
+}
