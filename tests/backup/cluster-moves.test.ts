@@ -11,7 +11,7 @@ import { newId } from '../../src/db/columns'
 import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { EmptyDatabases, runHere } from '../support/backups'
-import { createClusterDatabase, dropDatabase, nodeUrls, WHY_NO_CLUSTER } from '../support/cluster'
+import { createClusterDatabase, dropDatabase, nodeUrls, WHY_NO_CLUSTER, waitForNoService } from '../support/cluster'
 import type { TestDatabase } from '../support/database'
 import { createMessage, createTicket } from '../support/factories'
 import { withDatabase } from '../support/on-server'
@@ -56,6 +56,11 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   })
   const backUpSource = (folder = freshFolder()) => runHere(settingsOf(source.url), () => backUp(folder))
 
+  async function stopService() {
+    await closeDatabase(1)
+    await waitForNoService(source.url)
+  }
+
   async function emptyCluster() {
     const url = await createClusterDatabase(nodeUrls()!, `moves_${crypto.randomUUID().replaceAll('-', '')}`)
     made.push(url)
@@ -69,7 +74,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   })
 
   test('comes into a plain database, and into another cluster, with all rows, and the service works there', async () => {
-    await closeDatabase(1)
+    await stopService()
     const { folder } = await backUpSource()
     expect(await checkBackup(folder)).toMatchObject({ files: 3 * ORGANIZATIONS })
     const before = await rowsOf(source.url)
@@ -90,18 +95,20 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   })
 
   test('is not backed up while a machine has yet to commit', async () => {
-    await closeDatabase(1)
+    await stopService()
     const worker = postgres(withDatabase(nodeUrls()![1]!, new URL(source.url).pathname.slice(1)), { max: 1 })
-    await worker`begin`
-    await worker`prepare transaction 'citus_left'`
-    await expect(backUpSource()).rejects.toThrow(/ has 1 transactions that have not ended/)
-    await worker`rollback prepared 'citus_left'`
+    // A name is one of the whole server.
+    const left = `citus_left_${crypto.randomUUID()}`
+    await worker.unsafe(`begin; prepare transaction '${left}'`)
+    const ended = await backUpSource().catch((error) => error.message)
+    await worker.unsafe(`rollback prepared '${left}'`)
+    expect(ended).toMatch(/ has 1 transactions that have not ended/)
     await worker.end()
     connectDatabase(source.url, 5)
   })
 
   test('takes no backup into what is distributed already', async () => {
-    await closeDatabase(1)
+    await stopService()
     const { folder } = await backUpSource()
     const settings = settingsOf(source.url, freshFolder())
     await expect(runHere(settings, () => restore(folder))).rejects.toThrow(
@@ -112,7 +119,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   })
 
   test('is backed up only when all that was begun has ended, on every machine', async () => {
-    await closeDatabase(1)
+    await stopService()
     const writer = postgres(source.url, { max: 1 })
     const watcher = postgres(source.url, { max: 1 })
     const labels = desks.map(({ desk }) => ({ organization_id: desk.id, id: newId(), name: 'Late', color: '#000000' }))

@@ -7,7 +7,7 @@ import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { ENCRYPTED_COLUMNS } from '../../src/secrets'
 import { clientWithKey, createOrganization, type Organization, signIn, startApi, stopApi } from '../support/api'
 import { type Ended, runCli } from '../support/backups'
-import { WHY_NO_CLUSTER } from '../support/cluster'
+import { WHY_NO_CLUSTER, waitForNoService } from '../support/cluster'
 import type { TestDatabase } from '../support/database'
 import { createWorld } from '../support/world'
 
@@ -156,7 +156,10 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`on a cluster${WHY_NO_CLUSTER ? ` (${WH
 
   for (const [name, recipe] of Object.entries(RECIPES)) {
     test(`the command ${name} works`, async () => {
-      if (recipe.is_alone) await closeDatabase(1)
+      if (recipe.is_alone) {
+        await closeDatabase(1)
+        await waitForNoService(database.url)
+      }
       const ended = await run(name, recipe)
       if (recipe.is_alone) connectDatabase(database.target, 5)
       const { code, stdout, stderr } = ended

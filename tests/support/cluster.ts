@@ -1,6 +1,8 @@
 /** Databases on a Citus cluster, whose coordinator `CITUS_URL` names: each is made on every node. */
 import type postgres from 'postgres'
+import { countServices } from '../../src/db/cluster/blockers'
 import { runOnDatabase, runOnServer, withDatabase } from './on-server'
+import { until } from './service'
 
 /** A node of the cluster, as `pg_dist_node` knows it. */
 type Node = { host: string; port: number; is_coordinator: boolean }
@@ -60,6 +62,13 @@ export async function copyDatabase(node_urls: string[], template: string, name: 
     (server) => server`create database ${server(name)} template ${server(template)} strategy file_copy`,
   )
   return withDatabase(node_urls[0]!, name)
+}
+
+/** Waits until the server has seen that all connections of the service are closed: it notices a moment later. */
+export async function waitForNoService(url: string): Promise<void> {
+  await runOnDatabase(url, (database) =>
+    until('the service is gone', async () => (await countServices(database)) === 0),
+  )
 }
 
 /** Removes a database from every node. */
