@@ -12,7 +12,15 @@ import path from 'node:path'
 import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
-import { closeDatabase, createClusterDatabase, dropDatabase, findNodes, NODE_URLS } from './support/cluster'
+import {
+  closeDatabase,
+  createClusterDatabase,
+  createOwner,
+  dropDatabase,
+  dropOwner,
+  findNodes,
+  NODE_URLS,
+} from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
@@ -155,13 +163,16 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
     async createTemplate() {
       const { migrateDatabase } = await import('../src/db/migrate')
       const { distributeDatabase } = await import('../src/db/cluster/distribute')
-      const template = await createClusterDatabase(nodes, TEMPLATE)
+      const template = await createClusterDatabase(nodes, await createOwner(nodes, TEMPLATE), TEMPLATE)
       await migrateDatabase(template)
       await distributeDatabase(template)
       await closeDatabase(nodes, TEMPLATE)
       return template
     },
-    stop: () => dropDatabase(nodes, TEMPLATE),
+    async stop() {
+      await dropDatabase(nodes, TEMPLATE)
+      await dropOwner(nodes, TEMPLATE)
+    },
   }
 }
 

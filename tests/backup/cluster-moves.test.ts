@@ -12,7 +12,7 @@ import { closeDatabase, connectDatabase } from '../../src/db/pool'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { EmptyDatabases, runHere } from '../support/backups'
 import { createClusterDatabase, dropDatabase, nodeUrls, WHY_NO_CLUSTER, waitForNoService } from '../support/cluster'
-import type { TestDatabase } from '../support/database'
+import { type TestDatabase, templateUrl } from '../support/database'
 import { createMessage, createTicket } from '../support/factories'
 import { withDatabase } from '../support/on-server'
 import { until } from '../support/service'
@@ -34,7 +34,8 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     base = fs.mkdtempSync(path.join(os.tmpdir(), 'moves-'))
     fs.chmodSync(base, 0o711)
     source = await startApi()
-    empty = new EmptyDatabases(source.url)
+    // It makes a role.
+    empty = new EmptyDatabases(nodeUrls()![0]!)
     for (let n = 0; n < ORGANIZATIONS; n++) {
       const desk = await createOrganization(`Desk ${n}`)
       desks.push({ desk, world: await createWorld(desk, `Mark${n}`) })
@@ -62,7 +63,11 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   }
 
   async function emptyCluster() {
-    const url = await createClusterDatabase(nodeUrls()!, `moves_${crypto.randomUUID().replaceAll('-', '')}`)
+    const url = await createClusterDatabase(
+      nodeUrls()!,
+      templateUrl(),
+      `moves_${crypto.randomUUID().replaceAll('-', '')}`,
+    )
     made.push(url)
     return url
   }

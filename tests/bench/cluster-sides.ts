@@ -74,7 +74,7 @@ export async function startSides(coordinator_url: string) {
     await dropAll()
     await runOnServer(coordinator_url, (server) => server`create database ${server(PLAIN)}`)
     const plain = await start(withDatabase(coordinator_url, PLAIN))
-    const url = await createClusterDatabase(nodes, CLUSTER)
+    const url = await createClusterDatabase(nodes, nodes[0]!, CLUSTER)
     await migrateDatabase(url)
     await distributeDatabase(url)
     return { plain, cluster: await start(url), workers: nodes.length - 1, stop }

@@ -10,7 +10,7 @@ import { newId } from '../../src/db/columns'
 import { migrateDatabase } from '../../src/db/migrate'
 import { TABLE_KINDS } from '../../src/db/schema'
 import { createClusterDatabase, dropDatabase, nodeUrls, WHY_NO_CLUSTER } from '../support/cluster'
-import { createDatabase } from '../support/database'
+import { createDatabase, templateUrl } from '../support/database'
 import { migrationsBefore } from '../support/older-migrations'
 import { until } from '../support/service'
 
@@ -30,7 +30,11 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
   let sql: postgres.Sql
 
   beforeEach(async () => {
-    url = await createClusterDatabase(nodeUrls()!, `distribute_${crypto.randomUUID().replaceAll('-', '')}`)
+    url = await createClusterDatabase(
+      nodeUrls()!,
+      templateUrl(),
+      `distribute_${crypto.randomUUID().replaceAll('-', '')}`,
+    )
     sql = postgres(url, { max: 1, onnotice: () => {} })
   })
 

@@ -5,9 +5,14 @@ import { analyzeGrownTables } from '../../src/db/statistics'
 import { checkCluster } from '../../src/doctor/cluster-state'
 import { readFigures } from '../../src/doctor/figures'
 import { createOrganization, startApi, stopApi } from '../support/api'
-import { WHY_NO_CLUSTER } from '../support/cluster'
+import { runAsSuperuser, WHY_NO_CLUSTER } from '../support/cluster'
+import type { TestDatabase } from '../support/database'
 
-beforeAll(() => startApi())
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await startApi()
+})
 afterAll(stopApi)
 
 test.skipIf(!WHY_NO_CLUSTER)('one machine is no cluster', async () => {
@@ -24,15 +29,18 @@ test.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster is looked at (${WHY_NO_CLUSTER ?
     message: expect.stringMatching(/^1 table \(stats\) is on the coord/),
   })
   await sql`select create_distributed_table('stats', 'organization_id', colocate_with => 'tickets')`
-  const [{ id }] = (await sql`
-    insert into pg_dist_node (nodename, nodeport, groupid, hasmetadata, metadatasynced, shouldhaveshards)
-    values ('127.0.0.1', 1, 999, false, false, false) returning nodeid as id`) as [{ id: number }]
+  const [node] = await runAsSuperuser(
+    database.url,
+    (nodes) => nodes<[{ id: number }]>`
+      insert into pg_dist_node (nodename, nodeport, groupid, hasmetadata, metadatasynced, shouldhaveshards)
+      values ('127.0.0.1', 1, 999, false, false, false) returning nodeid as id`,
+  )
   const [away] = await checkCluster(connection())
   expect(away).toMatchObject({
     level: 'error',
     message: expect.stringContaining('127.0.0.1:1 of the cluster does not'),
   })
-  await sql`delete from pg_dist_node where nodeid = ${id}`
+  await runAsSuperuser(database.url, (nodes) => nodes`delete from pg_dist_node where nodeid = ${node.id}`)
 })
 
 test.skipIf(Boolean(WHY_NO_CLUSTER))(`sizes are those of all machines (${WHY_NO_CLUSTER ?? 'together'})`, async () => {

@@ -66,7 +66,7 @@ export async function startMachines(): Promise<Machines> {
   try {
     await Promise.all(machines.map((machine) => machine.start()))
     const urls = machines.map((machine) => machine.url)
-    const url = await createClusterDatabase(urls, 'deskwire')
+    const url = await createClusterDatabase(urls, urls[0]!, 'deskwire')
     await migrateDatabase(url)
     await distributeDatabase(url)
     return { url, workers: machines.slice(1), stop }

@@ -32,19 +32,54 @@ export async function findNodes(coordinator_url: string): Promise<string[]> {
   return [coordinator_url, ...workers.map((node) => urlOfNode(coordinator_url, node))]
 }
 
-/** Makes a database with Citus on every node, and tells the coordinator of the workers. @returns its URL */
-export async function createClusterDatabase(node_urls: string[], name: string): Promise<string> {
-  await onEveryNode(node_urls, (server) => server`create database ${server(name)}`)
-  const urls = node_urls.map((url) => withDatabase(url, name))
-  await Promise.all(
-    urls.map((url) => runOnDatabase(url, async (database) => void (await database`create extension citus`))),
+/**
+ * Makes a role that may make databases and own them, as that of an operator's `DATABASE_URL`, on every node.
+ * @returns the URL of the coordinator with its name and password
+ */
+export async function createOwner(node_urls: string[], name: string): Promise<string> {
+  const password = crypto.randomUUID()
+  await onEveryNode(node_urls, (server) =>
+    server.unsafe(`${HERE_ALONE}; create role ${name} login createdb password '${password}'`),
   )
+  const url = new URL(node_urls[0]!)
+  url.username = name
+  url.password = password
+  return url.href
+}
+
+/** Removes a role that owns nothing any more from every node. */
+export async function dropOwner(node_urls: string[], name: string): Promise<void> {
+  await onEveryNode(node_urls, (server) => server.unsafe(`${HERE_ALONE}; drop role if exists ${name}`))
+}
+
+/** Citus would make a role on the workers, too, or not, by what is in the database of the connection. */
+const HERE_ALONE = 'set citus.enable_create_role_propagation = off'
+
+/** Runs statements on the coordinator as a superuser. @param url a database of an owner */
+export function runAsSuperuser<T>(url: string, work: (database: postgres.Sql) => Promise<T>): Promise<T> {
+  return runOnDatabase(withDatabase(nodeUrls()![0]!, new URL(url).pathname.slice(1)), work)
+}
+
+/**
+ * Makes a database with Citus on every node, and tells the coordinator of the workers.
+ * @param owner_url of `createOwner`, or of a superuser
+ * @returns its URL for the owner
+ */
+export async function createClusterDatabase(node_urls: string[], owner_url: string, name: string): Promise<string> {
+  const { username, password } = new URL(owner_url)
+  await onEveryNode(node_urls, (server) => server`create database ${server(name)} owner ${server(username)}`)
+  const urls = node_urls.map((url) => withDatabase(url, name))
+  const prepare = async (database: postgres.Sql) => {
+    await database`create extension citus`
+    if (password) await database`insert into pg_dist_authinfo values (0, ${username}, ${`password=${password}`})`
+  }
+  await Promise.all(urls.map((url) => runOnDatabase(url, prepare)))
   await runOnDatabase(urls[0]!, async (database) => {
     const [coordinator, ...workers] = urls.map((url) => new URL(url))
     await database`select citus_set_coordinator_host(${coordinator!.hostname}, ${Number(coordinator!.port)})`
     for (const { hostname, port } of workers) await database`select citus_add_node(${hostname}, ${Number(port)})`
   })
-  return urls[0]!
+  return withDatabase(owner_url, name)
 }
 
 /** Lets nobody in any more, not even the maintenance of Citus, so that the database can be copied. */
@@ -55,13 +90,20 @@ export async function closeDatabase(node_urls: string[], name: string): Promise<
   })
 }
 
-/** Copies a closed database on every node: its shards have the same names there. @returns the URL of the copy */
-export async function copyDatabase(node_urls: string[], template: string, name: string): Promise<string> {
+/**
+ * Copies a closed database on every node: its shards have the same names there.
+ * @param template_url of its owner
+ * @returns the URL of the copy
+ */
+export async function copyDatabase(node_urls: string[], template_url: string, name: string): Promise<string> {
+  const { pathname, username } = new URL(template_url)
+  const template = pathname.slice(1)
   await onEveryNode(
     node_urls,
-    (server) => server`create database ${server(name)} template ${server(template)} strategy file_copy`,
+    (server) =>
+      server`create database ${server(name)} owner ${server(username)} template ${server(template)} strategy file_copy`,
   )
-  return withDatabase(node_urls[0]!, name)
+  return withDatabase(template_url, name)
 }
 
 /** Waits until the server has seen that all connections of the service are closed: it notices a moment later. */

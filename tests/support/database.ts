@@ -23,7 +23,7 @@ export async function createDatabase(): Promise<TestDatabase> {
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   const nodes = nodeUrls()
   if (nodes) {
-    const url = patient(await copyDatabase(nodes, databaseOf(template), name))
+    const url = patient(await copyDatabase(nodes, template, name))
     return { target: url, url, drop: () => dropDatabase(nodes, name) }
   }
   await runOnServer(template, async (server) => {
@@ -53,7 +53,8 @@ export function urlOf(role: { username: string; password: string }, port: number
   return `postgres://${role.username}:${role.password}@127.0.0.1:${port}/${database}`
 }
 
-function templateUrl(): string {
+/** The URL of the template. */
+export function templateUrl(): string {
   const url = process.env[TEMPLATE_URL]
   if (!url) throw new Error('There is no test database: run `bun run test [file]`')
   return url
