@@ -9,7 +9,7 @@ import { findUnplaced, placeTables } from '../../src/db/cluster/place-tables'
 import { newId } from '../../src/db/columns'
 import { migrateDatabase } from '../../src/db/migrate'
 import { TABLE_KINDS } from '../../src/db/schema'
-import { createClusterDatabase, dropDatabase, nodeUrls, WHY_NO_CLUSTER } from '../support/cluster'
+import { createClusterDatabase, dropDatabase, nodeUrls, runAsSuperuser, WHY_NO_CLUSTER } from '../support/cluster'
 import { createDatabase, templateUrl } from '../support/database'
 import { migrationsBefore } from '../support/older-migrations'
 import { until } from '../support/service'
@@ -128,6 +128,26 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     },
   )
 
+  test('keeps its triggers when an organization gets a shard of its own, which moves to another machine', async () => {
+    await migrateDatabase(url)
+    await distributeDatabase(url)
+    const { organization_id } = await fill(sql, 2)
+    await runAsSuperuser(url, (nodes) => isolateAndMove(nodes, organization_id))
+    const id = newId()
+    await sql`insert into tickets ${sql({ organization_id, id, number: 3, code: id, subject: 'x' })}`
+    expect(await tallied(sql)).toEqual({ [organization_id]: 3 })
+    await sql`insert into audit_log ${sql({ organization_id, id: newId(), actor_type: 'system', action: 'x' })}`
+    for (const statement of [
+      sql`update audit_log set action = 'y' where organization_id = ${organization_id}`,
+      sql`delete from audit_log where organization_id = ${organization_id}`,
+      sql`truncate audit_log`,
+    ]) {
+      expect(await statement.catch(({ message }) => message)).toBe('audit_log is append-only')
+    }
+    const [refused] = await sql`select 1 from tickets where organization_id = ${organization_id} and never()`
+    expect(refused).toBeUndefined()
+  })
+
   test('waits for no service: it says that one is connected', async () => {
     await migrateDatabase(url)
     const service = postgres(url, { max: 1, connection: { application_name: 'deskwire' } })
@@ -137,6 +157,21 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`a cluster${WHY_NO_CLUSTER ? ` (${WHY_N
     await service.end()
   })
 })
+
+/** As the guide says it, for one organization. */
+async function isolateAndMove(nodes: postgres.Sql, organization_id: string) {
+  await nodes`select isolate_tenant_to_new_shard('tickets', ${organization_id}::text, 'CASCADE', 'block_writes')`
+  const shard = nodes`get_shard_id_for_distribution_column('tickets', ${organization_id}::text)`
+  const [from] = await nodes<[{ id: string; host: string; port: number }]>`
+    select shardid as id, nodename as host, nodeport as port from citus_shards where shardid = ${shard}`
+  const [to] = await nodes<[{ host: string; port: number }]>`
+    select nodename as host, nodeport as port from pg_dist_node
+    where groupid <> 0 and (nodename, nodeport) <> (${from.host}, ${from.port}) limit 1`
+  await nodes`
+    select citus_move_shard_placement(${from.id}::bigint, ${from.host}, ${from.port}, ${to.host}, ${to.port}, 'block_writes')`
+  const [placed] = await nodes`select nodename as host, nodeport as port from citus_shards where shardid = ${from.id}`
+  expect(placed).toEqual(to)
+}
 
 /** An organization with so many tickets and contacts. */
 async function fill(sql: postgres.Sql, count: number) {
