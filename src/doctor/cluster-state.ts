@@ -35,7 +35,7 @@ export async function checkCluster({ sql }: Connection): Promise<Finding[]> {
       findings.push(
         warning(
           `${counted(value, 'transaction')} on ${node} ${value === 1 ? 'has' : 'have'} been prepared for over ${PREPARED_MOST_S / 60} minutes and not ended: their rows stay locked`,
-          'Citus ends them by itself once it reaches the machine: select recover_prepared_transactions() on the coordinator says if it can.',
+          'Citus ends them by itself once it reaches the machine: on the coordinator select recover_prepared_transactions(), as a superuser, says if it can.',
         ),
       )
     }
@@ -54,7 +54,7 @@ export async function checkCluster({ sql }: Connection): Promise<Finding[]> {
     findings.push(
       warning(
         `The machine ${node} of the cluster holds no rows: the others do all the work`,
-        'Move some to it, while the service runs: select citus_rebalance_start().',
+        'Move some to it, while the service runs: select citus_rebalance_start(), as a superuser.',
       ),
     )
   }
