@@ -12,15 +12,7 @@ import path from 'node:path'
 import { onStopRequest } from '../src/process/stop-request'
 import { SETTINGS } from '../src/settings/table'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
-import {
-  closeDatabase,
-  createClusterDatabase,
-  createOwner,
-  dropDatabase,
-  dropOwner,
-  findNodes,
-  NODE_URLS,
-} from './support/cluster'
+import { closeDatabase, createClusterDatabase, createOwner, dropOwner, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
 import { startDns } from './support/dns'
 import { runOnServer, withDatabase } from './support/on-server'
@@ -169,10 +161,7 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
       await closeDatabase(nodes, TEMPLATE)
       return template
     },
-    async stop() {
-      await dropDatabase(nodes, TEMPLATE)
-      await dropOwner(nodes, TEMPLATE)
-    },
+    stop: () => dropOwner(nodes, TEMPLATE),
   }
 }
 

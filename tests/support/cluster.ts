@@ -47,9 +47,14 @@ export async function createOwner(node_urls: string[], name: string): Promise<st
   return url.href
 }
 
-/** Removes a role that owns nothing any more from every node. */
+/** Removes a role from every node, with its databases: a test that has failed leaves one. */
 export async function dropOwner(node_urls: string[], name: string): Promise<void> {
-  await onEveryNode(node_urls, (server) => server.unsafe(`${HERE_ALONE}; drop role if exists ${name}`))
+  await onEveryNode(node_urls, async (server) => {
+    const databases = await server<{ name: string }[]>`
+      select datname as name from pg_database where pg_get_userbyid(datdba) = ${name}`
+    for (const database of databases) await server`drop database ${server(database.name)} with (force)`
+    await server.unsafe(`${HERE_ALONE}; drop role if exists ${name}`)
+  })
 }
 
 /** Citus would make a role on the workers, too, or not, by what is in the database of the connection. */
