@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startApi, stopApi } from '../support/api'
+import { nodeUrls } from '../support/cluster'
+import { refuseSeveralNodes } from '../support/one-node'
 import { tryRequests } from '../support/properties'
 
-beforeAll(() => startApi())
+beforeAll(async () => {
+  const database = await startApi()
+  if (nodeUrls()) await refuseSeveralNodes(database)
+})
 afterAll(stopApi)
 
 test('no generated request is answered with a fault of ours or with what the document does not allow', async () => {

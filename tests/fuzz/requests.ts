@@ -1,11 +1,16 @@
 /** Generated requests. `tests/fuzz/main.ts` starts this file in the test runner, which has the database. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startApi, stopApi } from '../support/api'
+import { nodeUrls } from '../support/cluster'
+import { refuseSeveralNodes } from '../support/one-node'
 import { tryRequests } from '../support/properties'
 
 const HOUR_MS = 3_600_000
 
-beforeAll(() => startApi())
+beforeAll(async () => {
+  const database = await startApi()
+  if (nodeUrls()) await refuseSeveralNodes(database)
+})
 afterAll(stopApi)
 
 test(
