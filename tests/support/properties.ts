@@ -26,6 +26,7 @@ export async function tryRequests(options: { requests: number; seed: number }): 
 
 function expectAllowed({ endpoint }: GeneratedRequest, { status, body, text }: Answer) {
   const what = `${endpoint.name} answered ${status} ${text.slice(0, 500)}`
+  if (status === 500) throw new Error(`a fault of ours: ${what}`)
   if (!endpoint.statuses.includes(status)) throw new Error(`not documented: ${what}`)
   if (status === 204 && text !== '') throw new Error(`content in spite of 204: ${what}`)
   // A range that cannot be satisfied has no envelope.
