@@ -11,21 +11,25 @@ import { within } from '../flow/within'
 
 type NumbersWanted = { organization_id: string; count: number }
 
-/** The longest that a transaction waits for numbers. The server looks for deadlocks of its own after a second. */
+/** The longest that a transaction with locks waits for numbers. The server looks for deadlocks of its own after a second. */
 const WAIT_MS = 2000
 
 /**
- * Takes the next numbers of organizations for a transaction, which may hold locks. Who changes the counter's table may wait for
- * them: a move of the organization to another machine of a cluster does. The server does not see that the transaction waits in
- * turn, so after some time it is run again, and then waits without locks.
- * @returns the first number of each. All of them are used up, even when the tickets are not created after all.
+ * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move of the
+ * organization to another machine of a cluster does. The server does not see that the transaction waits in turn, so after
+ * some time it is run again, and then waits without locks.
+ * @returns the first number of each
  * @throws DeadlockError
  */
-export async function takeNumbers(wanted: NumbersWanted[]): Promise<number[]> {
-  return within(WAIT_MS, take(wanted), new DeadlockError('ticket numbers were waited for too long'))
+export async function takeNumbersInside(wanted: NumbersWanted[]): Promise<number[]> {
+  return within(WAIT_MS, takeNumbers(wanted), new DeadlockError('ticket numbers were waited for too long'))
 }
 
-async function take(wanted: NumbersWanted[]): Promise<number[]> {
+/**
+ * Takes the next numbers of organizations. They are used up even when the tickets are not created after all.
+ * @returns the first number of each
+ */
+export async function takeNumbers(wanted: NumbersWanted[]): Promise<number[]> {
   const sums = new Map<string, number>()
   for (const { organization_id, count } of wanted) sums.set(organization_id, (sums.get(organization_id) ?? 0) + count)
   const next = await raiseCounters(sums)

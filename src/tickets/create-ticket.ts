@@ -17,7 +17,7 @@ import { getMessages } from '../messages/queries'
 import { inTransaction, type Scope, together } from '../scope'
 import { currentTraceparent } from '../tracing/trace'
 import { hasSubscriber, type NewEvent, publishEach } from '../webhooks/publish'
-import { takeNumbers } from './code'
+import { takeNumbers, takeNumbersInside } from './code'
 import { type Inserted, insertTickets, lockNamed, showInserted, type TicketToInsert } from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
 import { findReferences, type NewTicketReferences } from './references'
@@ -110,8 +110,9 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
     return references instanceof ApiError ? [] : { request, scope: request.scope, references }
   })
   if (accepted.length === 0) return found as ApiError[]
-  // Before anything is locked: the numbers are taken on another connection.
-  await giveNumbers(accepted.map(({ request }) => request))
+  // Before tickets lock anything: the numbers are taken on another connection.
+  const unnumbered = accepted.flatMap(({ request }) => (request.number === undefined ? request : []))
+  await giveNumbers(unnumbered, is_shared ? takeNumbers : takeNumbersInside)
   const locked = await lockNamed(sql, accepted, is_shared ? 'leave out' : 'wait')
   const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
   const rows = await insertTickets(sql, tickets, locked)
@@ -124,12 +125,11 @@ function organizationOf({ scope }: Pick<Request, 'scope'>): string {
   return scope.organization_id
 }
 
-/** Gives numbers to the requests that have none yet. */
-async function giveNumbers(requests: Request[]): Promise<void> {
-  const without = requests.filter(({ number }) => number === undefined)
-  if (without.length === 0) return
-  const numbers = await takeNumbers(without.map(({ scope: { organization_id } }) => ({ organization_id, count: 1 })))
-  for (const [index, request] of without.entries()) request.number = numbers[index]!
+/** Gives numbers to requests that have none yet. */
+async function giveNumbers(requests: Request[], take: typeof takeNumbers): Promise<void> {
+  if (requests.length === 0) return
+  const numbers = await take(requests.map((request) => ({ organization_id: organizationOf(request), count: 1 })))
+  for (const [index, request] of requests.entries()) request.number = numbers[index]!
 }
 
 function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {

@@ -7,7 +7,7 @@ import type { DraftWithId } from '../messages/draft'
 import { type Actor, type Scope, together } from '../scope'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities } from '../timeline/activity'
-import { takeNumbers } from './code'
+import { takeNumbersInside } from './code'
 import { changedAt, lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
@@ -39,7 +39,7 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
   const { organization_id } = scope
   const [naming, [first_number], [companies, locked_at]] = await together([
     findNaming(scope, opened),
-    takeNumbers([{ organization_id, count: opened.length }]),
+    takeNumbersInside([{ organization_id, count: opened.length }]),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
   const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {

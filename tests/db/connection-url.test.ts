@@ -7,6 +7,7 @@ import { ConnectionUrlError, readConnectionUrl } from '../../src/db/connection-u
 import { NO_LIMITS, openClient } from '../../src/db/driver-client'
 import { issueCertificate } from '../support/certificates'
 import { createDatabase, type TestDatabase } from '../support/database'
+import { withParameters } from '../support/on-server'
 import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres'
 import { freePort } from '../support/ports'
 
@@ -100,8 +101,8 @@ test('encryption and its checks follow sslmode and sslrootcert', async () => {
 })
 
 test('a server without TLS is refused when it is required, and taken when it is preferred', async () => {
-  expect(await connect(`${plain.url}?sslmode=require`)).toBe('SSL_NOT_SUPPORTED')
-  expect(await connect(`${plain.url}?sslmode=prefer`)).toBe(false)
+  expect(await connect(withParameters(plain.url, 'sslmode=require'))).toBe('SSL_NOT_SUPPORTED')
+  expect(await connect(withParameters(plain.url, 'sslmode=prefer'))).toBe(false)
 })
 
 test('of several hosts the first that works is taken, and none is an error at once', async () => {
@@ -123,7 +124,10 @@ test('a server that only reads is passed over when changes are asked for', async
 
 test('sessions have their settings, and those of the URL come before them', async () => {
   const settings = async (parameters: string) => {
-    const client = openClient(`${plain.url}?${parameters}`, 1, { statement_ms: 30_000, idle_in_transaction_ms: 0 })
+    const client = openClient(withParameters(plain.url, parameters), 1, {
+      statement_ms: 30_000,
+      idle_in_transaction_ms: 0,
+    })
     const [row] = await client`
       select current_setting('jit') as jit, current_setting('statement_timeout') as statement,
         current_setting('idle_in_transaction_session_timeout') as idle, current_setting('application_name') as name`

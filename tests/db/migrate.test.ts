@@ -7,7 +7,7 @@ import postgres from 'postgres'
 import { migrateDatabase } from '../../src/db/migrate'
 import { MigrationError } from '../../src/db/migration-faults'
 import { createDatabase, type TestDatabase } from '../support/database'
-import { runOnServer, withDatabase } from '../support/on-server'
+import { runOnServer, withDatabase, withParameters } from '../support/on-server'
 
 let server: TestDatabase
 let url: string
@@ -104,7 +104,7 @@ test('a role without a right is told which one, and how to grant it', async () =
 
 test('a server that takes no changes is named as such', async () => {
   writeMigrations('create table steps (n int)')
-  await expect(migrateDatabase(`${url}?default_transaction_read_only=on`, folder)).rejects.toThrow(
+  await expect(migrateDatabase(withParameters(url, 'default_transaction_read_only=on'), folder)).rejects.toThrow(
     /^the database takes no changes: the server is a standby, or default_transaction_read_only is on\. .*$/,
   )
 })

@@ -8,6 +8,13 @@ export function withDatabase(url: string, name: string): string {
   return changed.href
 }
 
+/** The URL with more parameters, such as `sslmode=require`. */
+export function withParameters(url: string, parameters: string): string {
+  const changed = new URL(url)
+  for (const [name, value] of new URLSearchParams(parameters)) changed.searchParams.set(name, value)
+  return changed.href
+}
+
 /** Runs statements in the server's database `postgres`. */
 export function runOnServer<T>(url: string, work: (server: postgres.Sql) => Promise<T>): Promise<T> {
   return runOnDatabase(withDatabase(url, 'postgres'), work)
