@@ -46,7 +46,8 @@ async function start(): Promise<void> {
     no_database: 'create',
     pool_size: config.DATABASE_POOL,
   })
-  await Promise.all([watchClock(connection()), watchMachines(watchConnection(), endConnections), connectRedis()])
+  const watching = database.is_cluster && watchMachines(watchConnection(), endConnections)
+  await Promise.all([watchClock(connection()), watching, connectRedis()])
   await startTracing(connection().sql)
   const admin = await createFirstOrganization(connection())
   if (admin?.password) keepPassword(admin.password)

@@ -90,7 +90,7 @@ export const SERVICE_SETTINGS = {
   },
   DATABASE_POOL: {
     meaning:
-      'Connections to the database that one process opens for requests, mail and deliveries. Up to 4 more serve background jobs and notices.',
+      'Connections to the database that one process opens for requests, mail and deliveries. Up to 4 more serve background jobs and notices, on a cluster 6.',
     read: wholeNumber(1, 1000),
     default: '10',
   },

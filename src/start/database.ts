@@ -21,6 +21,8 @@ import { checkFolder } from './preflight'
 
 export type OpenDatabase = {
   kind: 'embedded' | 'external'
+  /** The organizations are on several machines. */
+  is_cluster: boolean
   /** What was done to bring the database to the schema of this release. */
   migrated: AppliedMigration[]
   close(): Promise<void>
@@ -86,7 +88,7 @@ async function openExternal(url: string, { pool_size, limits }: DatabaseUse): Pr
   const migrated = await migrateDatabase(direct)
   const is_cluster = await withSession(direct, isDistributed)
   connectDatabase(url, pool_size, { limits, direct, is_cluster })
-  return { kind: 'external', migrated, close: closeDatabase }
+  return { kind: 'external', is_cluster, migrated, close: closeDatabase }
 }
 
 async function openEmbedded({ other_service, no_database, pool_size, limits }: DatabaseUse): Promise<OpenDatabase> {
@@ -104,6 +106,7 @@ async function openEmbedded({ other_service, no_database, pool_size, limits }: D
   }
   return {
     kind: 'embedded',
+    is_cluster: false,
     migrated,
     async close() {
       await closeDatabase()

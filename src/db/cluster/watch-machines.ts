@@ -5,7 +5,6 @@ import { log, safeError } from '../../log'
 import { organizationsByMachine } from '../all-organizations'
 import type { Client } from '../driver-client'
 import { knownMachines, type Machine, machinesAway, setMachines } from './away'
-import { isDistributed } from './place-tables'
 
 type EndConnections = typeof import('../pool').endConnections
 
@@ -19,11 +18,10 @@ const ANSWER_MOST_MS = 60_000
 const END_SILENT_FOR_MS = 15_000
 
 /**
- * Begins to watch, when the database is spread over machines.
+ * Begins to watch the machines of a cluster.
  * @param sql connections that `endConnections` does not end
  */
 export async function watchMachines(sql: Client, endConnections: EndConnections): Promise<void> {
-  if (!(await isDistributed(sql))) return
   let end_until_ms = 0
   await look()
   void watch()
