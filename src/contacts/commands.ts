@@ -3,7 +3,8 @@ import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import { violates } from '../db/violations'
 import { ApiError, fieldError, unknownIds } from '../errors'
-import { inTransaction, type Scope, together } from '../scope'
+import { deleteContactRow } from '../privacy/delete-contact-row'
+import { inTransaction, type Scope } from '../scope'
 import { isUuid } from '../shapes/ids'
 import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../webhooks/publish'
 import { findCompanyOf } from './company'
@@ -56,16 +57,10 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
  */
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
-    const { sql, organization_id } = scope
     await lockContact(scope, id)
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
-    await together([
-      // Only now: participants are added by those who have locked a ticket first.
-      sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`,
-      sql`update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`,
-      sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`,
-    ])
+    await deleteContactRow(scope, id)
     await publish(scope, [{ type: 'contact.deleted', data: contact }])
   })
 }

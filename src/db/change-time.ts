@@ -16,7 +16,8 @@ export async function withChangeTime<T>(sql: Sql, lock: T | PromiseLike<T>): Pro
   const sent = [
     lock,
     sql<[{ time: string }]>`
-      select pg_current_xact_id()::text as id, to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time`,
+      select pg_current_xact_id()::text as id,
+        to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time`,
   ] as const
   await Promise.allSettled(sent)
   const [locked, [{ time }]] = await Promise.all(sent)

@@ -6,8 +6,9 @@
 import { audit } from '../audit-log/audit'
 import { withChangeTime } from '../db/change-time'
 import { ApiError } from '../errors'
-import { inTransaction, type Scope, together } from '../scope'
+import { inTransaction, type Scope } from '../scope'
 import { publish } from '../webhooks/publish'
+import { deleteContactRow } from './delete-contact-row'
 import { eraseElsewhere } from './erase-elsewhere'
 import { eraseLedger } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
@@ -62,12 +63,7 @@ async function removeContact(scope: Scope, id: string): Promise<boolean> {
   await sql`
     update tickets set contact_id = null, updated_at = ${time}
     where organization_id = ${organization_id} and contact_id = ${id}`
-  await together([
-    // Only now: participants are added by those who have locked a ticket first.
-    sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for update`,
-    sql`update participants set contact_id = null where organization_id = ${organization_id} and contact_id = ${id}`,
-    sql`delete from contacts where organization_id = ${organization_id} and id = ${id}`,
-  ])
+  await deleteContactRow(scope, id)
   await publish(scope, [{ type: 'contact.deleted', data: { id } }])
   await audit(scope, { action: 'contact.erased', resource: { type: 'contact', id } })
   return true
