@@ -28,9 +28,6 @@ export type Config = { [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> }
   CHECK_RESPONSES: boolean
 }
 
-/** A network as ipaddr.js matches it: base address and length of the prefix. */
-export type Network = Config['TRUSTED_PROXIES'][number]
-
 /**
  * Reads and checks every setting of the table.
  * @throws ConfigError naming the first variable with a wrong value

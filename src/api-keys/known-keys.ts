@@ -1,9 +1,8 @@
 /** Finds the API key of a request, and remembers it for a few seconds. */
 import { LRUCache } from 'lru-cache'
 import { permissionsOf } from '../auth/permissions'
-import type { Network } from '../config'
 import type { Connection } from '../db/transact'
-import { toNetwork } from '../net/networks'
+import { type Network, toNetwork } from '../net/networks'
 import { hashKey, isKeyText } from './key-format'
 
 /** A key that exists, revoked or not. */

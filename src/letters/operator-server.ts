@@ -1,9 +1,10 @@
 /** The operator's SMTP server for letters, as SYSTEM_SMTP_URL names it. */
 import { BlockList } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { config, type Network } from '../config'
+import { config } from '../config'
 import type { MailAddress } from '../mail/outbound/header-values'
 import type { MailboxSmtp } from '../mail/outbound/settings'
+import type { Network } from '../net/networks'
 
 /** The operator chose the server, so it may be in any network. */
 export const ANY_NETWORK: Network[] = [ipaddr.parseCIDR('0.0.0.0/0'), ipaddr.parseCIDR('::/0')]

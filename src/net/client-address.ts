@@ -1,7 +1,7 @@
 /** Addresses of clients: the one of a request behind trusted proxies, and what stands for it where clients are counted. */
 import ipaddr from 'ipaddr.js'
-import { config, type Network } from '../config'
-import { isInNetworks } from './networks'
+import { config } from '../config'
+import { isInNetworks, type Network } from './networks'
 
 /** A subscriber of IPv6 has at least a network of this length, and may use any address in it. */
 const IPV6_BITS = 64

@@ -6,8 +6,8 @@
 import { lookup as systemLookup } from 'node:dns/promises'
 import { networkInterfaces } from 'node:os'
 import ipaddr from 'ipaddr.js'
-import type { Network } from '../config'
 import { within } from '../flow/within'
+import type { Network } from './networks'
 
 /** Resolves a name to all its addresses. Rejects with a `code` such as `ENOTFOUND` as node:dns does. */
 export type Lookup = (hostname: string) => Promise<string[]>

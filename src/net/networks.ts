@@ -1,7 +1,9 @@
 /** Finds an address in a list of networks, in any spelling. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import type { Network } from '../config'
+
+/** A network as ipaddr.js matches it: base address and length of the prefix. */
+export type Network = [base: ipaddr.IPv4 | ipaddr.IPv6, bits: number]
 
 /** Bits before the IPv4 address in a mapped one (RFC 4291, section 2.5.5.2). */
 const MAPPED_BITS = 96

@@ -1,6 +1,6 @@
 /** A setting: what its entry in the table says, and the readers for the kinds of values that settings have. */
 import { isIP } from 'node:net'
-import ipaddr from 'ipaddr.js'
+import { type Network, type PortNetwork, toNetwork } from '../net/networks'
 
 /** The values of all settings, or of those above a setting in the table. */
 export type Values = Readonly<Record<string, unknown>>
@@ -102,10 +102,10 @@ export const secondsList: Reader<number[]> = (text) => {
 }
 
 /** Networks separated by commas: CIDRs, or single addresses. */
-export const networks: Reader<[ipaddr.IPv4 | ipaddr.IPv6, number][]> = (text) => partsOf(text).map(readNetwork)
+export const networks: Reader<Network[]> = (text) => partsOf(text).map(readNetwork)
 
 /** CIDRs separated by commas, each with or without a port behind it: `10.0.0.0/8:25`, `[fd00::1]:25`. */
-export const networksWithPorts: Reader<[network: ipaddr.IPv4 | ipaddr.IPv6, bits: number, port?: number][]> = (text) =>
+export const networksWithPorts: Reader<PortNetwork[]> = (text) =>
   partsOf(text).map((part) => {
     const [, network, port] = /^(.+\/\d+|[\d.]+|\[[\da-f:.]+\]):(\d{1,5})$/i.exec(part) ?? []
     if (!network) return readNetwork(part)
@@ -113,10 +113,10 @@ export const networksWithPorts: Reader<[network: ipaddr.IPv4 | ipaddr.IPv6, bits
     return [...readNetwork(network.replace(/^\[(.*)\]$/, '$1')), Number(port)]
   })
 
-function readNetwork(part: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
-  const cidr = part.includes('/') ? part : `${part}/${part.includes(':') ? 128 : 32}`
-  if (!ipaddr.isValidCIDR(cidr)) throw new WrongValue(`holds ${part}, which is not a network`)
-  return ipaddr.parseCIDR(cidr)
+function readNetwork(part: string): Network {
+  const network = toNetwork(part)
+  if (!network) throw new WrongValue(`holds ${part}, which is neither a network, such as 10.0.0.0/8, nor an address`)
+  return network
 }
 
 function partsOf(text: string): string[] {

@@ -5,8 +5,8 @@
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { LRUCache } from 'lru-cache'
-import type { Network } from '../config'
 import { bareHost, checkUrl, DestinationError, type Lookup, resolveDestination } from '../net/destination'
+import type { Network } from '../net/networks'
 
 export type WebhookRequest = {
   url: string

@@ -74,7 +74,11 @@ describe('creating', () => {
       'VALIDATION_ERROR',
       ['/allowed_networks/0'],
     ],
-    [{ name: 'x', permissions: ['*:read'], allowed_networks: ['1'] }, 'VALIDATION_ERROR', ['/allowed_networks/0']],
+    ...['1', '10/8', '10.0.0', '010.0.0.0/8'].map((network): [unknown, string, string[]] => [
+      { name: 'x', permissions: ['*:read'], allowed_networks: [network] },
+      'VALIDATION_ERROR',
+      ['/allowed_networks/0'],
+    ]),
     [
       { name: 'x', permissions: ['*:read'], allowed_networks: ['010.0.0.1'] },
       'VALIDATION_ERROR',

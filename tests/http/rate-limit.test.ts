@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import type { Network } from '../../src/config'
 import { createLimiter } from '../../src/http/rate-limit'
 import { clientAddress } from '../../src/net/client-address'
+import type { Network } from '../../src/net/networks'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { withSettings } from '../support/settings'
 

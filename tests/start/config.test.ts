@@ -206,6 +206,28 @@ describe('a wrong setting is refused by its name:', () => {
     expect(() => readConfig(env)).toThrow(new RegExp(`^${name} [^\\n]+$`))
   })
 
+  const LISTS_OF_NETWORKS = [
+    ...['TRUSTED_PROXIES', 'SMTP_ALLOWED_NETWORKS', 'SMTP_TRUSTED_PROXIES', 'SMTP_TRUSTED_RELAYS'],
+    ...['WEBHOOK_ALLOWED_NETWORKS', 'MAIL_ALLOWED_NETWORKS'],
+  ]
+  test.each(LISTS_OF_NETWORKS)('%s with an address that is written in a short or an octal form', (name) => {
+    for (const part of [
+      '10/8',
+      '10.0.0/8',
+      '10.0.0',
+      '010.0.0.0/8',
+      '010.0.0.1',
+      '0x0a.0.0.0/8',
+      '1',
+      'fe80::1%eth0',
+    ]) {
+      const given = { [name]: `192.0.2.0/24,${part}` }
+      expect(() => readConfig(given)).toThrow(
+        new ConfigError(`${name} holds ${part}, which is neither a network, such as 10.0.0.0/8, nor an address`),
+      )
+    }
+  })
+
   test('a secret is never repeated in the message', () => {
     for (const env of [{ SECRET_KEY: 'too short' }, { ADMIN_PASSWORD: 'pass' }]) {
       const [value] = Object.values(env)
