@@ -105,7 +105,7 @@ const COMMANDS: Command[] = [
   {
     name: 'psql',
     options: '...',
-    meaning: 'Opens the database in psql, with any arguments of psql. Without psql it reads statements itself.',
+    meaning: 'Opens the database in psql, which must be installed, with any arguments of psql.',
     needs: 'nothing',
     run: (_options, args) => openPsql(args),
   },

@@ -1,12 +1,13 @@
-/** Opens the database for statements of the operator: in psql when it is installed, else in a small prompt of our own. */
+/** Opens the database in psql for statements of the operator. */
 import { spawn } from 'node:child_process'
 import { type ConnectionOptions, forPrograms } from '../db/connection-url'
-import { withSession } from '../db/session'
 import { OperatorError } from '../errors'
 import { bareEnvironment } from '../process/child'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
-import { runPrompt } from './prompt'
+
+const NOT_INSTALLED =
+  'psql is not installed: install it (Debian: apt-get install postgresql-client), as root inside a container, and try again'
 
 /** The program has ended with this status, and has said why. */
 class ProgramEnded extends OperatorError {
@@ -17,8 +18,8 @@ class ProgramEnded extends OperatorError {
 
 /**
  * Runs psql with the arguments on the database of the service, as its owner. The embedded database is started unless a
- * service runs it. Without the program, `-c STATEMENT` and statements from standard input work.
- * @throws ProgramEnded, OperatorError
+ * service runs it.
+ * @throws ProgramEnded; OperatorError when psql is not installed
  */
 export async function openPsql(args: string[]): Promise<void> {
   const was_root = process.getuid?.() === 0
@@ -26,8 +27,8 @@ export async function openPsql(args: string[]): Promise<void> {
   const { target, close } = await openAsItIs('refuse')
   try {
     const status = await runProgram(args, target, was_root && process.getuid?.() !== 0)
-    if (status === undefined) await withSession(target, (session) => runPrompt(session, args))
-    else if (status !== 0) throw new ProgramEnded(status)
+    if (status === undefined) throw new OperatorError(NOT_INSTALLED)
+    if (status !== 0) throw new ProgramEnded(status)
   } finally {
     await close()
   }
