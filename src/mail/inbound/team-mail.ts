@@ -21,12 +21,12 @@ import { destinationsOf } from './thread'
 /**
  * Gives the mail of a customer that a member passes on, as if the customer had written here; other mail as it is. Its
  * header is the member's, so that the message itself is still recognized.
- * @param mail whose sender was checked: nobody passes anything on in the name of a member
+ * @param mail whose sender was checked. Only proof counts: the words of the mail become a note in the member's name
  */
 export function unwrapForwarded(mail: InboundMail): InboundMail {
   const { content, headers, passed_on, sender_verified } = mail
   const forwarded = content?.forwarded
-  if (!passed_on || !forwarded || sender_verified === false) return { ...mail, passed_on: null }
+  if (!passed_on || !forwarded || sender_verified !== true) return { ...mail, passed_on: null }
   const { author, subject, message_id, text, body_html, reply_text, attachments } = forwarded
   const references = [...headers.references, ...storableIds(message_id === null ? [] : [message_id])]
   return {

@@ -158,12 +158,12 @@ function attached(...inner: string[][]): [Fields, string] {
 }
 
 test('a message that a member attaches opens the ticket of its author, with its files, and its answers join it', async () => {
-  const row = await receive(UNKNOWN, ...attached(INNER))
+  const row = await receive(PROVEN, ...attached(INNER))
   const { subject, contact, messages } = await readTicket(desk.agent, row.ticket_id)
   expect([subject, contact.name, contact.email]).toEqual(['Offer', 'Jörg', 'joerg@kunde.example'])
   expect(messages).toMatchObject([
     { body: 'See the file.', sender: { email: 'joerg@kunde.example' } },
-    { body: 'What do we say?', is_internal: true, sender: { name: 'Uma' } },
+    { body: 'What do we say?', is_internal: true, sender: { name: 'Alan' } },
   ])
   const names = messages[0].attachments.map(({ filename }: { filename: string }) => filename)
   expect(names).toEqual(['offer.pdf', 'mine.txt'])
@@ -173,6 +173,8 @@ test('a message that a member attaches opens the ticket of its author, with its 
 
 test.each<[string, string, [Fields, string]]>([
   ['of a forged member', FORGED, [{ Subject: 'Fwd: Pump leaks' }, GMAIL]],
+  ['of a member whose address nobody can prove', UNKNOWN, [{ Subject: 'Fwd: Pump leaks' }, GMAIL]],
+  ['of a member whose address nobody can prove, with a message attached', UNKNOWN, attached(INNER)],
   ['of nobody of the team', 'eve@elsewhere.example', [{ Subject: 'Fwd: Pump leaks' }, GMAIL]],
   ['whose subject says nothing of it', PROVEN, [{ Subject: 'Pump leaks' }, GMAIL]],
   ['without a header', PROVEN, [{ Subject: 'Fwd: Pump leaks' }, 'It drips since Monday.']],
@@ -182,7 +184,7 @@ test.each<[string, string, [Fields, string]]>([
 ])('mail %s is filed as the sender wrote it', async (_, from, [fields, body]) => {
   const row = await receive(from, fields, body)
   const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
-  expect([contact.email, messages.length]).toEqual([from, 1])
+  expect([contact.email, messages.length, messages[0].direction]).toEqual([from, 1, 'inbound'])
 })
 
 const LONG_ID = `<${'i'.repeat(995)}😀@kunde.example>`
