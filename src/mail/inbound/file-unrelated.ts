@@ -212,8 +212,9 @@ function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<
 }
 
 /**
- * The recipients of the contact's mail become participants, confirmed as far as its sender can be trusted. A stranger
- * who writes with an anchor of ours is only listed: a forwarded mail must not subscribe anybody.
+ * The recipients of the contact's mail become participants, confirmed as far as its sender can be trusted. Those of
+ * anybody else's are only listed, and so is a stranger who writes with an anchor of ours: a forwarded mail must not
+ * subscribe anybody.
  */
 function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversation>): CandidatesOfTicket {
   const { ticket_id, mail, actor, decision } = one
@@ -223,7 +224,8 @@ function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversat
   if (ticket.contact_email && sender && addressKey(ticket.contact_email) === addressKey(sender.email)) {
     return { ticket, actor, candidates: recipientsOf(mail, trust.adds[anchor]) }
   }
-  return { ticket, actor, candidates: sender && !is_known ? [{ ...sender, standing: 'listed' }] : [] }
+  const stranger = sender && !is_known ? [{ ...sender, standing: 'listed' as const }] : []
+  return { ticket, actor, candidates: [...stranger, ...recipientsOf(mail, 'listed')] }
 }
 
 /** The recipients of a mail. Of a long list only the first are confirmed: an answer goes to each of them. */

@@ -177,6 +177,7 @@ test('who holds an anchor of ours writes on the ticket, and is listed without be
   })
   expect(await participantsOf(ticket.ticket_id)).toEqual([
     { email: stranger, confirmed: false },
+    { email: 'friend@elsewhere.example', confirmed: false },
     { email: forwarded, confirmed: false },
   ])
   expect(await file(stranger, { Subject: `[${ticket.code}]` })).toMatchObject({ outcome: 'ticket' })
@@ -186,15 +187,16 @@ test('who holds an anchor of ours writes on the ticket, and is listed without be
   expect(answer.cc).toEqual([stranger])
 })
 
-test('the contact adds participants with a reply, others do not', async () => {
+test('the contact adds participants with a reply, those whom others name are listed', async () => {
   const ticket = await converse()
-  const [cc, participant] = [address(), address()]
+  const [cc, participant, friend] = [address(), address(), address()]
   await file(ticket.contact, { In_Reply_To: `<${ticket.ours}>`, Cc: cc })
   await desk.agent.post(`/tickets/${ticket.ticket_id}/participants`, { email: participant })
-  await file(participant, { In_Reply_To: `<${ticket.ours}>`, Cc: address() })
+  await file(participant, { In_Reply_To: `<${ticket.ours}>`, Cc: friend })
   expect(await participantsOf(ticket.ticket_id)).toEqual([
     { email: cc, confirmed: true },
     { email: participant, confirmed: true },
+    { email: friend, confirmed: false },
   ])
 })
 

@@ -130,6 +130,26 @@ test.each(EACH)(
   },
 )
 
+test.each(EACH)(
+  'with %s and sender_verified %s the Cc of a mail of another participant is listed, and gets nothing',
+  async (policy, verified) => {
+    const { desk, contact, ticket_id, ours } = await converse(policy, verified)
+    const colleague = `colleague.${newId()}@${DOMAINS[verified]}`
+    await desk.agent.post(`/tickets/${ticket_id}/participants`, { email: colleague })
+    const stranger = `stranger.${newId()}@${DOMAINS[verified]}`
+    await file(desk, colleague, { In_Reply_To: ours, To: `${desk.address}, ${contact}`, Cc: 'first@elsewhere.example' })
+    await file(desk, stranger, { In_Reply_To: ours, Cc: `second@elsewhere.example, ${stranger}` })
+    expect(await participantsOf(desk, ticket_id)).toEqual({
+      [colleague]: true,
+      'first@elsewhere.example': false,
+      [stranger]: false,
+      'second@elsewhere.example': false,
+    })
+    const { email_recipients } = await createMessage(desk.agent, ticket_id)
+    expect(email_recipients.map(({ email }: { email: string }) => email)).toEqual([contact, colleague])
+  },
+)
+
 test('a forged mail of a colleague that holds an anchor of ours is listed as of a stranger', async () => {
   const { desk, ticket_id, ours } = await converse('flag', 'false')
   const colleague = `colleague.${newId()}@rejects.example`
