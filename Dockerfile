@@ -2,7 +2,7 @@
 #
 # A tag can be moved, a digest cannot. Pin the base image of your build by the digest that
 # `docker buildx imagetools inspect oven/bun:1.4.5-debian` prints:
-#   docker build --build-arg BUN_IMAGE=oven/bun:1.4.5-debian@sha256:... -t deskwire .
+#   docker build --build-arg COMMIT=$(git rev-parse HEAD) --build-arg BUN_IMAGE=oven/bun:1.4.5-debian@sha256:... -t deskwire .
 ARG BUN_IMAGE=oven/bun:1.4.5-debian
 FROM ${BUN_IMAGE} AS dependencies
 WORKDIR /app
@@ -21,6 +21,9 @@ COPY --from=dependencies /app/node_modules node_modules
 COPY package.json bun.lock bunfig.toml tsconfig.json ./
 COPY drizzle drizzle
 COPY src src
+# `docker build --build-arg COMMIT=$(git rev-parse HEAD)`: the image has no git that could be asked.
+ARG COMMIT=unknown
+RUN echo "$COMMIT" > src/commit
 RUN mkdir -m 0700 /data && chown bun:bun /data
 USER bun
 # The last two are what src/launch.sh sets, which says why.

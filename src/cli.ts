@@ -23,6 +23,7 @@ import { listOrganizations } from './organizations/queries'
 import { drainOutbox } from './outbox/drain'
 import type { OutboxKind } from './outbox/job'
 import { outboxStats, retryOutbox } from './outbox/operate'
+import { build } from './process/build'
 import { openPsql } from './psql/psql'
 import { inTransaction, SYSTEM } from './scope'
 import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
@@ -151,6 +152,7 @@ const COMMANDS: Command[] = [
     needs: 'nothing',
     run: ({ json, markdown }) => (json ? reportSettings() : markdown ? settingsMarkdown() : settingsText()),
   },
+  { name: 'version', meaning: 'Prints version and commit.', needs: 'nothing', run: () => build },
   { name: 'help', meaning: 'Prints this list.', needs: 'nothing', run: () => help(COMMANDS) },
 ]
 

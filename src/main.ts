@@ -12,6 +12,7 @@ import { startMetrics } from './metrics/prometheus'
 import { createFirstOrganization } from './organizations/first'
 import { startDrain } from './outbox/drain'
 import { endAllLeases } from './outbox/operate'
+import { build } from './process/build'
 import { CertificateKeeper } from './start/certificate'
 import { isDatabaseReady, openDatabase } from './start/database'
 import { dropRoot } from './start/drop-root'
@@ -32,6 +33,7 @@ process.on('unhandledRejection', die)
 start().catch((error) => exitWith(error, explain))
 
 async function start(): Promise<void> {
+  log.info(build, 'starting')
   ignoreProxies()
   await checkSettings()
   const certificate = readCertificate()

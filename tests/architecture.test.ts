@@ -20,10 +20,10 @@ const SHARED =
 
 /** Every room, or file outside of a room, with the rooms that it may import, types too. */
 const ROOMS: [room: string, imports: string][] = [
-  ['main', 'app config http log db mail/inbound metrics organizations outbox start tracing'],
+  ['main', 'app config http log process db mail/inbound metrics organizations outbox start tracing'],
   [
     'cli',
-    'config log settings scope db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
+    'config log settings scope process db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
   ],
   [
     'app',
@@ -56,7 +56,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['tallies', 'db flow scope'],
   ['db', 'address errors flow log metrics'],
   ['db/embedded', 'db errors log process'],
-  ['metrics', 'config db disk flow http log net outbox webhooks'],
+  ['metrics', 'config db disk flow http log net outbox process webhooks'],
   ['outbox', 'config db flow log metrics scope tracing'],
   [
     'start',

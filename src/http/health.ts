@@ -2,6 +2,7 @@
 import Elysia from 'elysia'
 import { machinesAway } from '../db/cluster/away'
 import { log } from '../log'
+import { build } from '../process/build'
 
 /** @param isReady true when the database is reachable and migrated; false or a rejection makes `/readyz` answer 503 */
 export function healthRoutes(isReady: () => Promise<boolean>) {
@@ -14,7 +15,7 @@ export function healthRoutes(isReady: () => Promise<boolean>) {
     return is_ready
   }
   return new Elysia({ name: 'health', detail: { hide: true, permission: 'anyone' } })
-    .get('/healthz', () => ({ status: 'ok' }))
+    .get('/healthz', () => ({ status: 'ok', version: build.version, commit: build.commit }))
     .get('/readyz', async ({ status }) => {
       const ready = note(await isReady().catch(() => false))
       if (!ready) return status(503, { status: 'unavailable' })

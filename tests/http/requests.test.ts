@@ -5,6 +5,7 @@ import { setMachines } from '../../src/db/cluster/away'
 import { type Declarations, readDeclarations } from '../../src/http/declarations'
 import { pipeline } from '../../src/http/pipeline'
 import { handlersOf } from '../../src/http/rerun/route-handlers'
+import { build } from '../../src/process/build'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { createLabel, insertTicket } from '../support/factories'
 
@@ -435,7 +436,10 @@ describe('the probes', () => {
       return [response.status, await response.json()]
     }
     const failing = () => Promise.reject(new Error('no database'))
-    expect(await probe('/healthz', failing)).toEqual([200, { status: 'ok' }])
+    expect(await probe('/healthz', failing)).toEqual([
+      200,
+      { status: 'ok', version: build.version, commit: build.commit },
+    ])
     expect(await probe('/readyz', async () => true)).toEqual([200, { status: 'ready' }])
     expect(await probe('/readyz', async () => false)).toEqual([503, { status: 'unavailable' }])
     expect(await probe('/readyz', failing)).toEqual([503, { status: 'unavailable' }])

@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { buildImage, type Image, runImage, whyNoImages } from '../support/image'
+import { version } from '../../package.json'
+import { buildImage, COMMIT, type Image, runImage, whyNoImages } from '../support/image'
 import { freePort } from '../support/ports'
 import { until } from '../support/service'
 import { sendMail } from '../support/smtp'
@@ -76,6 +77,8 @@ test.skipIf(why_not !== undefined)(
     // PostgreSQL runs where it is installed, and is not copied.
     expect(fs.readdirSync(path.join(data, 'postgres')).filter((name) => name.startsWith('postgresql-'))).toEqual([])
 
+    const probe = await fetch(`http://127.0.0.1:${port}/healthz`)
+    expect(await probe.json()).toEqual({ status: 'ok', version, commit: COMMIT.slice(0, 12) })
     await takesMail(port, smtp_port)
     const list = container.execute('bun', 'run', 'cli', 'organization', 'list')
     expect([list.status, JSON.parse(list.output)]).toEqual([0, expect.objectContaining({ name: 'My organization' })])

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { version } from '../../package.json'
+import { build } from '../../src/process/build'
 import { readQueries } from '../support/alerts'
 import { createDatabase, type TestDatabase } from '../support/database'
 import { runOnServer } from '../support/on-server'
@@ -158,7 +158,7 @@ test('each figure has a description and a type, and a delivery shows in them', a
   for (const statement of ['select', 'insert', 'commit']) {
     expect(after.figure('deskwire_database_statement_duration_seconds_count', { statement })).toBeGreaterThan(0)
   }
-  expect(after.figure('deskwire_build_info', { version, bun: process.versions.bun! })).toBe(1)
+  expect(after.figure('deskwire_build_info', build)).toBe(1)
   expect(after.figure('deskwire_data_dir_free_bytes')).toBeGreaterThan(0)
   expect(after.figure('deskwire_data_dir_size_bytes')).toBeGreaterThan(after.figure('deskwire_data_dir_free_bytes')!)
   expect(after.figure('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThan(0)
@@ -168,6 +168,11 @@ test('each figure has a description and a type, and a delivery shows in them', a
     'smtp_transaction_duration_seconds',
   ])
     expect(after.types.has(`deskwire_${name}`)).toBe(true)
+})
+
+test('the first line of the log names version and commit', () => {
+  const [first] = service.output().split('\n')
+  expect(JSON.parse(first!)).toMatchObject({ msg: 'starting', ...build })
 })
 
 test('the guide lists every figure of the product, and no other', async () => {

@@ -6,6 +6,8 @@ import path from 'node:path'
 
 const ROOT = path.join(import.meta.dir, '../..')
 const TAG = 'deskwire-test'
+/** What the build is told as its commit. */
+export const COMMIT = '0123456789abcdef0123456789abcdef01234567'
 /** What the Dockerfile, its base's users and the service call, beside Bun. */
 const PROGRAMS = ['sh', 'mkdir', 'chown', 'find', 'dirname', 'env', 'id', 'cat', 'ls', 'touch', 'test', 'true']
 /** The certificates and accounts of this machine stand for those of the base. */
@@ -51,7 +53,7 @@ export function buildImage(): Image {
   const cache = path.join(os.homedir(), '.bun/install/cache')
   const cached = fs.existsSync(cache) ? ['--volume', `${cache}:/root/.bun/install/cache:rw`] : []
   const options = ['--format', 'docker', '--pull-never', '--isolation', 'chroot', '--network', 'host', ...cached]
-  buildah('build', ...options, '--tag', TAG, ROOT)
+  buildah('build', ...options, '--build-arg', `COMMIT=${COMMIT}`, '--tag', TAG, ROOT)
   const { config } = JSON.parse(buildah('inspect', '--type', 'image', TAG)).Docker
   const root = buildah('mount', buildah('from', '--pull-never', TAG))
   return { root, base, config, remove: () => fs.rmSync(dir, { recursive: true, force: true }) }
