@@ -6,11 +6,13 @@ import { afterCommit, inTransaction, type Scope } from '../scope'
 import type { NewWebhook, Webhook, WebhookChanges } from './model'
 import { getWebhook, lockWebhook } from './queries'
 import { cancelQueued, releaseQueued } from './queue'
+import { requireRead, requireReadOf } from './rights'
 import { encryptSecret, replaceSecret } from './signing-secrets'
 
-/** Creates a webhook, which gets events from now on. */
+/** Creates a webhook, which gets events from now on. @throws FORBIDDEN for an API key that may not read all of them */
 export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<Webhook> {
   const { url, events, secret, active = true } = webhook
+  requireRead(scope, events)
   const id = newId()
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
@@ -26,12 +28,14 @@ export async function createWebhook(scope: Scope, webhook: NewWebhook): Promise<
 /**
  * Changes a webhook from the next attempt on. `active: false` cancels what is queued; `active: true` enables a failed
  * webhook again and sends what waits.
- * @throws WEBHOOK_NOT_FOUND
+ * @throws WEBHOOK_NOT_FOUND; FORBIDDEN for an API key that may not read all events of before and after
  */
 export async function updateWebhook(scope: Scope, id: string, changes: WebhookChanges): Promise<Webhook> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     const webhook = await lockWebhook(scope, id)
+    await requireReadOf(scope, webhook)
+    requireRead(scope, changes.events ?? [])
     const { url, events, secret, active, status } = { ...webhook, secret: undefined, ...changes }
     await sql`
       update webhooks

@@ -84,7 +84,9 @@ const DeliveryAttempt = Type.Object({
 export const DeliveryDetail = Type.Composite([
   Delivery,
   Type.Object({
-    request_body: Type.String({ description: 'The exact body of the request' }),
+    request_body: orNull(
+      Type.String({ description: 'The exact body of the request; null for a key that may not read its event' }),
+    ),
     response_head: orNull(Type.String({ description: 'The first 4 KiB of the last answer' })),
     attempt_log: Type.Array(DeliveryAttempt, { description: 'Every attempt, the first one first' }),
   }),

@@ -4,6 +4,7 @@ import type { Scope } from '../scope'
 import { type Page, page } from '../shapes/page'
 import type { Paging } from '../shapes/query'
 import type { Delivery, DeliveryDetail, DeliveryFilter, Webhook } from './model'
+import { mayRead } from './rights'
 
 /** Lists webhooks, the newest first. */
 export function listWebhooks(scope: Scope, query: Paging): Promise<Page<Webhook>> {
@@ -59,7 +60,11 @@ export async function getDelivery(scope: Scope, webhook_id: string, id: string):
   return delivery
 }
 
-/** Reads a delivery with its request and all its attempts. @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND */
+/**
+ * Reads a delivery with its request and all its attempts. Who may not read its event gets neither the request nor what the
+ * receiver answered, which may repeat it.
+ * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND
+ */
 export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: string): Promise<DeliveryDetail> {
   const { sql, organization_id } = scope
   const [[delivery], attempt_log] = await Promise.all([
@@ -73,7 +78,10 @@ export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: st
     getWebhook(scope, webhook_id),
   ])
   if (!delivery) throw new ApiError('DELIVERY_NOT_FOUND')
-  return { ...delivery, response_head: attempt_log.at(-1)?.response_head ?? null, attempt_log: [...attempt_log] }
+  const may_read = mayRead(scope, delivery.event)
+  const shown = attempt_log.map((attempt) => (may_read ? attempt : { ...attempt, response_head: null }))
+  const request_body = may_read ? delivery.request_body : null
+  return { ...delivery, request_body, response_head: shown.at(-1)?.response_head ?? null, attempt_log: shown }
 }
 
 async function readWebhook(scope: Scope, id: string, lock: Fragment): Promise<Webhook> {

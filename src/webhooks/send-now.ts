@@ -10,11 +10,12 @@ import { attemptDelivery } from './deliver'
 import type { Delivery } from './model'
 import { publishTo } from './publish'
 import { getDelivery, lockWebhook } from './queries'
+import { requireRead, requireReadOf } from './rights'
 
-/** Sends `test.ping` once, also when it fails. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED */
+/** Sends `test.ping` once, also when it fails. @throws WEBHOOK_NOT_FOUND, WEBHOOK_DISABLED, FORBIDDEN (`rights.ts`) */
 export async function testWebhook(scope: Scope, webhook_id: string): Promise<Delivery> {
   const { id, job } = await inTransaction(scope, async (scope) => {
-    await requireEnabled(scope, webhook_id)
+    await requireUsable(scope, webhook_id)
     const id = await publishTo(scope, webhook_id, { type: 'test.ping', data: { webhook_id } })
     return { id, job: await takeLease(scope, id) }
   })
@@ -24,12 +25,13 @@ export async function testWebhook(scope: Scope, webhook_id: string): Promise<Del
 /**
  * Sends a delivery again, with the same id and bytes. A delivery that waits goes on with its schedule afterwards; a
  * finished one gets this attempt only. Nothing is sent while another attempt of it is under way.
- * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND, WEBHOOK_DISABLED
+ * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND, WEBHOOK_DISABLED, FORBIDDEN (`rights.ts`)
  */
 export async function retryDelivery(scope: Scope, webhook_id: string, id: string): Promise<Delivery> {
-  await getDelivery(scope, webhook_id, id)
+  const { event } = await getDelivery(scope, webhook_id, id)
+  requireRead(scope, [event])
   const job = await inTransaction(scope, async (scope) => {
-    await requireEnabled(scope, webhook_id)
+    await requireUsable(scope, webhook_id)
     await queueFinished(scope, id)
     return takeLease(scope, id)
   })
@@ -49,8 +51,10 @@ async function queueFinished({ sql, organization_id }: Scope, id: string): Promi
       ${currentTraceparent()})`
 }
 
-async function requireEnabled(scope: Scope, webhook_id: string): Promise<void> {
-  const { active, status } = await lockWebhook(scope, webhook_id)
+async function requireUsable(scope: Scope, webhook_id: string): Promise<void> {
+  const webhook = await lockWebhook(scope, webhook_id)
+  await requireReadOf(scope, webhook)
+  const { active, status } = webhook
   if (!active || status === 'failed') throw new ApiError('WEBHOOK_DISABLED')
 }
 
