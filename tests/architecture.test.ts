@@ -70,7 +70,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   [
     'http',
-    'config errors log scope shapes db flow net metrics tracing auth audit-log api-keys http/rerun http/openapi',
+    'config errors log process scope shapes db flow net metrics tracing auth audit-log api-keys http/rerun http/openapi',
   ],
   ['http/rerun', 'config errors log scope shapes db flow http attachments'],
   ['http/openapi', 'errors shapes auth http'],
