@@ -160,6 +160,7 @@ const PURE = new Set([
     'search/fold',
     'secrets',
     'address/domains',
+    'mail/parse/quotation',
     'mail/parse/reply-text',
     'mail/parse/reply-words',
     'html/body',

@@ -5,7 +5,8 @@ import { openContainers } from '../mime/containers'
 import { readFields } from '../mime/headers'
 import { findParts, type Part, splitParts, UnparsableMail } from '../mime/parts'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
-import { findQuotedHeader, replyText } from './reply-text'
+import { findQuotedHeader } from './quotation'
+import { replyText } from './reply-text'
 import { FORWARD_SUBJECT, FROM_FIELD, OTHER_FIELD, SUBJECT_FIELD } from './reply-words'
 
 /** A message that was passed on. */

@@ -1,28 +1,33 @@
 /**
  * Finds the new part of a reply: without quoted history and signature. When in doubt it keeps more: answers between quoted
- * lines stay together with the lines that they answer. Pure, and linear in the length of the text.
+ * lines stay together with the lines that they answer, and words below a quotation or a signature stay. Pure, and linear in
+ * the length of the text.
  *
  * Own code because email-reply-parser 2.3, the only package for this platform (talon is Python), cuts 17 of the 37 texts of
  * mail-parse-reply.test.ts in the wrong place, hides answers between quoted lines, and takes 11 seconds for a line of
  * 100 KB that begins like an announcement.
  */
-import { ATTRIBUTION_START, ATTRIBUTIONS, DEVICE_SIGNATURES, FROM_FIELD, HISTORY, OTHER_FIELD } from './reply-words'
+import { announcementOf, dropSeparators, findHistory, isQuoted, isSeparator, plainLines } from './quotation'
+import { DEVICE_SIGNATURES, FOOTER, GATEWAY_WARNING, REPLY_ABOVE } from './reply-words'
 
-/** Lines of a header block in any language: a sender with an address, a date with a year and a time, two more fields. */
-const LABEL = '\\s*\\*?\\p{L}[\\p{L}\\p{M} ]{0,25}[:：]\\*?'
-const LABELLED = new RegExp(`^${LABEL}\\s*\\S`, 'u')
-const LABELLED_FROM = new RegExp(
-  `^${LABEL}.{0,100}(?:<|\\[mailto:)[^<>[\\]\\s]{1,100}@[^<>[\\]\\s]{1,100}[>\\]]\\s*$`,
-  'iu',
+/** Of a signature, with the line above it. */
+const MAX_SIGNATURE_LINES = 25
+/** Signatures below each other, and paragraphs of lists, scanners and lawyers. */
+const MAX_FOOTERS = 5
+
+/** Four words that are no names and the end of a sentence, or five words without one. */
+const WORD = "\\p{L}[\\p{L}\\p{M}'’-]*[,;]?"
+const PLAIN_WORD = "[\\p{Ll}\\p{Lo}][\\p{Ll}\\p{Lo}\\p{M}'’-]*[,;]?"
+const SENTENCE = new RegExp(
+  `\\p{L}[,;]? ${PLAIN_WORD} (?:${WORD} ){1,20}${WORD}["”)]?[.!…]|\\p{L}{5}[。！]|(?:^| )(?:${PLAIN_WORD} ){4}\\p{Ll}`,
+  'u',
 )
-const LABELLED_ADDRESS = new RegExp(`^${LABEL}\\s*[^<>[\\]\\s]{1,100}@[^<>[\\]\\s]{1,100}\\s*$`, 'u')
-const LABELLED_DATE = new RegExp(`^${LABEL}(?=.*(?:19|20|25)\\d\\d).*\\d[:.]\\d\\d`, 'u')
-
-/** Longer lines are text: nothing that a mail program adds is so long. */
-const MAX_LINE = 300
-
-/** Characters that only turn the direction of text. Mail programs put them around names in Hebrew and Arabic. */
-const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const POSTSCRIPT = /^\s*(?:p\.? ?p?\.? ?s|n\.?b)\b\.?\s*[:,.–—-]?\s*\S/im
+/** Words with which somebody speaks to the reader. The saying in a signature speaks to nobody. */
+const SPEAKS =
+  /[?？؟]|(?<![\p{L}\p{N}])(?:i|i['’]m|my|me|please|pls|forgot|ich|mir|mein|bitte|noch|je|mon|merci|svp|yo|mi|por favor|io|mio|per favore|ik|mijn|graag|jag|jeg|minä|proszę|prosím|пожалуйста)(?![\p{L}\p{N}@.])/iu
+/** A name or a greeting at the end of a letter. */
+const SIGN_OFF = /^.{1,40}[^\s.!?:…]$/
 
 /**
  * Finds the reply in a plain text; gives the whole text when nothing would be left.
@@ -34,113 +39,94 @@ export function replyText(text: string, mail: 'answer' | 'first mail' = 'answer'
 
 /** Finds the reply in a plain text as `replyText` does; '' when nothing would be left. */
 export function ownText(text: string, mail: 'answer' | 'first mail' = 'answer'): string {
-  const lines = text.replace(/\r\n?/g, '\n').split('\n')
-  const plain = lines.map(plainLine)
-  const starts = mail === 'answer' ? startsHistory : isMarker
-  const history = plain.findIndex((line, index) => line.length <= MAX_LINE && starts(plain, index))
-  const kept = history < 0 ? lines : dropBlankAndRule(lines.slice(0, history))
-  const reply = withoutSignature(withoutTrailingQuote(kept, plain))
-  return reply.join('\n').trim()
+  const lines = withoutRequest(text.replace(/\r\n?/g, '\n').split('\n'))
+  const plain = plainLines(lines)
+  const history = findHistory(plain, mail)
+  const kept = history < 0 ? lines : dropSeparators(lines.slice(0, history))
+  return withoutQuotation(kept, plain).join('\n').trim()
 }
 
 /**
- * Finds the place in a text where the message begins that it quotes with a header.
- * @param lines of the text
- * @returns the first line of the quotation and the first line of the header; null without one
+ * Cuts at the request of a helpdesk to answer above it. In mail of the helpdesk itself nothing stands above the request:
+ * its words are below.
  */
-export function findQuotedHeader(lines: string[]): { start: number; header: number } | null {
-  const plain = lines.map((line) => plainLine(line.replace(/^\s{0,3}>\s?/, '')))
-  const start = plain.findIndex(
-    (line, index) => line.length <= MAX_LINE && (isMarker(plain, index) || startsHeaderBlock(plain, index)),
-  )
-  if (start < 0) return null
-  if (!isMarker(plain, start)) return { start, header: start }
-  const header = plain.findIndex((line, index) => index > start && line.trim() !== '')
-  return header < 0 ? null : { start, header }
+function withoutRequest(lines: string[]): string[] {
+  const request = lines.findIndex((line) => line.length <= 200 && REPLY_ABOVE.test(line) && !isQuoted(line))
+  if (request < 0) return lines
+  const above = lines.slice(0, request)
+  const has_words = above.some((line) => !isSeparator(line) && !isQuoted(line) && !GATEWAY_WARNING.test(line))
+  return has_words ? dropSeparators(above) : lines.slice(request + 1)
 }
 
-function isMarker(lines: string[], index: number): boolean {
-  return HISTORY.some((marker) => marker.test(lines[index] ?? ''))
+/**
+ * Drops the quotation at the end with its announcement. Words below it stay, but a quotation that stands between the words
+ * above and below is dropped, too, when a mail program announced it. Several quotations are what the answers belong to.
+ */
+function withoutQuotation(lines: string[], plain: string[]): string[] {
+  const end = lines.findLastIndex(isQuoted) + 1
+  if (end === 0) return withoutSignature(lines)
+  let start = end
+  while (start > 0 && (isQuoted(lines[start - 1] ?? '') || lines[start - 1]?.trim() === '')) start -= 1
+  const below = withoutFooter(withoutSignature(lines.slice(end)))
+  const announced = announcementOf(plain, start)
+  const above = announced === null ? lines.slice(0, start) : dropSeparators(lines.slice(0, announced))
+  if (!hasText(below)) return withoutSignature(above)
+  const is_between = announced !== null && hasText(above) && !above.some(isQuoted)
+  return is_between ? [...withoutSignature(above), '', ...dropBlankStart(below)] : [...lines.slice(0, end), ...below]
 }
 
-function startsHistory(lines: string[], index: number): boolean {
-  return isMarker(lines, index) || startsHeaderBlock(lines, index) || announcesQuote(lines, index)
-}
-
-/** True for the header of the quoted mail, as Outlook writes it. */
-function startsHeaderBlock(lines: string[], index: number): boolean {
-  const [line = '', next = '', ...others] = lines.slice(index, index + 7)
-  if (FROM_FIELD.test(line) || (OTHER_FIELD.test(line) && FROM_FIELD.test(next))) {
-    if ([next, ...others].filter((field) => OTHER_FIELD.test(field)).length >= 2) return true
-  }
-  return isLabelled(line, next, others.slice(0, 2))
-}
-
-/** True for the announcement of a quote without marks. A quote with marks is handled line by line. */
-function announcesQuote(lines: string[], index: number): boolean {
-  const announced = attributionEnd(lines, index)
-  if (announced === null) return false
-  let next = announced
-  while (next < lines.length && lines[next]?.trim() === '') next += 1
-  return next < lines.length && !isQuoted(lines[next] ?? '')
-}
-
-/** An address without brackets may stand in any form: only recipients below it make a header of it. */
-function isLabelled(from: string, date: string, others: string[]): boolean {
-  if (!LABELLED_DATE.test(date) || others.filter((line) => LABELLED.test(line)).length < 2) return false
-  return LABELLED_FROM.test(from) || (LABELLED_ADDRESS.test(from) && others[0]!.includes('@'))
-}
-
-/** A line without characters that only turn its direction, with Arabic and Persian digits as ASCII. */
-function plainLine(line: string): string {
-  return line
-    .slice(0, MAX_LINE + 1)
-    .replace(DIRECTIONS, '')
-    .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
-}
-
-/** Gives the index of the line behind an announcement, which may be wrapped into three lines; null without one. */
-function attributionEnd(lines: string[], index: number): number | null {
-  const first = lines[index]?.trim() ?? ''
-  if (isQuoted(first)) return null
-  let joined = ''
-  for (let count = 1; count <= 3; count += 1) {
-    const line = lines[index + count - 1]?.trim() ?? ''
-    if (line === '' || line.length > MAX_LINE) return null
-    // Gmail wraps behind the bracket of an address.
-    joined = count === 1 || /[<(]$/.test(joined) ? joined + line : `${joined} ${line}`
-    if (!/[:：]$/.test(line) || !/\d/.test(joined)) continue
-    const is_start = count === 1 || ATTRIBUTION_START.test(first) || /^\s*</.test(lines[index + 1] ?? '')
-    if (is_start && ATTRIBUTIONS.some((pattern) => pattern.test(joined))) return index + count
-  }
-  return null
-}
-
-/** Drops quoted lines at the end with their announcement. Quoted lines above an answer are kept: it answers them. */
-function withoutTrailingQuote(lines: string[], plain: string[]): string[] {
-  let end = lines.length
-  while (end > 0 && (isQuoted(lines[end - 1] ?? '') || lines[end - 1]?.trim() === '')) end -= 1
-  if (!lines.slice(end).some(isQuoted)) return lines
-  for (let start = Math.max(0, end - 3); start < end; start += 1) {
-    if (attributionEnd(plain, start) === end) return dropBlankAndRule(lines.slice(0, start))
-  }
-  return lines.slice(0, end)
-}
-
+/** Drops signatures: the one of the writer, and those of lists below it. */
 function withoutSignature(lines: string[]): string[] {
-  const delimiter = lines.findLastIndex((line) => /^--\s?$/.test(line))
-  const is_short = delimiter >= 0 && lines.length - delimiter <= 25 && !lines.slice(delimiter).some(isQuoted)
-  const kept = is_short ? lines.slice(0, delimiter) : lines
+  let kept = lines
+  for (let count = 0; count < MAX_FOOTERS; count += 1) {
+    const start = signatureStart(kept)
+    if (start < 0) break
+    kept = kept.slice(0, start)
+  }
   const last = kept.findLastIndex((line) => line.trim() !== '')
   return DEVICE_SIGNATURES.some((pattern) => pattern.test(kept[last] ?? '')) ? kept.slice(0, last) : kept
 }
 
-function dropBlankAndRule(lines: string[]): string[] {
-  let end = lines.length
-  while (end > 0 && /^[\s_=-]*$/.test(lines[end - 1] ?? '')) end -= 1
-  return lines.slice(0, end)
+/**
+ * Finds the delimiter of a signature; -1 without one. Words that somebody wrote below it make it a mere line. What follows
+ * `-- ` with its space (RFC 3676 section 4.3), or follows a name, may be a saying.
+ */
+function signatureStart(lines: string[]): number {
+  const start = lines.findLastIndex((line) => /^--\s?$/.test(line))
+  if (start < 0 || lines.length - start > MAX_SIGNATURE_LINES || lines.slice(start).some(isQuoted)) return -1
+  const above = lines.slice(0, start)
+  const [first = '', ...others] = lines
+    .slice(start + 1)
+    .join('\n')
+    .split(/\n\s*\n/)
+  const is_exact = lines[start] !== '--'
+  if (!is_exact && above.includes('--') && !FOOTER.test(first)) return -1
+  const is_signed = SIGN_OFF.test(above.findLast((line) => line.trim() !== '')?.trim() ?? '')
+  const is_answer = is_exact ? POSTSCRIPT.test(first) : isWritten(first, is_signed ? SPEAKS : SENTENCE)
+  return is_answer || others.some((paragraph) => isWritten(paragraph)) ? -1 : start
 }
 
-function isQuoted(line: string): boolean {
-  return /^\s{0,3}>/.test(line)
+/** Drops what lists, virus scanners and lawyers put at the end. */
+function withoutFooter(lines: string[]): string[] {
+  let kept = dropSeparators(lines)
+  for (let count = 0; count < MAX_FOOTERS; count += 1) {
+    const start = kept.findLastIndex((line) => line.trim() === '') + 1
+    if (!FOOTER.test(kept.slice(start).join('\n'))) break
+    kept = dropSeparators(kept.slice(0, start))
+  }
+  return kept
+}
+
+/** True for a paragraph that reads like words of a person, and not like those of a list, a scanner or a lawyer. */
+function isWritten(paragraph: string, sign = SENTENCE): boolean {
+  if (FOOTER.test(paragraph)) return false
+  return POSTSCRIPT.test(paragraph) || SPEAKS.test(paragraph) || sign.test(paragraph.replace(/\s+/g, ' '))
+}
+
+function dropBlankStart(lines: string[]): string[] {
+  return lines.slice(lines.findIndex((line) => line.trim() !== ''))
+}
+
+function hasText(lines: string[]): boolean {
+  return lines.some((line) => !isSeparator(line))
 }

@@ -19,6 +19,20 @@ export const ATTRIBUTIONS = [
 export const ATTRIBUTION_START =
   /^(?:On|Am|Le|El|Il|In data|Em|Op|Den|Dnia|W dniu|pe|在|\d)|^(?=.*(?:19|20|25)\d\d).*\d[:.]\d\d|<[^<>\s]{1,100}@[^<>\s]{1,100}>|[<(]$/
 
+/**
+ * Matches an announcement whose author is a person without a name, as in "On 16 November your colleague wrote:". Mail
+ * programs name the author.
+ */
+export const PERSON_AS_AUTHOR = new RegExp(
+  [
+    "\\b(?:you|your|our|my|his|her|their|we|he|she|they|i|the|a|an|someone)(?: [\\p{L}'’-]+){0,4},? (?:wrote|writes)\\b",
+    '\\b(?:schrieb|skrev|schreef|kirjoitti) (?:mir|uns|ihnen|dir|mij|mig|meg|ich|er|sie|wir|du|ihre?|deine?|meine?|unsere?)\\b',
+    '\\b(?:schrieb|skrev|schreef|kirjoitti) (?:seine?|das|die|der|eine?|jemand|je|jij|u|uw|de|het|een|min|din|vår|en|du)\\b',
+    "\\b(?:votre|notre|mon|ma|ton|le|la|une?|vous|il|elle|su|mi|tu|el|vostr[oa]|tua?|sua?)(?: [\\p{L}'’-]+){0,3} (?:a écrit|avez écrit|escribió|ha scritto)",
+  ].join('|'),
+  'iu',
+)
+
 /** Lines that begin the history: everything below them is quoted. */
 export const HISTORY = [
   /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
@@ -26,8 +40,31 @@ export const HISTORY = [
   /^.{2,80} ---\d{1,2}[./]\d{1,2}[./]\d{4} .{4,40}---/,
   /^\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato)\s*:\s*$/i,
   /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
-  /^[\s#*=-]*(?:please )?(?:type|write|enter|reply|antworten|bitte).{0,40}\b(?:above|oberhalb|über)\b.{0,20}\b(?:line|linie|zeile)\b.{0,20}$/i,
 ]
+
+/** Words above and below which a helpdesk wants its answers: "above this line" in the languages of Zendesk and Jira. */
+const ABOVE_LINE = [
+  'above this line|(?:oberhalb|über) dieser (?:zeile|linie)|au[- ]dessus de cette ligne|encima de esta línea',
+  'sopra (?:a )?questa (?:riga|linea)|acima d(?:esta|a) linha|boven deze (?:regel|lijn)|ovanför (?:den här|denna) raden',
+  'over denne (?:linjen?|linie)|tämän rivin yläpuolelle|(?:powyżej tej|nad tą) lini[ią]|nad tento řádek',
+  'bu satırın üst[üu]ne|выше этой (?:строки|линии|черты)|この(?:行|線)(?:より|の)上|在此(?:行|线)(?:之)?上|이 줄 위',
+]
+
+const ANSWER_WORDS =
+  'repl|respon|answer|comment|antw|reage|répon|rispo|respuest|respost|svar|vasta|odpow|odpov|yanıt|ответ|返信|回复|回覆|답'
+
+/**
+ * Matches the line that a helpdesk puts at the beginning of its mail, such as `##- Please type your reply above this line
+ * -##`. People write of such a line, too, but not a line of these words alone.
+ */
+export const REPLY_ABOVE = new RegExp(
+  `^(?=.*(?:${ANSWER_WORDS}))[^\\p{L}\\p{N}?]*(?:\\p{L}+,? ){0,7}(?:${ABOVE_LINE.join('|')})(?: \\p{L}+){0,8}[^\\p{L}\\p{N}?]*$`,
+  'iu',
+)
+
+/** Matches the line with which the gateway of a company warns of mail from outside, above everything else. */
+export const GATEWAY_WARNING =
+  /^\W*(?:caution|warning|external|achtung|extern|attention|vorsicht)\b.{0,60}\b(?:e-?mail|extern|message|nachricht)/i
 
 /** Labels of the sender in the header block that Outlook and others put above a quote. */
 const FROM_LABELS = [
@@ -55,6 +92,10 @@ export const FROM_FIELD = new RegExp(`^\\s*\\*?(?:${FROM_LABELS.join('|')})\\s*[
 /** Matches the line of another field in a header block. */
 export const OTHER_FIELD = new RegExp(`^\\s*\\*?(?:${FIELD_LABELS.join('|')})\\s*[:：]`, 'i')
 
+/** Matches a label of the date that only mail programs use. */
+export const SENT_FIELD =
+  /^\s*\*?(?:sent|gesendet|envoyé(?: le)?|enviad[oa](?: el| em)?|inviato|verzonden|skickat|sendt|lähetetty|wysłano|odesláno|odoslané|elküldve|trimis|gönderildi|στάλθηκε|отправлено|надіслано|изпратено|poslano)\s*[:：]/i
+
 /** Matches the line of the subject in a header block. */
 export const SUBJECT_FIELD =
   /^\s*\*?(?:subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|předmět|predmet|tárgy|subiect|konu|θέμα|тема|относно|tema|teema|zadeva|subjek|chủ đề|เรื่อง|נושא|الموضوع|موضوع|主题|主旨|件名|제목)\s*[:：]\*?\s*(?<subject>.*)$/i
@@ -65,6 +106,17 @@ export const SUBJECT_FIELD =
  */
 export const FORWARD_SUBJECT =
   /^\s*(?:\[[^\]]{1,40}\]\s*)?(?:fwd?|fw|wg|tr|rv|i|enc|doorst|vb|vl|vá|tov|továbbítás|pd|ilt|trs|fs|przek|προώθ|πρθ|пересл|fwd|הועבר|إعادة توجيه|转发|轉寄|転送|전달)\s*(?:\[\d+\]|\(\d+\))?\s*[:：]\s*(?<rest>.*)$/i
+
+/** Matches what lists, virus scanners and lawyers put below a mail. */
+export const FOOTER = new RegExp(
+  [
+    '@googlegroups\\.com|groups\\.google\\.com/|/listinfo/|\\bunsubscribe\\b|list-manage\\.com',
+    '^[\\s_-]*(?:virus-free|virenfrei|sans virus|libre de virus)\\b|\\bavast(?:\\.com)?\\b|checked for viruses|auf viren geprüft',
+    '\\b(?:confidential|vertraulich|confidentiel|confidencial|confidenziali|riservat|vertrouwelijk|konfidenti|fortrolig|poufn|důvěrn|luottamuksellis|gizli)',
+    'конфиденциальн|intended (?:only|solely) for|consider the environment|denken sie an die umwelt',
+  ].join('|'),
+  'im',
+)
 
 /** Beginnings of the line that a phone or an app puts below a mail, before its own name. */
 const SENT_BY = [
