@@ -3,10 +3,12 @@
  * and `inbound/<id>` (originals of inbound email). Nothing is overwritten, and no file is held in memory whole.
  */
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { file, S3Client } from 'bun'
 import { config } from '../config'
+import { openPlain, openToWrite, placeBelow } from '../disk/plain-file'
+import { onlyKnownKeys } from './storage-key'
 import type { ByteRange, Bytes, Store, Stored } from './store'
 import { answerOf, namingFaults } from './store-faults'
 
@@ -24,22 +26,22 @@ export function storage(): Store {
 /** Makes the store of the present settings anew. */
 export function openStore(): Store {
   return config.ATTACHMENT_STORE === 'file'
-    ? namingFaults(fileStore(path.join(config.DATA_DIR, 'attachments')), 'file')
-    : namingFaults(bucketStore(), 's3')
+    ? namingFaults(onlyKnownKeys(fileStore(path.join(config.DATA_DIR, 'attachments'))), 'file')
+    : namingFaults(onlyKnownKeys(bucketStore()), 's3')
 }
 
-/** Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. */
+/** Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. No link below is followed. */
 export function fileStore(root: string): Store {
   return {
     async put(key, bytes) {
-      const target = path.join(root, key)
+      const target = await placeBelow(root, key)
       const folder = path.dirname(target)
       const partial = `${target}.partial`
       try {
-        const handle = await open(partial, 'w', 0o600).catch(async (error) => {
+        const handle = await openToWrite(partial).catch(async (error) => {
           if (error.code !== 'ENOENT') throw error
           await makeFolder(root, folder)
-          return open(partial, 'w', 0o600)
+          return openToWrite(partial)
         })
         const stored = await writeFile(handle, bytes)
         await rename(partial, target)
@@ -52,18 +54,19 @@ export function fileStore(root: string): Store {
     },
 
     async open(key, range) {
-      const name = path.join(root, key)
-      await stat(name)
+      const name = await placeBelow(root, key)
+      await (await openPlain(name)).close()
       return rangeOf(file(name), range).stream()
     },
 
-    read: (key) => readFile(path.join(root, key)),
+    async read(key) {
+      const handle = await openPlain(await placeBelow(root, key))
+      return handle.readFile().finally(() => handle.close())
+    },
 
     async remove(key) {
-      await Promise.all([
-        rm(path.join(root, key), { force: true }),
-        rm(path.join(root, `${key}.partial`), { force: true }),
-      ])
+      const name = await placeBelow(root, key)
+      await Promise.all([rm(name, { force: true }), rm(`${name}.partial`, { force: true })])
     },
   }
 }

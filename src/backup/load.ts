@@ -34,6 +34,7 @@ export async function loadDatabase(sql: Transaction, { tables, migrations, seque
   for (const { statements } of (await readMigrations()).slice(0, migrations.length)) {
     for (const statement of statements) await sql.unsafe(statement)
   }
+  await refuseUnknown(sql, tables)
   const names = tables.map(quoted)
   for (const name of names) await sql.unsafe(`alter table ${name} disable trigger user`)
   const later = await dropWhatComesLater(sql)
@@ -44,6 +45,15 @@ export async function loadDatabase(sql: Transaction, { tables, migrations, seque
     if (last_value !== null) await sql`select setval(${quoted(sequence)}::regclass, ${last_value}::bigint)`
   }
   await compareRows(sql, tables)
+}
+
+/** @throws BackupError for a table that the migrations did not make, such as one of the server with its roles */
+async function refuseUnknown(sql: Transaction, tables: Manifest['tables']): Promise<void> {
+  const { own } = await readTables(sql)
+  const known = new Set(own.map(quoted))
+  for (const table of tables) {
+    if (!known.has(quoted(table))) throw new BackupError(`the backup has an unknown table: ${quoted(table)}`)
+  }
 }
 
 /** @throws BackupError naming the first table that has other rows than the backup */

@@ -1,26 +1,18 @@
 /** Reads files of the folder that is the working directory. */
-import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
+import { bytesBelow } from '../disk/plain-file'
 
-/** Bytes that are read at once. */
-const CHUNK_BYTES = 256 * 1024
+/** Reads a file in pieces. @throws ENOENT, ELOOP when it, or a folder on the way to it, is a link or not plain */
+export function bytesOf(file: string): AsyncGenerator<Uint8Array> {
+  return bytesBelow('.', file)
+}
 
-/**
- * Reads a file in pieces. `createReadStream` of Bun makes the name absolute, and this OS user may have no right to the folders
- * above.
- */
-export async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
-  const handle = await open(file)
-  try {
-    for (;;) {
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK_BYTES), 0, CHUNK_BYTES)
-      if (bytesRead === 0) return
-      yield buffer.subarray(0, bytesRead)
-    }
-  } finally {
-    await handle.close()
-  }
+/** Reads a whole text file. @throws as `bytesOf` does */
+export async function textOf(file: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of bytesOf(file)) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
 }
 
 /** Reads a text file line by line. */

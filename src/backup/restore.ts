@@ -55,7 +55,7 @@ export async function restore(folder: string): Promise<Checked> {
   try {
     const manifest = await readBackup(path.resolve(folder))
     await refuseNewerBackup(manifest)
-    const keys = keysAfterRestore(manifest)
+    const keys = await keysAfterRestore(manifest)
     const release = claimDataDir()
     try {
       await dropRoot('create', undefined, '.')

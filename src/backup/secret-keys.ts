@@ -5,15 +5,14 @@ import type { Store } from '../attachments/store'
 import { config } from '../config'
 import { SETTINGS } from '../settings/table'
 import { BackupError } from './backup-error'
-import type { FileInBackup, Manifest } from './manifest'
-
-const FILES = ['secret-key', 'secret-key-previous'] as const
+import { KEY_FILES, type Manifest } from './manifest'
+import { textOf } from './read-file'
 
 /** Writes the keys of this service into the backup: the present one, and the previous one when it is set. */
-export async function copySecretKeys(to: Store): Promise<FileInBackup[]> {
+export async function copySecretKeys(to: Store): Promise<Manifest['secret_keys']> {
   const keys = presentKeys()
-  const files: FileInBackup[] = []
-  for (const [index, file] of FILES.entries()) {
+  const files: Manifest['secret_keys'] = []
+  for (const [index, file] of KEY_FILES.entries()) {
     const key = keys[index]
     if (!key) continue
     const { size, digest } = await to.put(file, Buffer.from(key))
@@ -41,12 +40,12 @@ function generatedFile(): string {
  * @returns `generated` when the key of the backup is to be written to DATA_DIR
  * @throws BackupError when the settings name keys that do not open what is in the backup
  */
-export function keysAfterRestore({ secret_keys }: Manifest): {
+export async function keysAfterRestore({ secret_keys }: Manifest): Promise<{
   current: string
   previous?: string
   generated: boolean
-} {
-  const [key, former] = secret_keys.map(({ file }) => fs.readFileSync(file, 'utf8'))
+}> {
+  const [key, former] = await Promise.all(secret_keys.map(({ file }) => textOf(file)))
   const set = [config.SECRET_KEY, config.SECRET_KEY_PREVIOUS]
   if (former && former !== key && !set.includes(former)) {
     throw new BackupError(

@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { openStore } from '../attachments/storage'
+import { isStorageKey } from '../attachments/storage-key'
 import type { Bytes, Store } from '../attachments/store'
 import { isNothingThere } from '../attachments/store-faults'
 import type { Transaction } from '../db/session'
 import { BackupError } from './backup-error'
-import type { FileInBackup, Manifest } from './manifest'
+import { type FileInBackup, LIST, type Manifest } from './manifest'
 import { bytesOf, linesOf } from './read-file'
 
 /** A stored file as the database knows it. Originals of mail have no digest there. */
@@ -18,15 +19,11 @@ type Listed = { key: string; size: number; sha256: string; fault?: 'damaged' } |
 
 /** Where the files are in the backup. */
 const FILES = 'files'
-const LIST = 'files.jsonl'
 /** The list as the snapshot names it, while the backup is made. */
 const NAMES = 'files.names'
 
 /** Files that are copied at the same time: a store on the network answers each after some milliseconds. */
 const AT_ONCE = 4
-
-/** Keys that this service makes. A list with others could lead out of the folder. */
-const KEY = /^(attachments|inbound)\/[0-9a-f-]{36}$/
 
 /** Writes down which files the snapshot names, so that they can be copied after it. */
 export async function listNames(sql: Transaction, to: Store): Promise<void> {
@@ -97,9 +94,17 @@ export async function openIfThere(store: Store, key: string): Promise<Bytes | un
 /** The files in the list of a backup. @throws BackupError for a key that this service has not made */
 async function* filesIn(list: FileInBackup): AsyncGenerator<{ key: string } & FileInBackup> {
   for await (const line of linesOf(list.file)) {
-    const listed: Listed = JSON.parse(line)
-    if (!KEY.test(listed.key)) throw new BackupError(`${list.file} names a file with an unknown key: ${listed.key}`)
+    const listed = parsed(line, list.file)
+    if (!isStorageKey(listed.key)) throw new BackupError(`${list.file} names a file with an unknown key: ${listed.key}`)
     if ('size' in listed) yield { ...listed, file: `${FILES}/${listed.key}` }
+  }
+}
+
+function parsed(line: string, file: string): Listed {
+  try {
+    return JSON.parse(line)
+  } catch {
+    throw new BackupError(`${file} is damaged: a line is no JSON`)
   }
 }
 
@@ -111,7 +116,7 @@ export async function checkFiles(list: FileInBackup): Promise<void> {
 /** Compares a file of the backup with its size and checksum. @throws BackupError */
 export async function checkFile({ file, size, sha256 }: FileInBackup): Promise<void> {
   const found = await measure(bytesOf(file)).catch((error) => {
-    if (isNothingThere(error)) throw new BackupError(`the backup is damaged: ${file} is missing`)
+    if (isNothingThere(error)) throw new BackupError(`the backup is damaged: ${file} is missing or no plain file`)
     throw error
   })
   if (found.size !== size) {

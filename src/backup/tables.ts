@@ -4,7 +4,7 @@ import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { Store } from '../attachments/store'
 import { readMigrations } from '../db/migration-files'
 import type { Transaction } from '../db/session'
-import type { FileInBackup, Manifest, Table } from './manifest'
+import { type FileInBackup, type Manifest, type Table, tableFile } from './manifest'
 import { bytesOf } from './read-file'
 
 /** Where drizzle notes which migrations were applied. */
@@ -64,7 +64,7 @@ export function quotedName(name: string): string {
 
 /** Copies all rows that the transaction sees to a compressed file of COPY's text format. */
 export async function copyOut(sql: Transaction, table: Table, to: Store): Promise<FileInBackup & { rows: number }> {
-  const file = `database/${table.schema === 'public' ? '' : `${table.schema}.`}${table.name}.copy.zst`
+  const file = tableFile(table)
   const lines = await sql.unsafe(`copy ${quoted(table)} (${table.columns.map(quotedName)}) to stdout`).readable()
   const counted = { rows: 0 }
   const { size, digest } = await to.put(file, compressed(inChunks(lines, counted)))

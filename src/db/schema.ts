@@ -813,6 +813,7 @@ export const attachments = distributedTable(
     index('attachments_unused_by').on(table.organization_id, table.uploader_id).where(sql`${table.message_id} is null`),
     reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),
     check('attachments_size', sql`${table.size} >= 0`),
+    check('attachments_storage_key', isStorageKey(table.storage_key, 'attachments')),
   ],
 )
 
@@ -823,7 +824,10 @@ export const storage_removals = localTable(
     storage_key: text().primaryKey(),
     due_at: instant().notNull().default(sql`now()`),
   },
-  (table) => [index('storage_removals_due').on(table.due_at)],
+  (table) => [
+    index('storage_removals_due').on(table.due_at),
+    check('storage_removals_storage_key', isStorageKey(table.storage_key, '(attachments|inbound)')),
+  ],
 )
 
 export const time_entries = distributedTable(
@@ -1109,6 +1113,7 @@ export const inbound_messages = distributedTable(
     reference('inbound_messages_mailbox', [table.organization_id, table.mailbox_id], mailboxes),
     check('inbound_messages_outcome', isOneOf(table.outcome, INBOUND_OUTCOMES)),
     check('inbound_messages_rule', isOneOf(table.rule, THREADING_RULES)),
+    check('inbound_messages_storage_key', isStorageKey(table.storage_key, 'inbound')),
   ],
 )
 
@@ -1247,6 +1252,11 @@ function reference(
 
 function isOneOf(column: AnyPgColumn, words: readonly string[]) {
   return sql`${column} in (${sql.raw(words.map((word) => `'${word}'`).join(', '))})`
+}
+
+/** The form of `attachments/storage-key.ts`: another key could lead to other files of the machine. */
+function isStorageKey(column: AnyPgColumn, folder: string) {
+  return sql`${column} ~ ${sql.raw(`'^${folder}/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`)}`
 }
 
 function isRate(column: AnyPgColumn) {

@@ -7,7 +7,7 @@ import { connection } from '../db/pool'
 import { ApiError } from '../errors'
 import { subscriberOf } from '../net/client-address'
 import { isInNetworks } from '../net/networks'
-import { type Counted, isUsedUp } from './rate-limit'
+import { isUsedUp } from './rate-limit'
 import type { RequestState } from './request'
 
 const BEARER = /^Bearer +([^\s,]+)$/i
@@ -37,9 +37,9 @@ export async function identify(request: Request, state: RequestState): Promise<v
   }
 }
 
-/** Tells for whom a request counts: for its caller, or for the address of one who has no valid credential. */
-export function countedBy({ caller, address }: RequestState): Counted {
-  return caller ? { kind: caller.type, id: caller.id } : byAddress(address)
+/** What requests are counted by: their caller, or the address of those who have no valid credential. */
+export function countedBy({ caller, address }: RequestState): string {
+  return caller ? `${caller.type} ${caller.id}` : byAddress(address)
 }
 
 /** @throws INVALID_TOKEN, FORBIDDEN from a network where the key does not count */
@@ -61,6 +61,6 @@ function isAllowedAt(address: string, { networks }: KnownKey): boolean {
   return networks.length === 0 || isInNetworks(address, networks)
 }
 
-function byAddress(address: string): Counted {
-  return { kind: 'address', id: subscriberOf(address) }
+function byAddress(address: string): string {
+  return `address ${subscriberOf(address)}`
 }

@@ -22,7 +22,7 @@ import { countedBy, identify, showsKey } from './credentials'
 import type { Declarations } from './declarations'
 import { errorAnswers } from './error-answers'
 import { withKeyAudit } from './key-audit'
-import { countRequest, uncountRequest } from './rate-limit'
+import { countRequest } from './rate-limit'
 import { type RequestState, setState, stateOf } from './request'
 import { bodyReader } from './request-body'
 import { entityTags } from './rerun/etag'
@@ -49,8 +49,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         ensureUrl(request)
         const audited = isApi(request.url) && showsKey(request) ? withKeyAudit(handle, request, declarations) : handle
         const complete = request.method === 'HEAD' ? withTrueLength(audited) : releasing(audited, request)
-        const counted = request.method === 'GET' && isApi(request.url) ? uncounting(complete, request) : complete
-        const traced = inSpan(counted, request)
+        const traced = inSpan(complete, request)
         return stopping ? closedAfter(traced, stopping) : traced
       })
 
@@ -99,17 +98,6 @@ function withTrueLength(handle: Handle): Handle {
   return async (...given) => {
     const response = await handle(...given)
     return response instanceof Response ? withoutFalseLength(response) : response
-  }
-}
-
-/** Does not count a request whose answer tells nothing new, so that whoever asks for changes keeps the limit for work. */
-function uncounting(handle: Handle, request: Request): Handle {
-  return async (...given) => {
-    const response = await handle(...given)
-    if (response instanceof Response && response.status === 304) {
-      await uncountRequest(countedBy(stateOf(request)), response.headers)
-    }
-    return response
   }
 }
 

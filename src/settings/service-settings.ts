@@ -68,14 +68,9 @@ export const SERVICE_SETTINGS = {
   },
   RATE_LIMIT_PER_MINUTE: {
     meaning:
-      'Requests in a minute for each API key, and without a valid credential for each address. `0` turns the limit off.',
+      'Requests in a minute for each user and each API key, and without a valid one for each address. `0` turns the limit off.',
     read: wholeNumber(0, 1_000_000),
     default: '100',
-  },
-  SESSION_RATE_LIMIT_PER_MINUTE: {
-    meaning: 'Requests in a minute for each person, in all sessions together. `0` turns the limit off.',
-    read: wholeNumber(0, 1_000_000),
-    default_words: 'as `RATE_LIMIT_PER_MINUTE`',
   },
   REDIS_URL: {
     meaning: 'Redis in which several processes count their requests together. Without it each process counts its own.',

@@ -1,6 +1,7 @@
 /** The attachment endpoints: uploads, downloads, limits and removal. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import path from 'node:path'
@@ -10,6 +11,7 @@ import { removeSoon, removeStoredBytes } from '../../src/attachments/removals'
 import { attachmentUrl, organizationOfUrl } from '../../src/attachments/signed-url'
 import { storage } from '../../src/attachments/storage'
 import { config } from '../../src/config'
+import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { transact } from '../../src/db/transact'
 import { log } from '../../src/log'
@@ -393,7 +395,8 @@ describe('limits of uploads:', () => {
     const { agent, admin, scope } = await createOrganization()
     await scope.sql`
       insert into attachments (organization_id, id, uploader_id, filename, content_type, size, digest, storage_key)
-      select ${scope.organization_id}, gen_random_uuid(), ${agent.user_id}, 'a', 'text/plain', 1, '', 'attachments/' || i
+      select ${scope.organization_id}, gen_random_uuid(), ${agent.user_id}, 'planted', 'text/plain', 1, '',
+        'attachments/' || gen_random_uuid()
       from generate_series(1, 98) i`
     const answers = await Promise.all(Array.from({ length: 5 }, () => upload(agent)))
     expect(answers.map(({ status }) => status).filter((status) => status === 201).length).toBeLessThanOrEqual(2)
@@ -404,7 +407,7 @@ describe('limits of uploads:', () => {
     expect((await upload(admin)).status).toBe(201)
     const { id } = (await agent.get('/tickets')).body.data[0] ?? (await insertTicket(scope))
     const [{ id: unused }] = await scope.sql<[{ id: string }]>`
-      select id from attachments where uploader_id = ${agent.user_id} and storage_key not like 'attachments/%-%' limit 1`
+      select id from attachments where uploader_id = ${agent.user_id} and filename = 'planted' limit 1`
     await createMessage(agent, id, { attachment_ids: [unused], send_email: false })
     expect((await upload(agent)).status).toBe(201)
     expect((await upload(agent)).status).toBe(429)
@@ -481,6 +484,7 @@ test('an upload whose bytes were removed before it ended fails', async () => {
 })
 
 test('bytes that two transactions hand over in different orders end in no deadlock', async () => {
+  const [a, m, z] = Array.from({ length: 3 }, () => `attachments/${newId()}`)
   let runs = 0
   const handOver = (keys: string[]) =>
     transact(connection(), ({ sql }) => {
@@ -491,26 +495,28 @@ test('bytes that two transactions hand over in different orders end in no deadlo
       )
     })
   const handed = await transact(connection(), async ({ sql }) => {
-    await removeSoon(sql, [{ storage_key: 'm' }])
-    const both = [handOver(['a', 'm', 'z']), handOver(['z', 'm', 'a'])]
+    await removeSoon(sql, [{ storage_key: m! }])
+    const both = [handOver([a!, m!, z!]), handOver([z!, m!, a!])]
     await until(async () => (await statementsWaiting(connection().sql)).length === 2)
     return { both }
   })
   await Promise.all(handed.both)
   expect(runs).toBe(2)
-  await connection().sql`delete from storage_removals where storage_key in ('a', 'm', 'z')`
+  await connection().sql`delete from storage_removals where storage_key in (${a!}, ${m!}, ${z!})`
 })
 
 test('bytes that cannot be removed now are kept in mind, and do not stop the others', async () => {
   const { agent, scope } = await createOrganization()
   const { id } = await uploadFile(agent)
+  const stuck = `attachments/${newId()}`
+  mkdirSync(path.join(config.DATA_DIR, 'attachments', stuck))
   await scope.sql`
     insert into storage_removals (storage_key, due_at)
-    values ('attachments', now() - interval '1 minute'), (${`attachments/${id}`}, now())`
+    values (${stuck}, now() - interval '1 minute'), (${`attachments/${id}`}, now())`
   expect(await removeStoredBytes(connection())).toBe(1)
   expect(await isStored(id)).toBe(false)
   const left = await scope.sql`select storage_key, due_at > now() as is_later from storage_removals`
-  expect([...left]).toEqual([{ storage_key: 'attachments', is_later: true }])
+  expect([...left]).toEqual([{ storage_key: stuck, is_later: true }])
   await scope.sql`delete from storage_removals`
 })
 

@@ -35,20 +35,6 @@ test.each([
   expect(policy).not.toMatch(/script-src|unsafe|allow-scripts/)
 })
 
-test.each(['/', '/console/frame', '/console/frame-with-images'])(
-  '%s finds its files behind a path prefix',
-  async (path) => {
-    const html = await (await get(path)).text()
-    const named = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, name]) => name!)
-    expect(named).not.toBeEmpty()
-    for (const name of named) {
-      const { pathname } = new URL(name, `http://localhost/desk${path}`)
-      expect(pathname).toStartWith('/desk/')
-      expect((await get(pathname.slice('/desk'.length))).ok).toBe(true)
-    }
-  },
-)
-
 test('the first view is small, and comes once', async () => {
   let bytes = 0
   for (const path of ['/', '/console/console.js', '/console/console.css', '/console/icon.svg']) {

@@ -4,8 +4,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible'
 import { createLimiter } from '../../src/http/rate-limit'
 import { clientAddress } from '../../src/net/client-address'
 import type { Network } from '../../src/net/networks'
-import { type Answer, api, type Client, createOrganization, signIn, startApi, stopApi, stranger } from '../support/api'
-import { createProgram } from '../support/api-keys'
+import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { withSettings } from '../support/settings'
 
 const LIMIT = 5
@@ -68,64 +67,6 @@ describe('requests of a user', () => {
     const last = await agent.get('/auth/me')
     expect([last.status, last.headers.get('x-ratelimit-remaining')]).toEqual([200, '0'])
     for (const path of ['/nonsense', '/auth/me', '/labels']) expect((await agent.get(path)).status).toBe(429)
-  })
-})
-
-describe('a person', () => {
-  test('has a limit that is not the one of keys, for all sessions together', async () => {
-    const { admin, agent } = await createOrganization()
-    const key = await createProgram(admin, ['labels:read'])
-    const again = await signIn(agent.email)
-    using _ = withSettings({ RATE_LIMIT_PER_MINUTE: 3, SESSION_RATE_LIMIT_PER_MINUTE: LIMIT })
-    const shown = async (client: Client) => {
-      const { headers } = await client.get('/labels')
-      return [headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]
-    }
-    expect(await shown(agent)).toEqual(['5', '4'])
-    expect(await shown(again)).toEqual(['5', '3'])
-    expect(await shown(key)).toEqual(['3', '2'])
-    expect(await shown(stranger())).toEqual(['3', '2'])
-  })
-
-  test('has no limit, or one alone, when a setting is 0', async () => {
-    const { agent } = await createOrganization()
-    using _ = withSettings({ RATE_LIMIT_PER_MINUTE: 3, SESSION_RATE_LIMIT_PER_MINUTE: 0 })
-    expect((await agent.get('/labels')).headers.get('x-ratelimit-limit')).toBeNull()
-    expect((await stranger().get('/labels')).headers.get('x-ratelimit-limit')).toBe('3')
-  })
-
-  test('is not charged by somebody who shows a forged token with the same name in it', async () => {
-    const { agent } = await createOrganization()
-    const forged = { authorization: `Bearer ${agent.token.slice(0, -4)}AAAA` }
-    using _ = limited()
-    for (let i = 0; i < LIMIT + 1; i++) await stranger().get('/labels', forged)
-    expect((await agent.get('/labels')).headers.get('x-ratelimit-remaining')).toBe('4')
-  })
-})
-
-describe('a request that is answered 304', () => {
-  test('does not count, and its headers say so', async () => {
-    const { admin, agent } = await createOrganization()
-    const { id } = (await admin.post('/labels', { name: 'printer', color: '#EF4444' })).body.data
-    using _ = limited()
-    const first = await agent.get(`/labels/${id}`)
-    const etag = { 'if-none-match': first.headers.get('etag')! }
-    for (let i = 0; i < 2 * LIMIT; i++) {
-      const { status, headers } = await agent.get(`/labels/${id}`, etag)
-      expect([status, headers.get('x-ratelimit-remaining')]).toEqual([304, '4'])
-    }
-    const changed = await agent.get(`/labels/${id}`, { 'if-none-match': '"another"' })
-    expect([changed.status, changed.headers.get('x-ratelimit-remaining')]).toEqual([200, '3'])
-  })
-
-  test('gives nothing to one who has used up all requests', async () => {
-    const { admin, agent } = await createOrganization()
-    const { id } = (await admin.post('/labels', { name: 'paper', color: '#EF4444' })).body.data
-    using _ = limited()
-    const etag = { 'if-none-match': (await agent.get(`/labels/${id}`)).headers.get('etag')! }
-    for (let i = 1; i < LIMIT; i++) await agent.get('/labels')
-    expect((await agent.get(`/labels/${id}`, etag)).status).toBe(429)
-    expect((await agent.get('/labels')).status).toBe(429)
   })
 })
 

@@ -64,44 +64,6 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
-  test('asks once for each ticket that is opened, and the limit of requests stops nobody who clicks through a list', async () => {
-    await desk.restart({ RATE_LIMIT_PER_MINUTE: '100' })
-    const subjects: string[] = []
-    for (let i = 0; i < 12; i++) subjects.push(await desk.mail(`Ticket ${i} of a busy morning`))
-    const page = await desk.open()
-    for (const subject of subjects) await page.getByRole('link', { name: subject }).waitFor()
-    const requests: string[] = []
-    let refused = 0
-    page.on('response', (response) => {
-      if (response.status() === 429) refused++
-      const [path] = /(?<=api\/v1).*/.exec(response.url()) ?? []
-      if (path) requests.push(path.replace(/[0-9a-f-]{36}/, ':id'))
-    })
-    await openTicket(page, subjects[0]!)
-    expect(requests.filter((path) => path.includes(':id'))).toEqual(['/tickets/:id'])
-    for (let i = 0; i < 160; i++) {
-      await page.getByRole('link', { name: subjects[i % subjects.length]! }).click()
-      await page.waitForTimeout(250)
-    }
-    await openTicket(page, subjects[5]!)
-    expect(refused).toBe(0)
-    await page.context().close()
-    await desk.restart()
-  })
-
-  test('asks before a reload takes what is written', async () => {
-    const subject = await desk.mail('A long story')
-    const page = await desk.open()
-    await openTicket(page, subject)
-    const asked: string[] = []
-    page.on('dialog', (dialog) => asked.push(dialog.type()))
-    await page.getByPlaceholder('Reply to carla@customer.example').pressSequentially('Dear Carla')
-    await page.reload({ timeout: 5000 }).catch(() => undefined)
-    expect(asked).toEqual(['beforeunload'])
-    expect(await page.getByPlaceholder('Reply to carla@customer.example').inputValue()).toBe('Dear Carla')
-    await page.context().close()
-  })
-
   test('finds by words, by status and by label, and keeps that in the address', async () => {
     const [one, other] = [await desk.mail('A yellow submarine'), await desk.mail('A green apple')]
     const page = await desk.open()

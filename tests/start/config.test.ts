@@ -51,7 +51,6 @@ describe('settings', () => {
       S3_SECRET_ACCESS_KEY: undefined,
       REDIS_URL: undefined,
       RATE_LIMIT_PER_MINUTE: 100,
-      SESSION_RATE_LIMIT_PER_MINUTE: undefined,
       ACCESS_TOKEN_SECONDS: 900,
       REFRESH_TOKEN_SECONDS: 604_800,
       RETRY_SCHEDULE_SECONDS: [0, 60, 300, 1800, 7200],

@@ -137,8 +137,7 @@ function watch(page: Page, url: string, faults: string[]): void {
     if (!address.startsWith(url) && !/^(data|blob|about):/.test(address)) faults.push(`requests ${address}`)
   })
   page.on('dialog', (dialog) => {
-    // The page may ask before it is left.
-    if (dialog.type() !== 'beforeunload') faults.push('opens a dialog')
+    faults.push('opens a dialog')
     void dialog.dismiss()
   })
 }

@@ -35,27 +35,6 @@ export class Refusal extends Error {
   }
 }
 
-/** What the last answer said of the limit of requests: how many are left until when. */
-let left: { share: number; requests: number; until_ms: number } | undefined
-
-function noteLimit({ headers }: Response): void {
-  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((name) =>
-    Number(headers.get(`x-ratelimit-${name}`) ?? Number.NaN),
-  ) as [number, number, number]
-  left = limit > 0 ? { share: remaining / limit, requests: remaining, until_ms: reset * 1000 } : undefined
-}
-
-/**
- * Waits before a request that somebody may no longer want in a moment, such as the next ticket of one who clicks through a
- * list. While more than half of the requests of this minute are left it does not wait; then it shares out the rest.
- * @throws the reason of the signal
- */
-export async function takeTime(signal: AbortSignal): Promise<void> {
-  if (!left || left.share > 0.5) return
-  const rest_ms = left.until_ms - Date.now()
-  if (rest_ms > 0) await sleep(rest_ms / (left.requests + 1), signal)
-}
-
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 type Options = {
   body?: unknown
@@ -112,7 +91,6 @@ export class Api {
     for (let attempt = 0, is_fresh = false; ; attempt++) {
       if (personHere() !== person) throw new Refusal(401, 'SIGNED_OUT', 'Not sent, because you have signed out.', {})
       let response = await this.#try(method, path, options)
-      if (response) noteLimit(response)
       if (response?.status === 401 && !is_fresh && signIn.value.state !== 'none') {
         is_fresh = await renew()
         if (is_fresh) continue

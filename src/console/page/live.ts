@@ -4,7 +4,7 @@ import { Refusal } from './api'
 
 export const EVERY_MS = 5000
 
-export type Live<T> = {
+type Live<T> = {
   /** Undefined until it was read once. */
   value: T | undefined
   error: Refusal | undefined

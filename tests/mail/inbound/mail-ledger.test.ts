@@ -508,7 +508,7 @@ function folder(name: string): string {
 /** A file in the place of a folder of the store: nothing can be written there, also by root. */
 async function blockFolder(name: string, work: () => Promise<void>): Promise<void> {
   const place = folder(name)
-  if (!existsSync(place)) await storage().put(`${name}/first`, new Uint8Array(1))
+  if (!existsSync(place)) await storage().put(`${name}/${newId()}`, new Uint8Array(1))
   renameSync(place, `${place}.away`)
   writeFileSync(place, '')
   try {

@@ -1,4 +1,4 @@
-/** Writes answers and notes. A draft stays while the page is open, also when the session ends; the page asks before it is left. */
+/** Writes answers and notes. A draft stays while the page is open, also when the session ends. */
 import { useRef, useState } from 'preact/hooks'
 import type { Attachment } from '../../../attachments/model'
 import type { Message } from '../../../messages/model'
@@ -25,11 +25,6 @@ const EMPTY: Draft = { is_note: false, text: '', files: [], seen: [] }
 const drafts = new Map<string, Cell<Draft>>()
 signIn.listen(() => {
   if (signIn.value.state === 'none') drafts.clear()
-})
-
-/** Asks before a reload or a closed tab takes what is written. Nothing of it is kept on the computer. */
-addEventListener('beforeunload', (event) => {
-  if ([...drafts.values()].some(({ value }) => !isEmpty(value))) event.preventDefault()
 })
 
 function draftOf(ticket_id: string): Cell<Draft> {

@@ -7,7 +7,6 @@ import { readMe } from '../sign-in'
 import type { Names, View } from '../view-types'
 import { FirstSteps } from './first-steps'
 import { useShortcuts } from './shortcuts'
-import { useTimer } from './side'
 import { TicketList } from './ticket-list'
 import { TicketView } from './ticket-view'
 
@@ -30,14 +29,13 @@ export function Inbox(view: View) {
     },
     NAMES_EVERY_MS,
   )
-  const timer = useTimer(api)
   useShortcuts(view)
   const known = names.value ?? { users: [], labels: [] }
   return (
     <div class={ticket_id ? 'inbox has-ticket' : 'inbox'}>
       <TicketList {...view} names={known} />
       {ticket_id ? (
-        <TicketView key={ticket_id} {...view} ticket_id={ticket_id} names={known} timer={timer} />
+        <TicketView key={ticket_id} {...view} ticket_id={ticket_id} names={known} />
       ) : (
         <FirstSteps {...view} />
       )}

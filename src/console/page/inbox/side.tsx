@@ -4,17 +4,14 @@ import type { Participant } from '../../../participants/model'
 import type { TicketWithMessages } from '../../../tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../time-entries/model'
 import type { Timer } from '../../../timers/model'
-import type { Api } from '../api'
-import { type Live, useLive } from '../live'
+import { useLive } from '../live'
 import { Action, duration, Field, Form, tell } from '../ui'
 import type { View } from '../view-types'
 import { Timeline } from './timeline'
 
 const SELDOM_MS = 20_000
 
-export type RunningTimer = Live<Timer | null>
-
-type Props = View & { ticket: TicketWithMessages; timer: RunningTimer; reload: () => Promise<void> }
+type Props = View & { ticket: TicketWithMessages; reload: () => Promise<void> }
 
 export function Side(props: Props) {
   const { ticket } = props
@@ -22,22 +19,18 @@ export function Side(props: Props) {
     <aside class="side" aria-label="About the ticket">
       <TimerPart {...props} />
       <TimePart {...props} />
-      <Participants key={ticket.id} {...props} />
+      <Participants key={`${ticket.messages.length}`} {...props} />
       <Timeline {...props} />
     </aside>
   )
 }
 
-/** The timer of the person. It belongs to no ticket, so whoever opens one does not ask for it again. */
-export function useTimer(api: Api): RunningTimer {
-  return useLive<Timer | null>(
+function TimerPart({ api, ticket, reload }: Props) {
+  const timer = useLive<Timer | null>(
     `timer ${api.organization_id}`,
     async (_before, signal) => (await api.get<Timer | null>('/timer/active', { signal })).data ?? null,
     SELDOM_MS,
   )
-}
-
-function TimerPart({ api, ticket, timer, reload }: Props) {
   const running = timer.value
   const start = async () => {
     await api.post<Timer>(`/tickets/${ticket.id}/timer/start`)
@@ -133,20 +126,7 @@ function Entry({ entry }: { entry: TicketTimeEntry }) {
   )
 }
 
-function Participants(props: Props) {
-  const [is_open, setOpen] = useState(false)
-  return (
-    <section>
-      <h2>Participants</h2>
-      <button type="button" class="quiet" aria-expanded={is_open} onClick={() => setOpen(!is_open)}>
-        {is_open ? 'Hide participants' : 'Show participants'}
-      </button>
-      {is_open && <ParticipantList key={`${props.ticket.messages.length}`} {...props} />}
-    </section>
-  )
-}
-
-function ParticipantList({ api, ticket }: Props) {
+function Participants({ api, ticket }: Props) {
   const path = `/tickets/${ticket.id}/participants`
   const list = useLive<Participant[]>(
     path,
@@ -160,7 +140,8 @@ function ParticipantList({ api, ticket }: Props) {
     await list.reload()
   }
   return (
-    <>
+    <section>
+      <h2>Participants</h2>
       <p class="hint">Confirmed participants get every reply as Cc.</p>
       <ul>
         {(list.value ?? []).map((one) => (
@@ -192,6 +173,6 @@ function ParticipantList({ api, ticket }: Props) {
           Add a participant
         </button>
       )}
-    </>
+    </section>
   )
 }

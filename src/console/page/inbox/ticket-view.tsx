@@ -1,35 +1,18 @@
 /** One ticket: its properties, the conversation, and what belongs to it. */
 import { useState } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../tickets/model'
-import { type Answer, type Api, Refusal, takeTime } from '../api'
+import { type Answer, Refusal } from '../api'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
-import { signIn } from '../sign-in'
 import { attempt, Choice, Dialog, Field, Form, Time, tell, Waiting } from '../ui'
 import type { Change, Names, View } from '../view-types'
 import { Composer } from './composer'
 import { Labels } from './labels'
 import { Conversation } from './message-list'
-import { type RunningTimer, Side } from './side'
+import { Side } from './side'
 
 /** What is shown, and its tag: a change that was made on an older state is refused. */
 type Shown = { ticket: TicketWithMessages; etag: string | null }
-
-/** Tickets that were read in this page, so that one that has not changed is not sent again. */
-const known = new Map<string, Shown>()
-signIn.listen(() => {
-  if (signIn.value.state === 'none') known.clear()
-})
-
-async function read(api: Api, ticket_id: string, before: Shown | undefined, signal: AbortSignal): Promise<Shown> {
-  if (!before) await takeTime(signal)
-  const held = before ?? known.get(ticket_id)
-  const headers = held?.etag ? { 'if-none-match': held.etag } : undefined
-  const answer = await api.get<TicketWithMessages>(`/tickets/${ticket_id}`, { headers, signal })
-  const shown = held && answer.status === 304 ? held : { ticket: answer.data, etag: answer.etag }
-  known.set(ticket_id, shown)
-  return shown
-}
 
 /** From which status a ticket may get to which. */
 const NEXT = {
@@ -40,11 +23,13 @@ const NEXT = {
 }
 const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 
-type Props = View & { ticket_id: string; names: Names; timer: RunningTimer }
-
-export function TicketView(view: Props) {
-  const { api, route, ticket_id, names, timer } = view
-  const live = useLive<Shown>(ticket_id, (before, signal) => read(api, ticket_id, before, signal))
+export function TicketView(view: View & { ticket_id: string; names: Names }) {
+  const { api, route, ticket_id, names } = view
+  const live = useLive<Shown>(ticket_id, async (before, signal) => {
+    const headers = before?.etag ? { 'if-none-match': before.etag } : undefined
+    const answer = await api.get<TicketWithMessages>(`/tickets/${ticket_id}`, { headers, signal })
+    return before && answer.status === 304 ? before : { ticket: answer.data, etag: answer.etag }
+  })
   const back = hrefOf(api.organization_id, ['tickets'], route.query)
   if (!live.value) {
     return (
@@ -77,7 +62,7 @@ export function TicketView(view: Props) {
           <Conversation {...view} ticket={ticket} reload={live.reload} />
           <Composer {...view} ticket={ticket} change={change} reload={live.reload} />
         </div>
-        <Side {...view} ticket={ticket} timer={timer} reload={live.reload} />
+        <Side {...view} ticket={ticket} reload={live.reload} />
       </div>
     </section>
   )
