@@ -54,7 +54,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['search', 'db scope html'],
   ['timeline', 'config errors scope shapes db'],
   ['tallies', 'db flow scope'],
-  ['db', 'address errors flow log metrics'],
+  ['db', 'address errors flow log metrics process'],
   ['db/embedded', 'db errors log process'],
   ['metrics', 'config db disk flow http log net outbox process webhooks'],
   ['outbox', 'config db flow log metrics scope tracing'],

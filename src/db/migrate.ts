@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type postgres from 'postgres'
 import { log } from '../log'
+import { build } from '../process/build'
 import { finishAddressKeys } from './address-keys'
 import { allowPlacing, findUnplaced, isDistributed, placeTables, withoutSetNull } from './cluster/place-tables'
 import type { ConnectionOptions } from './connection-url'
@@ -57,7 +58,8 @@ export async function migrateDatabase(
     const migrations = await readMigrations(folder)
     const applied: AppliedMigration[] = []
     for (const migration of await findMissing(client, migrations)) {
-      const isMissing = async (sql: postgres.ISql) => (await findMissing(sql, migrations)).includes(migration)
+      const isMissing = async (sql: postgres.ISql) =>
+        (await findMissing(sql, migrations)).some(({ name }) => name === migration.name)
       const duration_ms = await applyOne(client, { migration, isMissing }, (statement) => {
         where = [`migration ${migration.name}`, statement]
       })
@@ -117,7 +119,7 @@ async function applyLocked(
   migration: Migration,
   onStatement: (statement: string) => void,
 ) {
-  const { statements, hash, when } = migration
+  const { statements, hash, when, replaces } = migration
   const deadline = performance.now() + GIVE_WAY_MS
   const limitWait = () => {
     const left_ms = Math.max(LAST_MS, Math.round(deadline - performance.now()))
@@ -138,7 +140,8 @@ async function applyLocked(
   }
   onStatement('insert into drizzle.__drizzle_migrations')
   await createMigrationsTable(sql)
-  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
+  if (replaces) await sql`update drizzle.__drizzle_migrations set hash = ${hash} where created_at = ${when}`
+  else await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
 }
 
 /** Runs statements on a cluster: a new table is placed at once, before the keys that follow. */
@@ -150,12 +153,13 @@ async function runnerOfCluster(sql: postgres.TransactionSql) {
   }
 }
 
-/** Makes the table in which drizzle notes what was applied, unless it is there. */
+/** Makes the table in which drizzle notes what was applied, unless it is there, and notes the release that migrates. */
 export async function createMigrationsTable(sql: { unsafe(statement: string): PromiseLike<unknown> }): Promise<void> {
   await sql.unsafe('create schema if not exists drizzle')
   await sql.unsafe(
     'create table if not exists drizzle.__drizzle_migrations (id serial primary key, hash text not null, created_at bigint)',
   )
+  await sql.unsafe(`comment on table drizzle.__drizzle_migrations is '${build.version} (commit ${build.commit})'`)
 }
 
 /** What a migration waits for, said after some seconds. */

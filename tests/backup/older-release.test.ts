@@ -76,9 +76,9 @@ async function makeOld(url: string): Promise<void> {
   const count = migrations.findIndex(({ name }) => name === '0016_timers') + 1
   await sql.begin(async (sql) => {
     await createMigrationsTable(sql)
-    for (const { statements, when } of migrations.slice(0, count)) {
+    for (const { statements, hash, when } of migrations.slice(0, count)) {
       for (const statement of statements) await sql.unsafe(statement)
-      await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('', ${when})`
+      await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values (${hash}, ${when})`
     }
     await sql`insert into organizations (id, name) values (${organization!}, 'Old')`
     await sql`

@@ -118,7 +118,9 @@ test('a database of a newer release is refused in one line and left alone', asyn
     (reason: unknown) => reason,
   )
   expect(error).toBeInstanceOf(MigrationError)
-  expect((error as MigrationError).message).toMatch(/^the database was migrated by a newer release \(1 of its .*$/)
+  expect((error as MigrationError).message).toMatch(
+    /^the database was migrated by a newer release, \d+\.\d+\.\d+ \(commit \w+\) \(1 of its .*: use that release$/,
+  )
   expect(await query('select n from steps')).toEqual([{ n: 1 }])
 })
 

@@ -1,14 +1,13 @@
 /** Rules for migrations that processes of the release before live through (`src/db/README.md`). */
 import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { MIGRATIONS_FOLDER, readMigrations } from '../../src/db/migration-files'
+import { readMigrations } from '../../src/db/migration-files'
 import { listOlder, readOlder, WHY_NO_OLDER_RELEASE } from '../support/older-release'
 
 /** The last migration from before the rules. */
 const BEFORE_RULES = '0015_original_after_reply'
-/** The last migration of the release before. The ones up to it have landed. */
-const LANDED = '0032_never'
 
 const REFUSED: [rule: string, pattern: RegExp][] = [
   ['drops a column', /\bdrop column\b/i],
@@ -61,13 +60,27 @@ test('what a landed migration may do beside its own table, a later one may, too'
   expect(faultsOf(['alter table tickets add column size integer default 0 not null'])).toEqual([])
 })
 
-test.skipIf(Boolean(WHY_NO_OLDER_RELEASE))('the migrations of the release before are as they were', () => {
-  const files = listOlder('drizzle').filter((file) => file.endsWith('.sql'))
-  expect(files.at(-1)).toBe(`${LANDED}.sql`)
-  for (const file of files) {
-    expect([file, readFileSync(path.join(MIGRATIONS_FOLDER, file), 'utf8')]).toEqual([
-      file,
-      readOlder(`drizzle/${file}`),
-    ])
-  }
+test('a migration that has landed is never edited: a new one adds its line to the end of landed-migrations.json', async () => {
+  const landed = JSON.parse(readFileSync(path.join(import.meta.dir, 'landed-migrations.json'), 'utf8'))
+  const present = (await readMigrations()).map(({ name, hash }) => [name, hash])
+  expect(Object.entries<string>(landed)).toEqual(present as [string, string][])
 })
+
+test('migrations are in the order of their times, so that none is older than one that a database has', async () => {
+  const times = (await readMigrations()).map(({ when }) => when)
+  expect(times).toEqual(times.toSorted((a, b) => a - b))
+  expect(new Set(times).size).toBe(times.length)
+})
+
+test.skipIf(Boolean(WHY_NO_OLDER_RELEASE))(
+  'the list of landed migrations is that of the release before, continued',
+  () => {
+    const landed = JSON.parse(readFileSync(path.join(import.meta.dir, 'landed-migrations.json'), 'utf8'))
+    for (const file of listOlder('drizzle').filter((file) => file.endsWith('.sql'))) {
+      const hash = createHash('sha256')
+        .update(readOlder(`drizzle/${file}`))
+        .digest('hex')
+      expect([file, landed[file.replace('.sql', '')]]).toEqual([file, hash])
+    }
+  },
+)
