@@ -6,11 +6,15 @@ import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, readAsWire } from './driver-client'
 import { isPooled, type TimeLimits } from './pooler'
+import { type ReadLimits, sharedReads, shareOf } from './reads'
 import { keepApart } from './sharing'
 import type { Connection } from './transact'
 
 /** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
 const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000 }
+
+/** For the reads of requests. A client that waits longer has given up, or will. */
+const READ_LIMITS: ReadLimits = { wait_ms: 10_000, most_ms: 10_000 }
 
 /** The server ends a statement before. */
 const OVERDUE_MS = REQUEST_LIMITS.statement_ms + 5000
@@ -28,10 +32,12 @@ let jobs_orm: PostgresJsDatabase | undefined
 let notices: Client | undefined
 let watching: Client | undefined
 let ofOrganization: PoolOptions['ofOrganization']
+let reads = READ_LIMITS
 
 type PoolOptions = {
   /** Those of requests when left out. */
   limits?: TimeLimits
+  reads?: Partial<ReadLimits>
   /** Where a connection keeps its session, when `target` is a pooler: a URL, or options of postgres.js. */
   direct?: string | ConnectionOptions
   /** The organizations are on several machines. */
@@ -60,6 +66,7 @@ export function connectDatabase(
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
   watching = openClient(target, WATCH_CONNECTIONS, limits)
   ofOrganization = options.ofOrganization
+  reads = { ...READ_LIMITS, ...options.reads }
   keepApart(Boolean(options.is_cluster || options.ofOrganization))
 }
 
@@ -88,6 +95,16 @@ export function connection(): Connection {
 /** The connection for requests in an organization: the pool. */
 export function connectionOf(organization_id: string): Connection {
   return ofOrganization?.(organization_id) ?? connection()
+}
+
+/**
+ * The connection for requests of an organization that only read: the pool, of which they hold a share (`reads.ts`). One or two
+ * connections cannot be shared: statements of all organizations are sent one behind the other there.
+ */
+export function readingOf(organization_id: string): Connection {
+  const whole = connectionOf(organization_id)
+  const most = shareOf(driverPool().options.max)
+  return most === 0 ? whole : { ...whole, sql: sharedReads(whole.sql, organization_id, most, reads) }
 }
 
 /** Connections without time limits, for background jobs. They are not those of the pool, so that jobs delay no request. */

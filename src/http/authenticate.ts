@@ -3,7 +3,7 @@ import Elysia from 'elysia'
 import { getMembership, requireSession } from '../auth/membership'
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../auth/permissions'
 import { requireMachine } from '../db/cluster/away'
-import { connection, connectionOf } from '../db/pool'
+import { connection, connectionOf, readingOf } from '../db/pool'
 import { ApiError, fieldError } from '../errors'
 import { type Actor, type Scope, SYSTEM } from '../scope'
 import { isUuid } from '../shapes/ids'
@@ -61,7 +61,9 @@ async function admit(request: Request, route: string, admission: Admission): Pro
 
 function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
   stateOf(request).organization_id = organization_id
-  return { ...connectionOf(organization_id), organization_id, actor, origin: originOf(request) }
+  const { db, sql } =
+    request.method === 'GET' || request.method === 'HEAD' ? readingOf(organization_id) : connectionOf(organization_id)
+  return { db, sql, organization_id, actor, origin: originOf(request) }
 }
 
 function callerOf(request: Request): Caller {

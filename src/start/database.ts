@@ -10,7 +10,7 @@ import { grantToService } from '../db/embedded/service-role'
 import { startEmbedded } from '../db/embedded/supervise'
 import { type AppliedMigration, migrateDatabase } from '../db/migrate'
 import { type PlannedMigration, planMigrations } from '../db/migration-plan'
-import { closeDatabase, connectDatabase, connection, tryConnection, watchConnection } from '../db/pool'
+import { closeDatabase, connectDatabase, connection, shortConnection, tryConnection, watchConnection } from '../db/pool'
 import type { TimeLimits } from '../db/pooler'
 import { withSession } from '../db/session'
 import { within } from '../flow/within'
@@ -147,8 +147,9 @@ let lastReady: { at: number; answer: Promise<boolean> } | undefined
 /** True when the database answers. @throws Error when it cannot be reached, or does not answer within 2 s */
 export function isDatabaseReady(): Promise<boolean> {
   if (lastReady && performance.now() - lastReady.at < READY_MS) return lastReady.answer
-  // On a cluster all of the pool may wait for one machine, while the coordinator answers.
-  const sql = knownMachines().length > 0 ? watchConnection() : connection().sql
+  // Not the pool, all of which may be busy: an organization that asks for much, or one machine of a cluster, is no reason
+  // to take this process for one that cannot work.
+  const sql = knownMachines().length > 0 ? watchConnection() : shortConnection()
   const answer = within(2000, sql`select 1`, 'the database does not answer').then(() => true)
   const asked = { at: performance.now(), answer }
   lastReady = asked

@@ -1,8 +1,7 @@
 import { withChangeTime } from '../db/change-time'
 import { hasFewRows } from '../db/few-rows'
 import { ApiError } from '../errors'
-import { byOrganization } from '../flow/by-organization'
-import { gathered } from '../flow/gather'
+import { gatheredBy } from '../flow/gather'
 import type { InSteps } from '../flow/steps'
 import {
   type MessageRow,
@@ -60,17 +59,13 @@ type TicketKey = { scope: Scope; id: string }
  * Requests that come at the same time share a statement of their organization. With 16 clients a ticket took 0.22 ms of CPU in
  * the service and 0.29 in PostgreSQL without this, and 0.14 and 0.12 with it.
  */
-const readTogether = gathered(
-  (keys: TicketKey[]) =>
-    byOrganization(
-      keys,
-      ({ scope }) => scope.organization_id,
-      (own) =>
-        readRows(
-          own[0]!.scope,
-          own.map(({ id }) => id),
-          SHARED_SIZE,
-        ),
+const readTogether = gatheredBy(
+  ({ scope }: TicketKey) => scope.organization_id,
+  (keys) =>
+    readRows(
+      keys[0]!.scope,
+      keys.map(({ id }) => id),
+      SHARED_SIZE,
     ),
   { most_runs: 4, patience_ms: 10 },
 )
