@@ -8,7 +8,7 @@ import type { Connection, Sql } from '../db/transact'
 import { askedAtOnce } from '../flow/at-once'
 import { log } from '../log'
 import { count } from '../metrics/organization-figures'
-import { observeAttempt } from '../metrics/webhook-attempts'
+import { countExhausted, observeAttempt } from '../metrics/webhook-attempts'
 import { bareHost } from '../net/destination'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../outbox/job'
 import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
@@ -75,6 +75,9 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   const schedule = config.RETRY_SCHEDULE_SECONDS
   const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule)
   const status = answer.ok ? 'success' : delay_s === null ? 'failed' : 'retrying'
+  // After the last attempt it can only have been sent again by hand, which says nothing new about the webhook.
+  const exhausts = status === 'failed' && !is_test && job.attempts < schedule.length
+  if (exhausts) countExhausted()
   const settle = inBatch(recordAttempts, {
     id,
     webhook_id,
@@ -85,8 +88,7 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
     response_head: response_head ? storable(response_head) : null,
     delay_s,
     heals: answer.ok && !is_test && delivery.failure_count > 0,
-    // After the last attempt it can only have been sent again by hand, which says nothing new about the webhook.
-    exhausts: status === 'failed' && !is_test && job.attempts < schedule.length,
+    exhausts,
   })
   if (delay_s === null) return { type: 'done', healthy: answer.ok, ...settle }
   return { type: 'retry', delay_s, counts: true, ...settle }

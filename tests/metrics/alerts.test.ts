@@ -13,18 +13,21 @@ const PROMTOOL = ['/usr/bin/promtool', '/opt/prometheus/usr/bin/promtool'].find(
 
 if (!PROMTOOL) console.log('promtool is not installed: the alert rules are not checked with it')
 
-test.skipIf(!PROMTOOL)('promtool takes the rules, and they fire when they should', () => {
-  const checked = spawnSync(PROMTOOL!, ['check', 'rules', RULES], { encoding: 'utf8' })
-  expect([checked.status, checked.stderr]).toEqual([0, ''])
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rules-'))
-  const unit_tests = fs
-    .readFileSync(path.join(import.meta.dir, 'alert-rules.yml'), 'utf8')
-    .replace('[RULES]', `[${RULES}]`)
-  fs.writeFileSync(path.join(folder, 'tests.yml'), unit_tests)
-  const tested = spawnSync(PROMTOOL!, ['test', 'rules', path.join(folder, 'tests.yml')], { encoding: 'utf8' })
-  expect([tested.status, tested.stdout + tested.stderr]).toEqual([0, expect.stringContaining('SUCCESS')])
-  fs.rmSync(folder, { recursive: true })
-})
+test.skipIf(!PROMTOOL)(
+  'promtool takes the rules, and they fire when they should, also at the first event of a series',
+  () => {
+    const checked = spawnSync(PROMTOOL!, ['check', 'rules', RULES], { encoding: 'utf8' })
+    expect([checked.status, checked.stderr]).toEqual([0, ''])
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rules-'))
+    const unit_tests = fs
+      .readFileSync(path.join(import.meta.dir, 'alert-rules.yml'), 'utf8')
+      .replace('[RULES]', `[${RULES}]`)
+    fs.writeFileSync(path.join(folder, 'tests.yml'), unit_tests)
+    const tested = spawnSync(PROMTOOL!, ['test', 'rules', path.join(folder, 'tests.yml')], { encoding: 'utf8' })
+    expect([tested.status, tested.stdout + tested.stderr]).toEqual([0, expect.stringContaining('SUCCESS')])
+    fs.rmSync(folder, { recursive: true })
+  },
+)
 
 test('each alert says what to do, and names a section of the guide', () => {
   const guide = fs.readFileSync(path.join(ROOT, 'src/guide/operate.md'), 'utf8')

@@ -1,5 +1,6 @@
 /** Deliveries: the request that receivers get, and the status that is recorded. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { register } from 'prom-client'
 import { config } from '../../src/config'
 import { connection } from '../../src/db/pool'
 import { inTransaction } from '../../src/scope'
@@ -19,6 +20,12 @@ import {
 
 beforeAll(() => startApi())
 afterAll(stopApi)
+
+/** The figure that the alert of failed webhooks looks at. */
+async function exhaustedDeliveries(): Promise<number> {
+  const figure = await register.getSingleMetric('deskwire_webhook_deliveries_exhausted_total')!.get()
+  return figure.values[0]!.value
+}
 
 test('a delivery is a signed POST of the event', async () => {
   using receiver = await startTrustedReceiver()
@@ -137,7 +144,9 @@ test('the fifth failure of a delivery makes the webhook failed; its deliveries w
   }
   await emit(scope, { id: 'second' })
   await scope.sql`update outbox set run_at = now() + interval '1 hour' where lane_id = ${webhook.id} and attempts = 0`
+  const before = await exhaustedDeliveries()
   await deliverDue()
+  expect(await exhaustedDeliveries()).toBe(before + 1)
   await emit(scope, { id: 'third' })
   receiver.answer = 200
   await deliverDue()
