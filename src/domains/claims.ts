@@ -2,8 +2,8 @@
  * Decides which mailbox has an address. Several organizations may have a mailbox with the same address, because nobody
  * proves anything when a mailbox is made; one of them has the address (`has_address`), receives its mail and sends as it.
  *
- * The mailbox of an organization that verified the domain comes first, then the one that has the address already, then the
- * oldest. An address that was given up stays its organization's for 90 days: others cannot take it, and read mail that is
+ * The addresses of a verified domain belong to the organizations that verified it, and to no others, even where they have no
+ * mailbox. Of several mailboxes the one that has the address already comes first, then the oldest. An address that was given up stays its organization's for 90 days: others cannot take it, and read mail that is
  * meant for somebody else. An organization that verified the domain can, unless the other one has verified it too.
  *
  * Callers hold the lock of `lockMailboxes`, because addresses are shared by all organizations.
@@ -68,12 +68,15 @@ type ClaimScope = Pick<Scope, 'sql' | 'organization_id'>
 function rank(sql: Sql, address_keys: string[]): Fragment {
   return sql`
     select m.organization_id, m.id, is_entitled and row_number() over (
-      partition by m.address_key order by is_entitled desc, is_verified desc, m.has_address desc, m.id
+      partition by m.address_key order by is_entitled desc, m.has_address desc, m.id
     ) = 1 as is_first
     from mailboxes m
     cross join lateral (select ${isVerified(sql)} as is_verified) verified
     cross join lateral (
-      select m.has_address or not exists (
+      select (is_verified or not exists (
+        select 1 from domains d
+        where d.domain = substring(m.address_key from '[^@]*$') and d.verified_at is not null
+      )) and (m.has_address or not exists (
         select 1 from released_addresses x
         where x.address_key = m.address_key and x.organization_id <> m.organization_id
           and x.released_at > now() - ${KEPT_DAYS} * interval '1 day'
@@ -82,7 +85,7 @@ function rank(sql: Sql, address_keys: string[]): Fragment {
             where d.organization_id = x.organization_id and d.domain = substring(x.address_key from '[^@]*$')
               and d.verified_at is not null
           ))
-      ) as is_entitled
+      )) as is_entitled
     ) entitled
     where m.address_key = any(${address_keys})`
 }

@@ -282,6 +282,29 @@ describe('with MAILBOX_DOMAIN_CHECK', () => {
   })
 })
 
+test('a verified domain takes its addresses from others, also where nothing is checked and it has no mailbox', async () => {
+  using _ = notChecking()
+  const [owner, squatter] = [await createOrganization(), await createOrganization()]
+  const domain = newName()
+  const address = `admin@${domain}`
+  const taken = await createMailbox(squatter.admin, { address })
+  const below = await createMailbox(squatter.admin, { address: `help@sub.${domain}` })
+  expect(await receives(squatter, address)).toBe(true)
+  const { id } = await prove(owner, domain)
+  expect(await receives(squatter, address)).toBe(false)
+  expect(await receives(squatter, below.address)).toBe(true)
+  const named = await squatter.admin.post('/mailboxes', { address: `other@${domain}` })
+  expect(codeOf(named)).toEqual([422, 'EMAIL_ALREADY_EXISTS'])
+  expect(codeOf(await squatter.admin.patch(`/mailboxes/${below.id}`, { address: `a@${domain}` }))[0]).toBe(422)
+  expect((await squatter.admin.get(`/mailboxes/${below.id}`)).body.data.is_default).toBe(true)
+  await createMailbox(owner.admin, { address })
+  expect(await receives(owner, address)).toBe(true)
+  await owner.admin.delete(`/domains/${id}`)
+  expect(await receives(owner, address)).toBe(true)
+  await squatter.admin.delete(`/mailboxes/${taken.id}`)
+  expect(await receives(owner, address)).toBe(true)
+})
+
 describe('the address of a deleted mailbox', () => {
   const age = (address: string, days: number) => connection().sql`
     update released_addresses set released_at = now() - ${days} * interval '1 day' where address_key = ${address}`
