@@ -12,8 +12,7 @@ import { ApiError } from '../errors'
 import { createLimiter, rateLimited } from '../http/rate-limit'
 import { enqueueLetter } from '../letters/enqueue-letter'
 import { resetLetter } from '../letters/letter-texts'
-import { findWay } from '../letters/ways'
-import { findMailboxByAddress } from '../mailboxes/queries'
+import { findWay, isOwnMailbox } from '../letters/ways'
 import { subscriberOf } from '../net/client-address'
 import { inTransaction, type Origin, type Scope, SYSTEM } from '../scope'
 import { forgetMemberships } from './membership'
@@ -99,9 +98,9 @@ async function sendReset(connection: Connection, email: string): Promise<void> {
     where u.email_key = ${addressKey(email.trim())} and m.removed_at is null
     order by m.created_at, m.organization_id`
   const first = memberships.find(({ active }) => active)
-  // What is sent to a mailbox of the service becomes a ticket, which many people read.
-  if (!first || (await findMailboxByAddress(connection, first.email))) return
+  if (!first) return
   const scope: Scope = { ...connection, organization_id: first.organization_id, actor: SYSTEM }
+  if (await isOwnMailbox(scope, first.email)) return
   const way = await findWay(scope)
   if (!way || (way.type === 'mailbox' && memberships.length > 1)) return
   await inTransaction(scope, async (scope) => {

@@ -389,6 +389,8 @@ export const mailboxes = referenceTable(
     smtp_username: text(),
     /** Encrypted with a key derived from SECRET_KEY. */
     smtp_password: text(),
+    /** An API key set the server last, so letters with links that open accounts do not leave by it. */
+    is_smtp_by_key: boolean().notNull().default(false),
     /** Signs what it sends (RFC 6376); null does not. */
     dkim_domain: text(),
     dkim_selector: text(),

@@ -7,6 +7,7 @@ import { within } from '../flow/within'
 import { ANY_NETWORK, operatorServer } from '../letters/operator-server'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../mail/outbound/settings'
 import { testMailbox } from '../mail/outbound/transport'
+import { carriesLetters } from '../mailboxes/queries'
 import { decrypt } from '../secrets'
 import { counted, type Finding, failure, firstOf, warning } from './finding'
 
@@ -107,7 +108,7 @@ export async function checkLetterWay({ sql }: Connection): Promise<Finding[]> {
   const [row] = await sql<{ organizations: number; without: number }[]>`
     select count(*) as organizations, count(*) filter (where not exists (
       select from mailboxes m
-      where m.organization_id = o.id and is_default and active and smtp_host is not null and ${mayUseAddress(sql)}
+      where m.organization_id = o.id and is_default and active and ${carriesLetters(sql)} and ${mayUseAddress(sql)}
     )) as without from organizations o`
   const { organizations, without } = row!
   if (config.SYSTEM_SMTP_URL) return []
@@ -122,7 +123,7 @@ export async function checkLetterWay({ sql }: Connection): Promise<Finding[]> {
   if (without === 0) return []
   return [
     warning(
-      'Invitations and links for forgotten passwords cannot leave: there is no SYSTEM_SMTP_URL, and no default mailbox that sends',
+      'Invitations and links for forgotten passwords cannot leave: there is no SYSTEM_SMTP_URL, and no default mailbox with an SMTP server that an admin has set',
       'Set SYSTEM_SMTP_URL and SYSTEM_MAIL_FROM, or make a mailbox with SMTP settings.',
     ),
   ]

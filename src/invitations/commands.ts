@@ -9,8 +9,7 @@ import { violates } from '../db/violations'
 import { ApiError, fieldError } from '../errors'
 import { enqueueLetter, withdrawLetters } from '../letters/enqueue-letter'
 import { invitationLetter, invitationLink } from '../letters/letter-texts'
-import { requireWay, type Way } from '../letters/ways'
-import { findMailboxByAddress } from '../mailboxes/queries'
+import { isOwnMailbox, requireWay, type Way } from '../letters/ways'
 import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { countLetter, forgetOldLetters } from './letter-limits'
 
@@ -147,9 +146,9 @@ async function renewToken(scope: Scope, id: string, proof: Proof): Promise<strin
   return token
 }
 
-/** @throws EMAIL_SEND_FAILED: what is sent to a mailbox of the service becomes a ticket, which many people read */
+/** @throws EMAIL_SEND_FAILED */
 async function refuseMailbox(scope: Scope, email: string): Promise<void> {
-  if (!(await findMailboxByAddress(scope, email))) return
+  if (!(await isOwnMailbox(scope, email))) return
   throw fieldError('EMAIL_SEND_FAILED', '/email', 'is the address of a mailbox')
 }
 

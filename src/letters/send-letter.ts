@@ -12,13 +12,14 @@ import { encodedText, headerAddress, type MailAddress, needsUtf8 } from '../mail
 import { SendError } from '../mail/outbound/send-error'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../mail/outbound/settings'
 import { sendMail } from '../mail/outbound/transport'
-import { findMailboxByAddress, getMailbox, getMailboxDkim, getMailboxSmtp, isMailboxUsable } from '../mailboxes/queries'
+import { getLetterSmtp, getMailbox, getMailboxDkim, isMailboxUsable } from '../mailboxes/queries'
 import type { OutboxHandler, OutboxJob, Outcome } from '../outbox/job'
 import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
 import { decrypt } from '../secrets'
 import type { LetterText } from './letter-texts'
 import { ANY_NETWORK, operatorServer } from './operator-server'
+import { isOwnMailbox } from './ways'
 
 type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
@@ -76,8 +77,7 @@ async function findLetter({ sql, organization_id }: Scope, id: string): Promise<
 
 /** @returns undefined when the server has the letter */
 async function tryToSend(scope: Scope, letter: Letter): Promise<Failure | undefined> {
-  // What is sent to a mailbox of the service becomes a ticket, which many people read.
-  if (await findMailboxByAddress(scope, letter.recipient)) return FINAL
+  if (await isOwnMailbox(scope, letter.recipient)) return FINAL
   const sender = await findSender(scope, letter.mailbox_id)
   // The operator or an admin may set it again, while the letter waits.
   if (!sender) return { is_permanent: false, is_healthy: true, reply_code: null }
@@ -101,7 +101,7 @@ async function findSender(scope: Scope, mailbox_id: string | null): Promise<Send
     const [{ address, name }, is_usable, smtp, dkim] = await Promise.all([
       getMailbox(scope, mailbox_id),
       isMailboxUsable(scope, mailbox_id),
-      getMailboxSmtp(scope, mailbox_id),
+      getLetterSmtp(scope, mailbox_id),
       getMailboxDkim(scope, mailbox_id),
     ])
     return smtp && is_usable ? { smtp, from: { name, address }, dkim, options: sendOptions() } : undefined

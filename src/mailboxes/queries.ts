@@ -30,11 +30,28 @@ export async function getMailbox(scope: Scope, id: string): Promise<Mailbox> {
 }
 
 /** Reads the server of a mailbox, with the password; null when it only receives. @throws MAILBOX_NOT_FOUND */
-export async function getMailboxSmtp({ sql, organization_id }: Scope, id: string): Promise<MailboxSmtp | null> {
+export function getMailboxSmtp(scope: Scope, id: string): Promise<MailboxSmtp | null> {
+  return readSmtp(scope, id, scope.sql`true`)
+}
+
+/** As `getMailboxSmtp`, for letters: null also when they may not leave by the server. @throws MAILBOX_NOT_FOUND */
+export function getLetterSmtp(scope: Scope, id: string): Promise<MailboxSmtp | null> {
+  return readSmtp(scope, id, carriesLetters(scope.sql))
+}
+
+/**
+ * SQL: letters may leave by the server of mailbox `m`, because a person who signed in has set it last. The link in a letter
+ * opens an account. A program that may only write mailboxes must not get it.
+ */
+export function carriesLetters(sql: Sql): Fragment {
+  return sql`(m.smtp_host is not null and not m.is_smtp_by_key)`
+}
+
+async function readSmtp({ sql, organization_id }: Scope, id: string, is_good: Fragment): Promise<MailboxSmtp | null> {
   const [row] = await sql<(MailboxSmtp & { host: string | null })[]>`
-    select smtp_host as host, smtp_port as port, smtp_security as security, smtp_username as username,
+    select case when ${is_good} then smtp_host end as host, smtp_port as port, smtp_security as security, smtp_username as username,
       smtp_password as password
-    from mailboxes where organization_id = ${organization_id} and id = ${id}`
+    from mailboxes m where organization_id = ${organization_id} and id = ${id}`
   if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
   if (row.host === null) return null
   const at = { column: 'mailboxes.smtp_password', organization_id, id } as const

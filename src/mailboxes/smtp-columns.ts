@@ -1,4 +1,6 @@
 /** SMTP settings of a mailbox as columns. Keeps the stored password from servers that it was not given for. */
+
+import { isPerson } from '../auth/permissions'
 import { config } from '../config'
 import { fieldError } from '../errors'
 import { DestinationError, resolveDestination } from '../net/destination'
@@ -9,7 +11,14 @@ import type { NewMailbox } from './model'
 
 type SmtpInput = NonNullable<NewMailbox['smtp']>
 
-const NOTHING = { smtp_host: null, smtp_port: null, smtp_security: null, smtp_username: null, smtp_password: null }
+const NOTHING = {
+  smtp_host: null,
+  smtp_port: null,
+  smtp_security: null,
+  smtp_username: null,
+  smtp_password: null,
+  is_smtp_by_key: false,
+}
 
 type StoredSmtp = {
   host: string | null
@@ -43,6 +52,7 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
     smtp_port: port,
     smtp_security: security,
     smtp_username: username,
+    is_smtp_by_key: !isPerson(scope),
     ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password, at) }),
   }
 }

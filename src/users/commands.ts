@@ -89,8 +89,8 @@ export async function addAtOnce(
 
 /**
  * Changes a member. `email, name, password` are the account's: they can be changed only while it has no membership in
- * another organization. An API key makes no admin, sets no password, and leaves the email of an admin, because whoever has
- * that address can set the password.
+ * another organization. An API key makes no admin, sets no password, and changes no email, because whoever has that address
+ * can set the password.
  * @throws USER_NOT_FOUND, FORBIDDEN, EMAIL_ALREADY_EXISTS, VALIDATION_ERROR when no admin would be left
  */
 export async function updateUser(scope: Scope, id: string, changes: UserChanges): Promise<User> {
@@ -105,7 +105,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       isActiveAdmin(after) && !isActiveAdmin(user),
       isAdmin(after.role) && !isAdmin(user.role),
       password !== undefined,
-      isAdmin(user.role) && email !== undefined && email !== user.email,
+      email !== undefined && email !== user.email,
     ])
     if (email !== undefined || name !== undefined || password_hash !== undefined) {
       await updateAccount(scope, id, { email, name, password_hash })

@@ -25,7 +25,7 @@ API keys / permission / given <- key-routes: every route > with its permission a
 API keys / permission / write includes read, * is all of them <- key-routes: every route > reads with the permission to write, and with that for everything
 API keys / permission / tickets:read alone shows messages and time of a ticket <- key-requests: what a key does > has a ticket with its messages and its time by tickets:read alone
 API keys / permission / time_entries:write changes the time of anybody <- key-requests: what a key does > changes the time of anybody with time_entries:write
-API keys / never makes admins, sets passwords or touches keys <- key-requests: what a key does > never makes an admin, sets a password or takes over the address of an admin
+API keys / never makes admins, sets passwords or touches keys <- key-requests: what a key does > never makes an admin, sets a password or changes an email
 API keys / unknown, mistyped: INVALID_TOKEN <- key-requests: the credential > that is unknown, mistyped or missing is INVALID_TOKEN
 API keys / revoked: INVALID_TOKEN <- key-routes: every route > with a revoked key is 401
 API keys / revoked elsewhere: within 10 seconds <- key-requests: the credential > ends within 10 seconds after another process revoked it

@@ -20,6 +20,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'domains/claims',
     'domains/commands forgetFormer',
     'domains/commands settleDomain',
+    'letters/ways isOwnMailbox',
     'mailboxes/queries findMailboxesByAddress',
   ],
   'an account is shared by organizations: its change needs those of the others': [
