@@ -117,6 +117,6 @@ async function ask(lookup: RecordLookup, name: string, type: string): Promise<st
     return records.map((record) => (Array.isArray(record) ? record.join('') : JSON.stringify(record)))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    return code === 'ENOTFOUND' || code === 'ENODATA' || code === 'EBADNAME' ? [] : 'unknown'
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : 'unknown'
   }
 }

@@ -8,7 +8,7 @@ const LABEL = '_deskwire-challenge'
 const RANDOM_BYTES = 20
 const LOOKUP_MS = 5000
 /** Codes of answers that say that there is no such record. */
-const ABSENT = ['ENOTFOUND', 'ENODATA', 'EBADNAME']
+const ABSENT = ['ENOTFOUND', 'ENODATA']
 
 /** Makes the value of the record, anew for each organization and domain. */
 export function newChallenge(): string {

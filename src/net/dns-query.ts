@@ -16,7 +16,7 @@ export type DnsServer = { address: string; port: number }
 export type DnsAnswer = { records: unknown[]; ttl_s: number } | { code: string }
 
 const TYPES = ['A', 'AAAA', 'CNAME', 'MX', 'NS', 'PTR', 'TXT'] as const
-type RecordType = (typeof TYPES)[number]
+export type RecordType = (typeof TYPES)[number]
 
 const MAX_NAME = 253
 const MAX_LABEL = 63
@@ -27,24 +27,32 @@ const MAX_ID = 65_536
 const LENGTH_BYTES = 2
 const CODES: Record<string, string> = { NOERROR: 'ENODATA', NXDOMAIN: 'ENOTFOUND', REFUSED: 'EREFUSED' }
 
-/** Never rejects: a server that does not answer in time is `ETIMEOUT`, a name that cannot exist `EBADNAME`. */
-export async function askServer(server: DnsServer, name: string, type: string, timeout_ms: number): Promise<DnsAnswer> {
-  const wanted = TYPES.find((known) => known === type)
-  if (!wanted || !isName(name)) return { code: 'EBADNAME' }
+/** Never rejects: a server that does not answer in time is `ETIMEOUT`. @param name that `isName` accepts */
+export async function askServer(
+  server: DnsServer,
+  name: string,
+  type: RecordType,
+  timeout_ms: number,
+): Promise<DnsAnswer> {
   const ends_at = performance.now() + timeout_ms
-  const question = questionFor(name, wanted)
+  const question = questionFor(name, type)
   try {
     const short = await overUdp(server, question, timeout_ms)
     const packet = short.flag_tc ? await overTcp(server, question, ends_at - performance.now()) : short
-    return answerOf(packet, wanted)
+    return answerOf(packet, type)
   } catch {
     return { code: 'ETIMEOUT' }
   }
 }
 
-function isName(name: string): boolean {
-  const labels = name.split('.')
-  return name === '.' || (name.length <= MAX_NAME && labels.every(({ length }) => length > 0 && length <= MAX_LABEL))
+/** True for a name that can exist (RFC 1035, section 2.3.4). */
+export function isName(name: string): boolean {
+  const lengths = name.split('.').map((label) => Buffer.byteLength(label))
+  return name === '.' || (Buffer.byteLength(name) <= MAX_NAME && lengths.every((size) => size > 0 && size <= MAX_LABEL))
+}
+
+export function isRecordType(type: string): type is RecordType {
+  return TYPES.some((known) => known === type)
 }
 
 function questionFor(name: string, type: RecordType): Packet & { id: number } {

@@ -2,7 +2,10 @@
 import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer, isIPv4 } from 'node:net'
 
-/** Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered. */
+/**
+ * Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered. The
+ * name `*` stands for all that are not listed, the root too.
+ */
 export type Zone = Record<string, { TXT?: string[]; A?: string[]; MX?: string[] } | 'silent' | 'fails'>
 
 export type TestDns = Disposable & {
@@ -24,6 +27,7 @@ const MAX_UDP_BYTES = 1232
 /** Starts a server on a free port of loopback. */
 export async function startDns(zone: Zone = {}): Promise<TestDns> {
   const names = new Map(Object.entries(zone))
+  const find = (name: string) => names.get(name) ?? names.get('*')
   const asked: string[] = []
   let is_dead = false
   const socket = createSocket('udp4')
@@ -32,7 +36,7 @@ export async function startDns(zone: Zone = {}): Promise<TestDns> {
   socket.on('message', (query, { port, address }) => {
     const { name, type, end } = readQuestion(query)
     asked.push(`${name} ${TYPES[type] ?? type}`)
-    const entry = names.get(name)
+    const entry = find(name)
     if (is_dead || entry === 'silent') return
     const whole = answer(query.subarray(0, end), type, entry)
     socket.send(whole.length > MAX_UDP_BYTES ? cut(whole, end) : whole, port, address)
@@ -43,7 +47,7 @@ export async function startDns(zone: Zone = {}): Promise<TestDns> {
       const query = bytes.subarray(2)
       const { name, type, end } = readQuestion(query)
       asked.push(`${name} ${TYPES[type] ?? type} over TCP`)
-      const whole = answer(query.subarray(0, end), type, names.get(name))
+      const whole = answer(query.subarray(0, end), type, find(name))
       const length = Buffer.alloc(2)
       length.writeUInt16BE(whole.length)
       client.end(Buffer.concat([length, whole]))

@@ -20,8 +20,8 @@ export function keyName(domain: string): string {
 }
 
 /** Signs a message in the name of a domain. */
-export async function signed(raw: Uint8Array, domain: string): Promise<Buffer> {
-  const dkim = { domainName: domain, keySelector: SELECTOR, privateKey }
+export async function signed(raw: Uint8Array, domain: string, keySelector = SELECTOR): Promise<Buffer> {
+  const dkim = { domainName: domain, keySelector, privateKey }
   const { message } = await createTransport({ streamTransport: true, buffer: true, newline: 'windows' }).sendMail({
     envelope: { from: `a@${domain}`, to: 'b@desk.example' },
     raw: Buffer.from(raw),

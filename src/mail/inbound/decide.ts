@@ -46,7 +46,7 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     findOwn(scope, mails),
     getSenderPolicy(scope),
   ])
-  const trusts = mails.map(({ sender_verified, sender_source }) => trustIn(sender_verified, policy, sender_source))
+  const trusts = mails.map((mail) => trustIn(mail, policy))
   const threads = await findThreads(
     scope,
     mails.flatMap((mail, place) =>

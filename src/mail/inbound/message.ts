@@ -52,6 +52,8 @@ export type InboundMail = LedgerEntry & {
   sender_verified: boolean | null
   /** Null: not checked. */
   authentication: Authentication | null
+  /** DNS could not tell who wrote it, for a passing reason: it may do no more than forged mail. */
+  is_undecided: boolean
 }
 
 export type Sender = { name: string; email: string }
@@ -84,18 +86,20 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     fingerprint,
     sender_verified: null,
     authentication: null,
+    is_undecided: false,
   }
 }
 
-/** Checks who wrote the message. Never rejects, and takes at most 5 seconds. */
+/** Checks who wrote the message. Never rejects, and takes some 5 seconds at most. An import waits for no DNS. */
 export async function withCheckedSender(mail: InboundMail): Promise<InboundMail> {
   const { raw, headers, sender, envelope_sender, remote_address, helo, relay_address } = mail
   const from = headers.from?.address ?? null
   const delivery = remote_address === null ? null : { remote_address, helo: helo ?? '', relay_address }
-  const { sender_verified, authentication } = await checkSender({ raw, from, envelope_sender, delivery })
+  const verdict = await checkSender({ raw, from, envelope_sender, delivery })
   // What proves From proves nobody else.
   const is_from = sender !== undefined && sender.email === from
-  return { ...mail, authentication, sender_verified: sender_verified === true && !is_from ? null : sender_verified }
+  const sender_verified = verdict.sender_verified === true && !is_from ? null : verdict.sender_verified
+  return { ...mail, ...verdict, sender_verified, is_undecided: verdict.is_undecided && delivery !== null }
 }
 
 /** Gives the ids that the database can hold and find; those that are too long are left out. */

@@ -7,6 +7,7 @@ import { askedAtOnce } from '../../flow/at-once'
 import { collectSoon } from '../../flow/collect'
 import { noteMade } from '../../flow/stream'
 import { turns } from '../../flow/turns'
+import { log } from '../../log'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlement } from '../../outbox/job'
 import { KINDS } from '../../outbox/kinds'
 import { type Scope, SYSTEM } from '../../scope'
@@ -20,6 +21,9 @@ import { unwrapForwarded } from './team-mail'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
 const NOT_YET: Outcome = { type: 'retry', delay_s: 1, counts: false }
+
+/** Seconds until a sender that DNS could not tell is checked again; then the message is filed as it is. */
+const CHECKED_AGAIN_S = [60, 240, 300]
 
 /** Messages that were put off because they take long to parse. A process that starts anew finds out again. */
 const slow_ones = new LRUCache<string, true>({ max: 10_000 })
@@ -86,6 +90,11 @@ async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Pro
   }
   noteMessageId(storage_key, mail.headers)
   const checked = unwrapForwarded(await withCheckedSender(mail))
+  const delay_s = checked.is_undecided ? CHECKED_AGAIN_S[job.attempts] : undefined
+  if (delay_s !== undefined) {
+    log.info({ id: job.id, delay_s }, 'the sender of an email cannot be looked up now, it waits')
+    return { type: 'retry', delay_s, counts: true, healthy: true }
+  }
   return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked)
 }
 

@@ -49,17 +49,24 @@ const BORROWED: Record<Exclude<SenderSource, 'from'>, Pick<Trust, 'threads_by_fo
   elsewhere: { threads_by_foreign_ids: false, threads_by_code: false },
 }
 
-/** @param policy setting of the organization */
-export function trustIn(
-  sender_verified: boolean | null,
-  policy: (typeof SENDER_POLICIES)[number],
-  source: SenderSource,
-): Trust {
-  const trust = trustInFrom(sender_verified, policy)
-  return source === 'from' || trust === FORGED ? trust : { ...trust, ...BORROWED[source] }
+type Policy = (typeof SENDER_POLICIES)[number]
+
+type CheckedSender = {
+  sender_verified: boolean | null
+  /** The check could not be made: who can make DNS fail must gain nothing. */
+  is_undecided: boolean
+  sender_source: SenderSource
 }
 
-function trustInFrom(sender_verified: boolean | null, policy: (typeof SENDER_POLICIES)[number]): Trust {
+/** @param policy setting of the organization */
+export function trustIn(sender: CheckedSender, policy: Policy): Trust {
+  const trust = trustInFrom(sender, policy)
+  const { sender_source } = sender
+  return sender_source === 'from' || trust === FORGED ? trust : { ...trust, ...BORROWED[sender_source] }
+}
+
+function trustInFrom({ sender_verified, is_undecided }: CheckedSender, policy: Policy): Trust {
+  if (is_undecided) return FORGED
   if (sender_verified !== null) return sender_verified ? PROVEN : FORGED
   return policy === 'restrict' ? RESTRICTED : UNKNOWN
 }

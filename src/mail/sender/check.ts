@@ -10,7 +10,7 @@ import { addressKey } from '../../address/email'
 import { config } from '../../config'
 import { once } from '../../flow/once'
 import { log, safeError } from '../../log'
-import { lookupFor, type RecordLookup } from '../../net/dns'
+import { lookupFor, type RecordLookup, reachesOtherNames } from '../../net/dns'
 import { headerBlock, splitHeader } from '../mime/headers'
 import { type Delivery, findHandover } from './client'
 import { type Result, resultOf } from './results'
@@ -27,16 +27,24 @@ type SenderQuestion = {
   delivery: Delivery | null
 }
 
-/** All checks of one message together. */
+/** All checks of one message together: the record of DMARC first, then what is aligned with From. */
 const LIMIT_MS = 5000
+/** Lookups for domains that are not aligned with From, whose DNS its sender may run. They decide nothing. */
+const OTHERS_LIMIT_MS = 2500
 /** Reading the body ends earlier: mail that takes long must not keep the policy of its domain from being looked up. */
 const BODY_LIMIT_MS = 3000
 /** Bytes of a message in which its header is read. */
 const MAX_HEADER_BYTES = 262_144
 
-const UNKNOWN: Judgement = {
+type SenderVerdict = Judgement & {
+  /** True when a lookup that decides failed for a passing reason: another check later may tell. */
+  is_undecided: boolean
+}
+
+const UNKNOWN: SenderVerdict = {
   sender_verified: null,
   authentication: { spf: 'none', dkim: 'none', dmarc: 'none', arc: 'none' },
+  is_undecided: true,
 }
 
 // An import takes 50 microseconds each time, also of a module that is there.
@@ -44,31 +52,53 @@ const importSpf = once(() => import('mailauth/lib/spf'))
 const importDmarc = once(() => import('mailauth/lib/dmarc'))
 
 /**
- * Checks a message in at most 5 seconds. Never rejects: what cannot be looked up is `temperror`, and the sender is
- * then neither proven nor forged.
+ * Checks a message in some 5 seconds. Never rejects: what cannot be looked up is `temperror`. Without DNS the sender is then
+ * neither proven nor forged; a passing fault of one domain leaves the message undecided.
  */
-export async function checkSender(question: SenderQuestion): Promise<Judgement> {
+export async function checkSender(question: SenderQuestion): Promise<SenderVerdict> {
   try {
-    return await judge(question, lookupFor(LIMIT_MS))
+    return await judge(question)
   } catch (error) {
     log.error({ error: safeError(error) }, 'the sender of an email cannot be checked')
     return UNKNOWN
   }
 }
 
-async function judge(question: SenderQuestion, lookup: RecordLookup): Promise<Judgement> {
-  const { raw, from, envelope_sender, delivery } = question
+async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): Promise<SenderVerdict> {
   const fields = splitHeader(headerBlock(raw.subarray(0, MAX_HEADER_BYTES)))
   const handover = delivery && findHandover(delivery, fields)
   const client = handover?.client ?? null
   const domain = from === null ? undefined : toDomain(from.slice(from.lastIndexOf('@') + 1))
   const trusted = handover?.is_relayed ? readTrustedResults(fields, domain) : null
+  const lookup = lookupFor(LIMIT_MS)
+  const others = lookupFor(OTHERS_LIMIT_MS)
+  const organization = domain && !trusted ? findOrganization(domain, lookup) : ''
+  const lookupOf = async (name: string) => (isWithin(name, await organization) ? lookup : others)
   const [spf, signatures] = await Promise.all([
-    client ? checkSpf(client, envelope_sender ?? '', lookup) : NO_SPF,
-    readSignatures(raw, lookup, BODY_LIMIT_MS),
+    client ? checkSpf(client, envelope_sender ?? '', byFirstName(lookupOf)) : NO_SPF,
+    readSignatures(raw, async (name, type) => (await lookupOf(name))(name, type), BODY_LIMIT_MS),
   ])
-  const found = trusted ?? (await checkDmarc(domain, spf, signatures, lookup))
-  return isReadDifferently(from, signatures) ? { ...found, sender_verified: false } : found
+  const found = trusted ? { ...trusted, is_undecided: false } : await checkDmarc(domain, spf, signatures, lookup)
+  return isReadDifferently(from, signatures) ? { ...found, sender_verified: false, is_undecided: false } : found
+}
+
+/** The organizational domain of From. Asking for it also reads the policy, before anything else is asked. */
+async function findOrganization(domain: string, lookup: RecordLookup): Promise<string> {
+  return (await evaluate(domain, [], lookup).catch(() => undefined))?.organization ?? domain
+}
+
+/** True for a domain and the names below it. */
+function isWithin(name: string, domain: string): boolean {
+  return `.${name.toLowerCase()}`.endsWith(`.${domain}`)
+}
+
+/** Makes a lookup of all names that follow from the first one. */
+function byFirstName(lookupOf: (name: string) => Promise<RecordLookup>): RecordLookup {
+  let found: Promise<RecordLookup> | undefined
+  return async (name, type) => {
+    found ??= lookupOf(name)
+    return (await found)(name, type)
+  }
 }
 
 type Spf = { result: Result; domain: string }
@@ -100,27 +130,35 @@ async function checkDmarc(
   spf: Spf,
   { dkim, passing, undecided, arc }: Signatures,
   lookup: RecordLookup,
-): Promise<Judgement> {
+): Promise<SenderVerdict> {
   const authentication = { spf: spf.result, dkim, dmarc: 'none' as Result, arc }
-  if (!domain) return { sender_verified: null, authentication }
-  const { dmarc } = await importDmarc()
-  const evaluate = async (spf_passes: boolean, domains: string[]) => {
-    const found = await dmarc({
-      headerFrom: domain,
-      spfDomains: spf_passes ? [spf.domain] : [],
-      dkimDomains: domains.map((signed) => ({ domain: signed })),
-      resolver: lookup,
-    })
-    return found ? { result: resultOf(found.status.result), policy: found.policy } : { result: 'none' as const }
-  }
-  const { result, policy } = await evaluate(spf.result === 'pass', passing)
+  if (!domain) return { sender_verified: null, authentication, is_undecided: false }
+  const spfThat = (...results: Result[]) => (results.includes(spf.result) ? [spf.domain] : [])
+  const { result, policy } = await evaluate(domain, passing, lookup, spfThat('pass'))
   authentication.dmarc = result
-  const sender_verified = verdictOf(result, policy)
-  if (sender_verified !== false) return { sender_verified, authentication }
-  const is_unknown =
-    spf === NO_SPF ||
-    (await evaluate(['pass', 'temperror'].includes(spf.result), [...passing, ...undecided])).result === 'pass'
-  return { sender_verified: is_unknown ? null : false, authentication }
+  const best =
+    result === 'fail'
+      ? (await evaluate(domain, [...passing, ...undecided], lookup, spfThat('pass', 'temperror'))).result
+      : result
+  const is_unknown = best !== result || result === 'temperror'
+  return {
+    sender_verified: is_unknown || (result === 'fail' && spf === NO_SPF) ? null : verdictOf(result, policy),
+    authentication,
+    is_undecided: is_unknown && (await reachesOtherNames()),
+  }
+}
+
+/** Evaluates DMARC for domains that SPF or DKIM have proven. @returns also the organizational domain, as far as it is known */
+async function evaluate(domain: string, signed: string[], lookup: RecordLookup, sent: string[] = []) {
+  const { dmarc } = await importDmarc()
+  const found = await dmarc({
+    headerFrom: domain,
+    spfDomains: sent,
+    dkimDomains: signed.map((one) => ({ domain: one })),
+    resolver: lookup,
+  })
+  if (!found) return { result: 'none' as const, policy: undefined, organization: domain }
+  return { result: resultOf(found.status.result), policy: found.policy, organization: found.domain ?? domain }
 }
 
 /**

@@ -68,10 +68,21 @@ function mail(from: string, fields: Fields = {}, body?: string): Buffer {
   return rawMail({ ...usual, Date: 'Sun, 22 Nov 2026 09:00:00 +0000', ...fields }, body)
 }
 
-/** Delivers over SMTP from 127.0.0.1; gives the ledger row. */
+/** Delivers over SMTP from 127.0.0.1; gives the ledger row once the message is filed, however often it waits for DNS. */
 async function receive(raw: Uint8Array, from = 'bounces@attacker.example') {
   await deliver(desk.port, { from, to: desk.address, raw })
+  for (let checks = 0; checks < 3 && (await newestRow()).outcome === 'pending'; checks++) await checkAgain()
+  return newestRow()
+}
+
+async function newestRow() {
   return (await ledgerOf(desk))[0]
+}
+
+/** Lets the time pass until mail that waits is due. */
+async function checkAgain() {
+  await connection().sql`update outbox set run_at = now() where kind = 'inbound'`
+  await drain()
 }
 
 /** The same through a relay that is trusted. */
@@ -354,6 +365,95 @@ test('dead DNS delays no 250, and the mail is filed as of an unknown sender', as
   // The servers are left alone.
   expect(dead.asked).toHaveLength(asked)
   expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'ticket', authentication: { dmarc: 'temperror' } })
+})
+
+/** Mail whose SPF and signatures take longer to look up than all checks together may take. */
+async function slowMail(from: string): Promise<Buffer> {
+  let raw = mail(from)
+  for (const n of [1, 2, 3, 4, 5, 6]) {
+    dns.add({ [keyName(`s${n}.attacker.example`)]: 'silent', [`i${n}.attacker.example`]: 'silent' })
+    raw = await signed(raw, `s${n}.attacker.example`)
+  }
+  dns.add({ 'endless.example': { TXT: ['v=spf1 include:i1.attacker.example include:i2.attacker.example -all'] } })
+  return raw
+}
+
+test('a sender with slow DNS does not switch off the policy of the domain in whose name it writes', async () => {
+  const raw = await slowMail(`carla@${newId()}.rejects.example`)
+  await deliver(desk.port, { from: 'x@endless.example', to: desk.address, raw })
+  expect(await newestRow()).toMatchObject({ outcome: 'ticket', sender_verified: false })
+})
+
+test('a name that cannot exist leaves nothing open', async () => {
+  const raw = await signed(mail('carla@rejects.example'), 'rejects.example', 's'.repeat(64))
+  await deliver(desk.port, { from: 'x@attacker.example', to: desk.address, raw })
+  expect(await newestRow()).toMatchObject({ outcome: 'ticket', sender_verified: false })
+})
+
+const LATER = 'later.example'
+
+/** With nothing known of former answers. */
+async function askingAnew<T>(work: () => Promise<T>): Promise<T> {
+  using _ = withSettings({ DNS_SERVERS: [dns.address] })
+  return await work()
+}
+
+test('mail whose sender DNS cannot tell now waits, and is judged once it can', async () => {
+  dns.add({ [`_dmarc.${LATER}`]: 'fails', [keyName(LATER)]: 'fails', [LATER]: { TXT: OTHERS } })
+  const outcomes = async () => {
+    const [honest, forged] = await ledgerOf(desk)
+    return [honest, forged].map(({ outcome, sender_verified }) => [outcome, sender_verified])
+  }
+  await askingAnew(async () => {
+    await deliver(desk.port, { to: desk.address, raw: mail(`carla@${LATER}`) })
+    await deliver(desk.port, { to: desk.address, raw: await signed(mail(`carla@${LATER}`), LATER) })
+  })
+  expect(await outcomes()).toEqual([
+    ['pending', null],
+    ['pending', null],
+  ])
+  dns.add({ [`_dmarc.${LATER}`]: { TXT: ['v=DMARC1; p=reject'] } })
+  await askingAnew(checkAgain)
+  expect(await outcomes()).toEqual([
+    ['pending', null],
+    ['ticket', false],
+  ])
+  dns.add({ [keyName(LATER)]: { TXT: [KEY_RECORD] } })
+  await askingAnew(checkAgain)
+  expect(await outcomes()).toEqual([
+    ['ticket', true],
+    ['ticket', false],
+  ])
+})
+
+test('mail that waits for DNS is tried again after 1, 4 and 5 minutes, and then filed', async () => {
+  await deliver(desk.port, { to: desk.address, raw: mail('carla@broken.example') })
+  const { id } = await newestRow()
+  const delays: number[] = []
+  while ((await newestRow()).outcome === 'pending') {
+    const [row] = await connection().sql<{ delay_s: number }[]>`
+      select extract(epoch from run_at - now())::float8 as delay_s from outbox where id = ${id}`
+    delays.push(Math.ceil(row!.delay_s / 60))
+    await checkAgain()
+  }
+  expect(delays).toEqual([1, 4, 5])
+  expect(await newestRow()).toMatchObject({ outcome: 'ticket', sender_verified: null })
+})
+
+test('DNS that tells nothing about any name is no reason to wait', async () => {
+  using useless = await startDns({ '*': 'fails' })
+  using _ = withSettings({ DNS_SERVERS: [useless.address] })
+  await deliver(desk.port, { from: 'x@rejects.example', to: desk.address, raw: mail('carla@rejects.example') })
+  const { outcome, sender_verified, authentication } = await newestRow()
+  expect([outcome, sender_verified, authentication.dmarc]).toEqual(['ticket', null, 'temperror'])
+})
+
+test('one silent server beside one that answers does not stop the checks', async () => {
+  using dead = await startDns()
+  dead.die()
+  using _ = withSettings({ DNS_SERVERS: [dead.address, dns.address] })
+  await receive(mail('x@slow.example'), 'x@slow.example')
+  expect(await receive(mail('carla@rejects.example'))).toMatchObject({ sender_verified: false })
 })
 
 test('a slow name of a stranger does not end the checks of other mail', async () => {

@@ -5,7 +5,7 @@ import { replyAddress } from '../../../src/messages/anchors'
 import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
 import { createMessage } from '../../support/factories'
-import { deliver, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 
 /** Domains by what DMARC says of mail from 127.0.0.1 in their name. */
@@ -165,6 +165,31 @@ test('of the recipients of one mail only the first 20 are subscribed', async () 
   expect(Object.keys(found).filter((email) => found[email])).toEqual(
     Array.from({ length: 20 }, (_, n) => `person${n}@elsewhere.example`),
   )
+})
+
+test('mail whose sender DNS could not tell for ten minutes may do no more than forged mail', async () => {
+  const { desk, ticket_id, theirs, ours, code } = await converse('flag', 'null')
+  const { contact } = await readTicket(desk.agent, ticket_id)
+  dns.add({ [`_dmarc.${DOMAINS.null}`]: 'fails' })
+  using _ = withSettings({ DNS_SERVERS: [dns.address] })
+  const Cc = 'private@attacker.example'
+  const fileAtLast = async (fields: Fields) => {
+    await file(desk, contact.email, { Cc, ...fields })
+    for (let checks = 0; checks < 3; checks++) {
+      await desk.scope.sql`update outbox set run_at = now() where kind = 'inbound'`
+      await drain()
+    }
+    return (await ledgerOf(desk))[0]
+  }
+  for (const fields of [{ In_Reply_To: theirs }, { Subject: `[${code}]` }]) {
+    const row = await fileAtLast(fields)
+    expect(row).toMatchObject({ outcome: 'ticket', sender_verified: null })
+    expect(await participantsOf(desk, row.ticket_id)).toEqual({ [Cc]: false })
+  }
+  expect(await fileAtLast({ In_Reply_To: ours })).toMatchObject({ outcome: 'message', ticket_id })
+  expect(await participantsOf(desk, ticket_id)).toEqual({ [Cc]: false })
+  expect((await readTicket(desk.agent, ticket_id)).status).toBe('resolved')
+  dns.add({ [`_dmarc.${DOMAINS.null}`]: {} })
 })
 
 test("a stranger in the customer's name gets no answer by his own Cc", async () => {
