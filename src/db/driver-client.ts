@@ -1,4 +1,5 @@
 /** Opens clients of the driver, with the settings that every session of the service has. */
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres from 'postgres'
 import { APPLICATION_NAME } from './application-name'
 import { toInstant } from './columns'
@@ -39,23 +40,43 @@ export function openClient(target: string | ConnectionOptions, max: number, limi
       ...given.connection,
     },
   })
-  // `readAsWire` makes the driver return what `WireTypes` promises; the driver's types cannot know that.
+  // `speakAsWire` makes the driver return what `WireTypes` promises; the driver's types cannot know that.
   const wired = client as unknown as Client
-  readAsWire(wired)
+  speakAsWire(wired)
   onPooler(wired, { is_prepare_given: given.prepare !== undefined, limits })
   return wired
 }
 
 /**
- * Makes values read as the API shows them: times as `YYYY-MM-DDThh:mm:ssZ`, numerics and counts as numbers. Drizzle
- * resets the parsers of the client that it is given (to strings), so this is done again after it.
+ * Gives a client what Drizzle needs beside it, for rows of one table. Drizzle sets the parsers and serializers of the client to
+ * its own, so they are set again.
  */
-export function readAsWire(client: Client): void {
-  const parsers = client.options.parsers as Record<number, (text: string) => unknown>
+export function openOrm(client: Client): PostgresJsDatabase {
+  const orm = drizzle(client)
+  speakAsWire(client)
+  return orm
+}
+
+/** Types whose values are sent as the text that a statement was given: times, and documents that are JSON already. */
+const SENT_AS_TEXT = [114, 3802, 1082, 1083, 1114, 1184]
+
+/**
+ * Makes values of every client mean the same. Read: times are `YYYY-MM-DDThh:mm:ssZ`, numerics and counts are numbers, as the
+ * API shows them. Written: a text stays as it is, so `'{}'` is an empty object of JSON and no string in quotation marks.
+ */
+function speakAsWire(client: Client): void {
+  const { parsers, serializers } = client.options as unknown as Codecs
   parsers[1184] = toInstant
-  parsers[1082] = (text) => text
+  parsers[1082] = asItIs
   parsers[1700] = Number
   parsers[20] = Number
+  for (const type of SENT_AS_TEXT) serializers[type] = asItIs
+}
+
+type Codecs = Record<'parsers' | 'serializers', Record<number, (text: string) => unknown>>
+
+function asItIs(text: string): string {
+  return text
 }
 
 /**

@@ -2,9 +2,9 @@
  * Holds the connections to PostgreSQL. Entrances and authentication take the pool from here and put it into scopes;
  * everything else gets its connection in an argument.
  */
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js'
+import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import type { ConnectionOptions } from './connection-url'
-import { type Client, NO_LIMITS, openClient, readAsWire } from './driver-client'
+import { type Client, NO_LIMITS, openClient, openOrm } from './driver-client'
 import { isPooled, type TimeLimits } from './pooler'
 import { type ReadLimits, sharedReads, shareOf } from './reads'
 import { keepApart } from './sharing'
@@ -57,12 +57,10 @@ export function connectDatabase(
   { limits = REQUEST_LIMITS, direct = target, ...options }: PoolOptions = {},
 ): void {
   pool = openClient(target, pool_size, limits)
-  orm = drizzle(pool)
-  readAsWire(pool)
+  orm = openOrm(pool)
   short = openClient(target, 1, limits)
   jobs = openClient(target, JOB_CONNECTIONS, NO_LIMITS)
-  jobs_orm = drizzle(jobs)
-  readAsWire(jobs)
+  jobs_orm = openOrm(jobs)
   notices = direct === target ? pool : openClient(direct, 1, NO_LIMITS)
   watching = openClient(target, WATCH_CONNECTIONS, limits)
   ofOrganization = options.ofOrganization

@@ -2,9 +2,8 @@
  * Lets the database itself separate organizations (`bun run test:rls`): requests run as a role that may see and write only the
  * rows of the organization that its connection names. A statement that reaches for others fails.
  */
-import { drizzle } from 'drizzle-orm/postgres-js'
 import { readConnectionUrl } from '../../src/db/connection-url'
-import { type Client, NO_LIMITS, openClient, readAsWire } from '../../src/db/driver-client'
+import { type Client, NO_LIMITS, openClient, openOrm } from '../../src/db/driver-client'
 import type { Connection } from '../../src/db/transact'
 import { runOnDatabase } from './on-server'
 import { TENANT_TABLES } from './tenant-tables'
@@ -92,8 +91,7 @@ export function policedOptions(url: string): { ofOrganization?(organization_id: 
       let connection = open.get(organization_id)
       if (!connection) {
         const client = openClient({ ...given, connection: { [SETTING]: organization_id } }, CONNECTIONS, NO_LIMITS)
-        connection = { db: drizzle(client), sql: client }
-        readAsWire(client)
+        connection = { db: openOrm(client), sql: client }
         clients.set(organization_id, client)
         open.set(organization_id, connection)
       }
