@@ -52,11 +52,14 @@ export function subjectOf({ headers }: InboundMail): string {
   return INVISIBLE.test(shown) ? '(no subject)' : shown
 }
 
-/** The people it went to, besides the address that it came in by, and those from which it was passed on to us. */
+/**
+ * Its other authors, and the people it went to, besides the address that it came in by, and those from which it was passed
+ * on to us.
+ */
 export function othersOf({ content, headers, recipient }: InboundMail): { name: string; email: string }[] {
   if (!content) return []
   const ways = new Set([recipient, ...headers.ways].map(addressKey))
-  return [...headers.to, ...headers.cc]
+  return [...headers.co_authors, ...headers.to, ...headers.cc]
     .filter(({ address }) => !ways.has(addressKey(address)))
     .map(({ name, address }) => ({ name, email: address }))
 }

@@ -23,7 +23,7 @@ export type Thread = {
 
 /** Addresses of one message that are looked up; a message that needs more is an attack. */
 const MAX_ADDRESSES = 50
-/** Ids of each header field that are looked up. */
+/** Ids of others that are looked up, of each header field. */
 const MAX_IDS = 100
 /** Codes of one subject that are looked up. */
 const MAX_CODES = 5
@@ -105,6 +105,12 @@ function relation({ sql, organization_id }: Scope, given: Fragment) {
     ) related`
 }
 
+/** The ids at both ends of a long conversation, and ours wherever they are in it. */
+function lookedUp(references: string[]): string[] {
+  const ends = new Set(endsOf(references, MAX_IDS))
+  return references.filter((id) => ends.has(id) || readMessageId(id) !== null)
+}
+
 /**
  * Finds the ticket of the first id that leads to one: the ids of In-Reply-To, then those of References, the last one
  * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it. An id that others issued may lead to several tickets. The sender's own comes before
@@ -118,7 +124,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
     const named = (rule: Rule, ids: string[]) => ids.map((id) => ({ rule, email_message_id: id }))
     return [
       ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
-      ...named('references', endsOf(references, MAX_IDS).toReversed()),
+      ...named('references', lookedUp(references).toReversed()),
       ...named('message_id', message_id === null ? [] : [message_id]),
     ].map((id, position) => ({
       ...id,

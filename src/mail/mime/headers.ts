@@ -20,6 +20,8 @@ export type MailHeaders = {
   in_reply_to: string[]
   references: string[]
   from: Address | null
+  /** The others in From: a message may have several authors (RFC 5322 section 3.6.2). */
+  co_authors: Address[]
   sender: Address | null
   /** The addresses of every field of that name: mailing lists add their own field. */
   reply_to: Address[]
@@ -38,7 +40,9 @@ export const FIELD = /^[!-9;-~]+[ \t]*:/
 
 /** A longer header is an attack or an accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
-const MAX_IDS = 200
+const MAX_IDS = 1000
+/** Of one message. */
+const MAX_AUTHORS = 20
 /** Ids that are kept of a conversation's beginning when there are too many. */
 const FIRST_IDS = 10
 const WAY_FIELDS = ['x-forwarded-to', 'x-forwarded-for', 'delivered-to']
@@ -62,16 +66,22 @@ export function readHeaders(raw: Uint8Array): MailHeaders {
  */
 export function readFields(fields: HeaderField[], charset?: string | null): MailHeaders {
   const addresses = (key: string) => parseAddresses(rawHeader(fields, key, charset) ?? '')
-  const all = (key: string) =>
-    fields.filter((field) => field.key === key).flatMap((field) => parseAddresses(decodeEightBit(field.value, charset)))
+  const valuesOf = (key: string) =>
+    fields.filter((field) => field.key === key).map((field) => decodeEightBit(field.value, charset))
+  const all = (key: string) => valuesOf(key).flatMap((value) => parseAddresses(value))
   // The first field that holds an address counts: senders put junk in front of the real one.
   const usable = (key: string) => all(key)[0] ?? null
+  const authors =
+    valuesOf('from')
+      .map((value) => parseAddresses(value))
+      .find(({ length }) => length > 0) ?? []
   const ids = (key: string) => messageIds(rawHeader(fields, key, charset) ?? '')
   return {
     message_id: messageId(rawHeader(fields, 'message-id', charset)),
     in_reply_to: ids('in-reply-to'),
     references: ids('references'),
-    from: usable('from'),
+    from: authors[0] ?? null,
+    co_authors: authors.slice(1, MAX_AUTHORS),
     sender: usable('sender'),
     reply_to: all('reply-to'),
     original_from: usable('x-original-from'),

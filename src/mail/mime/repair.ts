@@ -18,7 +18,13 @@ export function repairLines(raw: Uint8Array): Buffer {
   return from <= 0 ? lines : Buffer.concat([lines.subarray(0, from), lines.subarray(endOfLine(lines, from))])
 }
 
-/** Drops what mail stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line. */
+/** Of lines above a header that has lines of other kinds, too. */
+const MAX_COVER = 200
+
+/**
+ * Drops what mail stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line, the rest
+ * of a field that was cut.
+ */
 export function repairStart(raw: Buffer): Buffer {
   const start = raw.toString('latin1', 0, 16_384)
   const skipped =
@@ -28,5 +34,9 @@ export function repairStart(raw: Buffer): Buffer {
   const first = header.search(
     /(?<![^\n])(?:return-path|received|from|to|subject|date|message-id|mime-version|content-type):/i,
   )
-  return first >= 0 && first < 200 ? raw.subarray(skipped + first) : raw
+  const is_header = header
+    .slice(first)
+    .split('\n')
+    .every((line) => FIELD.test(line) || /^[ \t]/.test(line))
+  return first >= 0 && (first < MAX_COVER || is_header) ? raw.subarray(skipped + first) : raw
 }

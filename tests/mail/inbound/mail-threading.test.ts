@@ -104,6 +104,35 @@ test('where a long conversation began is tried and remembered, and what is near'
   expect(await fileAfter(...unseen(150), first, ...unseen(85))).toMatchObject(found)
 })
 
+test.each([
+  [5, 400],
+  [200, 400],
+  [395, 400],
+  [450, 900],
+])('our id is found in References wherever it is: %p of %p', async (place, length) => {
+  const ticket = await converse()
+  const ids = Array.from({ length }, () => `<${newId()}@unseen.example>`)
+  ids[place] = `<${ticket.ours}>`
+  const row = await file(ticket.contact, { References: ids.join('\r\n ') })
+  expect(row).toMatchObject({ outcome: 'message', rule: 'references', ticket_id: ticket.ticket_id })
+})
+
+test('a forged id among many leads nowhere', async () => {
+  const { contact, ours } = await converse()
+  const ids = Array.from({ length: 400 }, () => `<${newId()}@unseen.example>`)
+  ids[200] = `<${ours.replace(/\.[0-9a-f]{2}/, '.ff')}>`
+  expect(await file(contact, { References: ids.join('\r\n ') })).toMatchObject({ outcome: 'ticket' })
+})
+
+test('the other authors of a mail become participants, as those in Cc', async () => {
+  const [first, second, copied] = [address(), address(), address()]
+  const { ticket_id } = await file(`Ann <${first}>, Bob <${second}>`, { Cc: copied })
+  const participants = await participantsOf(ticket_id)
+  const { confirmed } = participants.find(({ email }: { email: string }) => email === copied)
+  expect(participants).toContainEqual({ email: second, confirmed })
+  expect(participants).toHaveLength(2)
+})
+
 test('messages that share an ancestor which was never seen are threaded', async () => {
   const contact = address()
   const ancestor = `<${newId()}@never.example>`

@@ -212,6 +212,55 @@ describe('headers', () => {
   })
 
   test.each([
+    ['one line', 'ESMTPS id 1abc for <help@desk.example>; Tue, 17 Nov 2026 09:00:00 +0000'],
+    ['a folded line', '\tby mx.x.org with ESMTPS id 1abc;\r\n\tTue, 17 Nov 2026 09:00:00 +0000'],
+    ['the rest of a signature', `${'Zm9vYmFy'.repeat(8)}\r\n`.repeat(6).trim()],
+    [
+      'the rest of a signature, folded',
+      Array(12)
+        .fill(` ${'Zm9vYmFy'.repeat(8)}`)
+        .join('\r\n'),
+    ],
+    ['the rest of a trace', Array(9).fill('\t(version=TLS1_3 cipher=TLS_AES_256_GCM_SHA384)').join('\r\n')],
+    ['the notice of a gateway', '*** This message was scanned by the gateway ***'],
+    ['a status line', '250 2.0.0 OK queued as 4XyZ'],
+    ['a line of another charset', '\xc3\xa9\xc3\xa9 \xc3\xa9'],
+  ])('lines of a field that was cut hide no header: %s', async (_, lines) => {
+    const parsed = await parseMail(mail(lines, 'Received: from a by b', FROM, 'Subject: one', '', 'text'))
+    expect([parsed.from?.address, parsed.subject, parsed.text]).toEqual(['ann@example.com', 'one', 'text'])
+  })
+
+  test('a text without a header that lists fields stays a text', async () => {
+    const text = `${'Some words of a text that has no header at all.\r\n'.repeat(9)}From: Hamburg\r\nis what it says.`
+    expect((await parseMail(mail(text))).text).toBe(text.replaceAll('\r\n', '\n'))
+  })
+
+  test.each([
+    ['Ann <ann@x.org>, Bob <bob@x.org>', ['bob@x.org']],
+    ['ann@x.org, bob@x.org, "C, D" <c@x.org>', ['bob@x.org', 'c@x.org']],
+    ['authors: ann@x.org, bob@x.org;', ['bob@x.org']],
+    ['Smith, Ann <ann@x.org>', []],
+    ['"bob@x.org" <ann@x.org>', []],
+    ['ann@x.org (bob@x.org)', []],
+    ['Ann <ann@x.org>', []],
+    ['', []],
+  ])('the other authors in From are %p: %p', async (from, expected) => {
+    const { co_authors } = await parseMail(mail(`From: ${from}`, '', 'x'))
+    expect(co_authors.map(({ address }) => address)).toEqual(expected)
+  })
+
+  test('a second From field adds no author', async () => {
+    const { from, co_authors } = await parseMail(mail(FROM, 'From: bob@x.org', '', 'x'))
+    expect([from?.address, co_authors]).toEqual(['ann@example.com', []])
+  })
+
+  test('ids of a very long conversation are all read', async () => {
+    const ids = Array.from({ length: 400 }, (_, index) => `${index}@x.org`)
+    const parsed = await parseMail(mail(FROM, `References: ${ids.map((id) => `<${id}>`).join('\r\n ')}`, '', 'x'))
+    expect(parsed.references).toEqual(ids)
+  })
+
+  test.each([
     ['Hello\r\nthere', 'Hello\nthere'],
     ['Hello\r\n\r\nthere', 'Hello\n\nthere'],
     ['junk\r\nX-A: b\r\n\r\nHello', 'Hello'],
