@@ -19,6 +19,8 @@ const BASE64 = Int8Array.from({ length: 256 }, (_, byte) =>
 /** Of a line that can only be data, and of the base64 before other text: words of a few letters are base64, too. */
 const LONG_LINE = 40
 const MIN_DATA = 16
+/** Of the base64 before text in the same line. */
+const MIN_PIECE = 8
 
 /**
  * Decodes the bytes of a part. An unknown encoding leaves them as they are.
@@ -36,13 +38,15 @@ function decodeWithFooter(bytes: Buffer): Buffer {
   const end = endOfBase64(bytes)
   const decoded = decodeBase64(bytes.subarray(0, end))
   const footer = bytes.subarray(end)
-  if (end === bytes.length || (footer[0] === DASH && footer[1] === DASH)) return decoded
+  const is_line = end === 0 || bytes[end - 1] === LF
+  if (end === bytes.length || (is_line && footer[0] === DASH && footer[1] === DASH)) return decoded
   return Buffer.concat([decoded, Buffer.from('\r\n'), footer])
 }
 
 /**
- * Finds the end of base64 that other text follows; the length of the bytes when there is none, or when more data follows.
- * All lines of base64 but the last one have the same length, and four characters of it are three bytes.
+ * Finds the end of base64 that other text follows; the length of the bytes when there is none, or when data follows it.
+ * All lines of base64 but the last one have the same length, and four characters of it are three bytes. Programs that join
+ * encoded pieces put padding anywhere, and go on behind it.
  */
 function endOfBase64(bytes: Buffer): number {
   let width = 0
@@ -53,38 +57,49 @@ function endOfBase64(bytes: Buffer): number {
     next = endOfLine(bytes, position)
     const line = readLine(bytes, position, next)
     if (line.length === 0) continue
+    const is_data = line.data === line.length && line.length % 4 === 0
     if (end >= 0) {
-      if (line.is_data && line.length >= LONG_LINE) return bytes.length
-      has_text ||= !line.is_data
-      continue
+      if (has_text && is_data && line.length >= LONG_LINE) return bytes.length
+      if (has_text || !is_data || (line.length < LONG_LINE && !line.is_padded)) {
+        has_text ||= line.data < line.length
+        continue
+      }
+      width = 0
+      end = -1
     }
-    if (!line.is_data || line.length % 4 !== 0) {
-      end = position
-      has_text = true
-      continue
-    }
-    count += line.length
+    const used = is_data ? line.length : line.is_padded ? line.data : 0
+    count += used
     width ||= line.length
-    if (line.is_padded || line.length < width) end = next
+    if (is_data && !line.is_padded && line.length >= width) continue
+    end = is_data ? next : line.start + (used >= MIN_PIECE ? used : 0)
+    has_text = !is_data
   }
   return has_text && count >= MIN_DATA ? end : bytes.length
 }
 
-/** The length of a line without white space around it. `is_data` when all of it is base64. */
-function readLine(
-  bytes: Buffer,
-  start: number,
-  next: number,
-): { length: number; is_data: boolean; is_padded: boolean } {
-  let [from, to] = [start, next]
-  while (to > from && isBlank(bytes[to - 1])) to -= 1
-  while (from < to && isBlank(bytes[from])) from += 1
-  const is_padded = to > from && bytes[to - 1] === EQUALS
-  let data_end = to
-  while (data_end > from && to - data_end < 2 && bytes[data_end - 1] === EQUALS) data_end -= 1
-  let position = from
-  while (position < data_end && (BASE64[bytes[position] ?? 0] ?? -1) >= 0) position += 1
-  return { length: to - from, is_data: position === data_end && data_end > from, is_padded }
+/**
+ * Measures a line without white space around it. `data` is the length of the base64 at its beginning, which is all of it or
+ * ends with padding; `is_padded` when it has padding.
+ */
+function readLine(bytes: Buffer, from: number, next: number) {
+  let [start, end] = [from, next]
+  while (end > start && isBlank(bytes[end - 1])) end -= 1
+  while (start < end && isBlank(bytes[start])) start += 1
+  let position = start
+  let piece = start
+  let padded = start
+  for (; position < end; position += 1) {
+    if ((BASE64[bytes[position] ?? 0] ?? -1) >= 0) continue
+    const length = position - piece
+    if (bytes[position] !== EQUALS || length % 4 < 2) break
+    if (length % 4 === 2) {
+      if (bytes[position + 1] !== EQUALS) break
+      position += 1
+    }
+    piece = position + 1
+    padded = piece
+  }
+  return { start, length: end - start, data: (position === end ? end : padded) - start, is_padded: padded > start }
 }
 
 /**

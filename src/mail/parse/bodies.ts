@@ -6,6 +6,7 @@ import { decodeBytes, detectCharset } from '../mime/charset'
 import { joinFlowed } from '../mime/flowed'
 import { fileName, hasName } from '../mime/part-name'
 import type { Part } from '../mime/parts'
+import { isReaction, withAnswerOfClick } from './clicks'
 import { idOf, imagesByLocation } from './image-ids'
 
 export type ParsedAttachment = {
@@ -35,13 +36,16 @@ const MAX_NOTICE = 500
 /** Of the HTML in which the words of such a text are looked for. */
 const MAX_PAGE = 50_000
 
-/** The form of a message that Gmail alone shows, always beside the same in HTML. */
-const AMP = /^(?:text|application)\/x-amp\b/
-
 const SHOWN_TYPES = [
-  ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'plain/text', 'html/text'],
+  ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'text/x-markdown', 'plain/text', 'html/text'],
   'message/delivery-status',
 ]
+
+/** Text with commands in it (RFC 1896): worse to read than what is made from HTML. */
+const ENRICHED_TYPES = ['text/enriched', 'text/richtext']
+
+/** Text that is a thing of its own, also beside other forms of a message. */
+const RECORDS = ['text/calendar', 'text/vcard', 'text/x-vcard', 'text/directory', 'text/csv']
 
 const NOTHING: Body = { text: null, html: null }
 
@@ -59,7 +63,7 @@ type ReadBody = {
 /** Reads the body of a message. HTML is sanitized once, because that takes longer than all else. */
 export function readBody(root: Part): ReadBody {
   const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
-  const body = renderPart(root, budget)
+  const body = withAnswerOfClick(root, renderPart(root, budget))
   const html = body.html?.trim() ? body.html : null
   const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html, imagesByLocation(root))
   const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
@@ -77,11 +81,20 @@ export function readBody(root: Part): ReadBody {
  * has a name or was cut.
  */
 export function readAttachments(part: Part, cut: Set<Part>): ParsedAttachment[] {
-  if (part.children.length > 0) return part.children.flatMap((child) => readAttachments(child, cut))
-  if ((isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part)) return []
-  if (AMP.test(part.content_type) && !hasName(part)) return []
+  if (part.children.length > 0) {
+    const files = part.children.filter((child) => !isOtherForm(child, part))
+    return files.flatMap((child) => readAttachments(child, cut))
+  }
+  if ((isBody(part) && !hasName(part) && !cut.has(part)) || isEmptyMultipart(part) || isReaction(part)) return []
   const { content } = part
   return [{ filename: fileName(part), content_type: cleanType(part.content_type), content, content_id: idOf(part) }]
+}
+
+/** True for a form that only some programs show, as AMP is one, of a message that has a form for all. */
+function isOtherForm(part: Part, { content_type, children }: Part): boolean {
+  if (content_type !== 'multipart/alternative' || RECORDS.includes(part.content_type)) return false
+  if (!/^(?:text\/|application\/x-amp\b)/.test(part.content_type) || part.children.length > 0) return false
+  return !isBody(part) && !hasName(part) && part.disposition !== 'attachment' && children.some(isBody)
 }
 
 function isEmptyMultipart(part: Part): boolean {
@@ -99,12 +112,25 @@ function renderPart(part: Part, budget: Budget): Body {
   const bodies = part.children.map((child) => renderPart(child, budget))
   if (part.content_type !== 'multipart/alternative') return joinBodies(bodies)
   const html = bodies.findLast((body) => body.html?.trim())?.html ?? null
-  // The last form is the best one (RFC 2046 section 5.1.4), unless it is a file with a name.
-  const texts = bodies.map(({ text }, index) => ({ text: text ?? '', is_file: hasName(part.children[index]!) }))
+  const texts = part.children.map((child, index) => ({
+    text: bodies[index]?.text ?? '',
+    rank: rankOf(child, bodies[index], html),
+  }))
   const page = html !== null && texts.some(mayAskForHtml) ? htmlToText(html.slice(0, MAX_PAGE)).toLowerCase() : null
   const shown = texts.filter((one) => one.text.trim() !== '' && !(page !== null && asksForHtml(one, page)))
-  const best = shown.findLast(({ is_file }) => !is_file) ?? shown.at(-1)
-  return { text: best?.text ?? null, html }
+  const best = Math.min(...shown.map(({ rank }) => rank))
+  // Of equal forms the last one is the best (RFC 2046 section 5.1.4).
+  return { text: best < NO_TEXT ? (shown.findLast(({ rank }) => rank === best)?.text ?? null) : null, html }
+}
+
+const NO_TEXT = 4
+
+/** Orders the forms in which a message has its words: plain text, text beside HTML, commands or a file, none. */
+function rankOf(part: Part, body: Body | undefined, html: string | null): number {
+  if (ENRICHED_TYPES.includes(part.content_type)) return html === null ? 2 : NO_TEXT
+  if (part.children.length === 0 && hasName(part)) return 3
+  if (part.children.length > 0) return body?.html === null ? 0 : 1
+  return ['text/plain', ''].includes(part.content_type) ? 0 : 1
 }
 
 function mayAskForHtml({ text }: { text: string }): boolean {
@@ -123,7 +149,7 @@ function joinBodies(bodies: Body[]): Body {
   if (present.length < 2) return present[0] ?? NOTHING
   const has_html = present.some((body) => body.html !== null)
   return {
-    text: present.map(asText).join('\n\n'),
+    text: present.some((body) => body.text !== null) ? present.map(asText).join('\n\n') : null,
     html: has_html ? present.map((body) => body.html ?? textToPre(body.text ?? '')).join('\n') : null,
   }
 }
@@ -142,7 +168,7 @@ function renderLeaf(part: Part, budget: Budget): Body {
   const text = whole.slice(0, budget[form]).toWellFormed()
   budget[form] -= text.length
   if (text.length < whole.length || start.length < part.content.length) budget.cut.add(part)
-  if (form === 'html') return { text: null, html: text }
+  if (form === 'html') return { text: null, html: toHtml(text) }
   if (part.content_params.get('format')?.toLowerCase() !== 'flowed') return { text, html: null }
   return {
     text: joinFlowed(text, part.content_params.get('delsp')?.toLowerCase() === 'yes' ? 'drop' : 'keep'),
@@ -179,6 +205,20 @@ function looksLikeText(content: Buffer): boolean {
 function isHtml(part: Part, text: string): boolean {
   if (part.content_type === 'text/html') return true
   return part.content_type !== 'text/plain' && /^\s*<(?:!doctype html|html|head|body)\b/i.test(text)
+}
+
+/** Writes text that only claims to be HTML, without a tag and without entities, as HTML. */
+function toHtml(text: string): string {
+  const is_html = /<(?:!|\/?[a-z][a-z0-9-]*(?::[a-z][a-z0-9]*)?[\s/>])|&#?\w{1,9};/i.test(text)
+  return is_html ? showAddresses(text) : textToHtml(text.trimEnd())
+}
+
+/** Writes addresses in brackets as HTML does: no element is called `user@example.com`. */
+function showAddresses(html: string): string {
+  return html.replace(
+    /<((?:mailto:)?[^\s<>@"'=]{1,64}@[^\s<>"'=]{1,190}|https?:\/\/[^\s<>"']{1,2000})>/gi,
+    '&lt;$1&gt;',
+  )
 }
 
 function asText(body: Body): string | null {
