@@ -1,6 +1,7 @@
 /** Recognises mail that a machine wrote (RFC 3834 and the usual headers): it never reopens a ticket. Pure. */
 import { headerText } from '../mime/headers'
 import type { Part } from '../mime/parts'
+import { calendarMethod } from './clicks'
 
 /** Words that mail programs put before the subject of an automatic answer, where they add no header. */
 const AUTOMATIC_SUBJECT = beforeSubject([
@@ -11,15 +12,23 @@ const AUTOMATIC_SUBJECT = beforeSubject([
   'respuesta automática(?: de fuera de (?:la )?oficina)?|fuera de (?:la )?oficina|fuori (?:sede|ufficio)',
   'risposta automatica(?: (?:per )?fuori (?:sede|ufficio))?|fraværs(?:besked|melding)|frånvaromeddelande',
   'resposta automática|ausência (?:temporária|do escritório)|fora do escritório|răspuns automat',
-  'automatyczna odpowiedź|automatická odpověď|automatická odpoveď|automatikus válasz|otomatik yanıt',
+  'automatyczna odpowiedź|automatická odpověď|automatická odpoveď|automatikus válasz|otomatik yan[ıi]t',
   'автоматический ответ|автоответ|автоматична відповідь|αυτόματη απάντηση|תשובה אוטומטית|رد تلقائي',
-  'trả lời tự động|balasan otomatis|ตอบกลับอัตโนมัติ|自动答复|自动回复|自動回覆|自動応答|不在通知|자동 회신|부재 중',
+  'trả lời tự động|balasan otomatis|(?:การ)?ตอบกลับอัตโนมัติ|自动答复|自动回复|自動回覆|自動答覆|自動応答|自動返信|不在通知',
+  '자동 회신|자동 응답|부재 중|odpowiedź automatyczna|automatski odgovor|automatska poruka|аутоматски одговор',
+  'samodejni odgovor|автоматичен отговор|автоматски одговор|automatinis atsakymas|automātisk[aā] atbilde',
+  'automaat(?:vastus|ne vastus)|resposta automàtica|resposta automática|erantzun automatikoa|automatisk svar',
+  'sjálfvirkt svar|përgjigje automatike|freagra uathoibríoch|ateb awtomatig|awtomatikong tugon|автоматты жауап',
+  'автоматычны адказ|avtomatik cavab|automatiese antwoord|balasan automatik|jawapan automatik|majibu ya kiotomatiki',
+  'स्वचालित (?:उत्तर|प्रत्युत्तर)|स्वयंचलित उत्तर|স্বয়ংক্রিয় (?:উত্তর|প্রত্যুত্তর)|தானியங்கு பதில்|స్వయంచాలక ప్రత్యుత్తరం|સ્વચાલિત જવાબ',
+  'خودکار جواب|پاسخ خودکار|الرد التلقائي|מענה אוטומטי|ავტომატური პასუხი|ինքնապատասխան',
 ])
 
 /** Words that people use too: they count only in an answer. */
 const AWAY_SUBJECT = beforeSubject([
   'abwesend|abwesenheit|nicht im (?:büro|haus)|afwezig(?:heid)?|niet op kantoor|frånvarande|fraværende',
   'ikke på kontoret|poissa toimistosta|absen(?:ce|t)|ausente|ausência|assente|poza biurem|nieobecność',
+  'mimo kancelář|mimo kancelárie|házon kívül|absență|odsutan|odsotnost|отсъствие|отсутствие|nebūsiu|prombūtnē|puudumine',
 ])
 
 function beforeSubject(words: string[]): RegExp {
@@ -41,7 +50,9 @@ export function isAutomatic(root: Part): boolean {
   if (value('x-apple-action') === 'vacation' || value('return-path') === '<>') return true
   // A rule of Exchange answers with both fields; mail that a rule only passes on has the second field alone.
   if (/\ball\b/.test(value('x-auto-response-suppress') ?? '') && value('x-ms-exchange-inbox-rules-loop')) return true
-  if (root.content_type === 'multipart/report' || isCalendarReply(root)) return true
+  if (root.content_type === 'multipart/report') return true
+  // Accepting or declining an invitation is a click (RFC 5546 section 3.2.3).
+  if (calendarMethod(root) === 'reply') return true
   const subject = value('subject') ?? ''
   if (AUTOMATIC_SUBJECT.test(subject) || NOTES_SUBJECT.test(subject)) return true
   if (isAnswer(value) && AWAY_SUBJECT.test(subject)) return true
@@ -62,16 +73,6 @@ const AUTO_HEADERS = [
   'x-cron-env',
 ]
 
-/** Accepting or declining an invitation is a click (RFC 5546 section 3.2.3). */
-function isCalendarReply(part: Part): boolean {
-  if (part.content_type === 'text/calendar') {
-    const method =
-      part.content_params.get('method') ?? /^METHOD:(\w+)/im.exec(part.content.toString('latin1', 0, 4096))?.[1]
-    return method?.toLowerCase() === 'reply'
-  }
-  return part.children.some(isCalendarReply)
-}
-
 /** Gives the text of a field in lower case. */
 type Value = (key: string) => string | null
 
@@ -83,9 +84,19 @@ function isAnswer(value: Value): boolean {
 function isMassMail(value: Value): boolean {
   const precedence = value('precedence') ?? ''
   if (/^(?:bulk|junk|auto[_-]?reply)\b/.test(precedence)) return true
-  const is_listed = /^list\b/.test(precedence) || value('list-unsubscribe') !== null || value('feedback-id') !== null
+  const is_listed = /^list\b/.test(precedence) || value('feedback-id') !== null || isNewsletter(value)
   return is_listed && !isAnswer(value)
 }
+
+/** Tools for sales, and lists, put List-Unsubscribe into mail of people: one click for all (RFC 8058) is for mass mail. */
+function isNewsletter(value: Value): boolean {
+  if (value('list-unsubscribe') === null) return false
+  return CAMPAIGN_HEADERS.some((key) => value(key) !== null) || NEWSLETTER_SENDER.test(value('from') ?? '')
+}
+
+const CAMPAIGN_HEADERS = ['list-unsubscribe-post', 'x-campaign', 'x-campaignid', 'x-campaign-id', 'x-mc-user']
+const NEWSLETTER_SENDER =
+  /(?:^|[<\s])(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|news|newsletters?|mailing|marketing|campaigns?)[\w.+-]{0,64}@/
 
 /** A group that stands for a support address marks everything as a list, also what customers write. */
 function isRelayedByGroup(value: Value): boolean {

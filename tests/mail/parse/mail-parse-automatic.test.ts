@@ -24,7 +24,15 @@ describe('automatic mail', () => {
     [['Precedence: list', 'X-Google-Group-Id: 1'], false],
     [['X-Autoreply: yes'], true],
     [['X-Auto-Response-Suppress: All'], false],
-    [['List-Unsubscribe: <mailto:x@y.org>'], true],
+    [['List-Unsubscribe: <mailto:x@y.org>'], false],
+    [['List-Unsubscribe: <https://y.org/5>', 'X-Mailer: HubSpot'], false],
+    [['List-Unsubscribe: <https://y.org/5>', 'List-Id: <team.y.org>'], false],
+    [['List-Unsubscribe: <https://y.org/5>', 'Precedence: bulk'], true],
+    [['List-Unsubscribe: <https://y.org/5>', 'Precedence: list'], true],
+    [['List-Unsubscribe: <https://y.org/5>', 'Feedback-ID: 5:mc'], true],
+    [['List-Unsubscribe: <https://y.org/5>', 'X-Campaignid: 5'], true],
+    [['List-Unsubscribe: <https://y.org/5>', 'List-Unsubscribe-Post: List-Unsubscribe=One-Click'], true],
+    [['List-Unsubscribe: <https://y.org/5>', 'In-Reply-To: <a@b>'], false],
     [['Feedback-ID: 1:ses:2:AmazonSES', 'In-Reply-To: <a@b>'], false],
     [['List-Unsubscribe: <mailto:x@y.org>', 'References: <a@b>'], false],
     [['Precedence: list', 'In-Reply-To: <a@b>'], false],
@@ -59,6 +67,92 @@ describe('automatic mail', () => {
     [[], false],
   ])('%p is automatic: %p', async (lines, expected) => {
     expect((await parseMail(mail(FROM, ...lines, '', 'x'))).auto_reply).toBe(expected)
+  })
+})
+
+test.each([
+  ['From: Shop <newsletter@shop.example>', true],
+  ['From: no-reply@shop.example', true],
+  ['From: Ann News <ann@shop.example>', false],
+])('mail that can be unsubscribed %p is automatic: %p', async (from, expected) => {
+  expect((await parseMail(mail(from, 'List-Unsubscribe: <mailto:x@y.org>', '', 'x'))).auto_reply).toBe(expected)
+})
+
+/** How Exchange and Outlook begin the subject of an automatic answer. */
+const AUTOMATIC: [language: string, subject: string][] = [
+  ['Afrikaans', 'Automatiese antwoord'],
+  ['Albanian', 'Përgjigje automatike'],
+  ['Arabic', 'رد تلقائي'],
+  ['Azerbaijani', 'Avtomatik cavab'],
+  ['Basque', 'Erantzun automatikoa'],
+  ['Bengali', 'স্বয়ংক্রিয় উত্তর'],
+  ['Bulgarian', 'Автоматичен отговор'],
+  ['Catalan', 'Resposta automàtica'],
+  ['Chinese', '自动答复'],
+  ['Chinese of Taiwan', '自動回覆'],
+  ['Croatian', 'Automatski odgovor'],
+  ['Czech', 'Automatická odpověď'],
+  ['Danish', 'Automatisk svar'],
+  ['Dutch', 'Automatisch antwoord'],
+  ['English', 'Automatic reply'],
+  ['Estonian', 'Automaatvastus'],
+  ['Estonian of another version', 'Automaatne vastus'],
+  ['Filipino', 'Awtomatikong tugon'],
+  ['Finnish', 'Automaattinen vastaus'],
+  ['French', 'Réponse automatique'],
+  ['Galician and Portuguese', 'Resposta automática'],
+  ['German', 'Automatische Antwort'],
+  ['Greek', 'Αυτόματη απάντηση'],
+  ['Hebrew', 'תשובה אוטומטית'],
+  ['Hindi', 'स्वचालित उत्तर'],
+  ['Hungarian', 'Automatikus válasz'],
+  ['Icelandic', 'Sjálfvirkt svar'],
+  ['Indonesian', 'Balasan otomatis'],
+  ['Irish', 'Freagra uathoibríoch'],
+  ['Italian', 'Risposta automatica'],
+  ['Japanese', '自動応答'],
+  ['Kazakh', 'Автоматты жауап'],
+  ['Korean', '자동 회신'],
+  ['Latvian', 'Automātiska atbilde'],
+  ['Latvian of another version', 'Automātiskā atbilde'],
+  ['Lithuanian', 'Automatinis atsakymas'],
+  ['Macedonian', 'Автоматски одговор'],
+  ['Malay', 'Balasan automatik'],
+  ['Norwegian', 'Automatisk svar'],
+  ['Persian', 'پاسخ خودکار'],
+  ['Polish', 'Odpowiedź automatyczna'],
+  ['Polish of another version', 'Automatyczna odpowiedź'],
+  ['Romanian', 'Răspuns automat'],
+  ['Russian', 'Автоматический ответ'],
+  ['Serbian', 'Аутоматски одговор'],
+  ['Slovak', 'Automatická odpoveď'],
+  ['Slovenian', 'Samodejni odgovor'],
+  ['Spanish', 'Respuesta automática'],
+  ['Swahili', 'Majibu ya kiotomatiki'],
+  ['Swedish', 'Automatiskt svar'],
+  ['Tamil', 'தானியங்கு பதில்'],
+  ['Telugu', 'స్వయంచాలక ప్రత్యుత్తరం'],
+  ['Thai', 'ตอบกลับอัตโนมัติ'],
+  ['Turkish', 'Otomatik yanıt'],
+  ['Ukrainian', 'Автоматична відповідь'],
+  ['Urdu', 'خودکار جواب'],
+  ['Vietnamese', 'Trả lời tự động'],
+  ['Welsh', 'Ateb awtomatig'],
+]
+
+describe('an automatic answer without any header', () => {
+  const subject = (text: string) => `Subject: =?utf-8?B?${Buffer.from(text).toString('base64')}?=`
+
+  test.each(AUTOMATIC)('is known by its subject in %s', async (_, words) => {
+    for (const text of [`${words}: Invoice`, `${words} : Invoice`, `${words.toUpperCase()}: INVOICE`]) {
+      expect((await parseMail(mail(FROM, subject(text), '', 'x'))).auto_reply).toBe(true)
+    }
+  })
+
+  test.each(AUTOMATIC)('is not what somebody writes of one in %s', async (_, words) => {
+    for (const text of [`Re: ${words}: Invoice`, `Invoice: ${words}?`, `${words} 365 Outlook`]) {
+      expect((await parseMail(mail(FROM, subject(text), '', 'x'))).auto_reply).toBe(false)
+    }
   })
 })
 
