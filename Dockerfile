@@ -26,8 +26,10 @@ ARG COMMIT=unknown
 RUN echo "$COMMIT" > src/commit
 RUN mkdir -m 0700 /data && chown bun:bun /data
 USER bun
+# The volume can be written where the root cannot: large mail waits there until it is signed.
 # The last two are what src/launch.sh sets, which says why.
 ENV DATA_DIR=/data \
+  TMPDIR=/data \
   BUN_CONFIG_MAX_HTTP_REQUESTS=2048 \
   BUN_JSC_forceRAMSize=536870912
 VOLUME /data

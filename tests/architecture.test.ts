@@ -103,7 +103,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['labels', SHARED],
   ['letters', `${SHARED} domains mail/outbound mailboxes net outbox`],
   ['domains', `${SHARED} mailboxes net`],
-  ['mailboxes', `${SHARED} domains net mail/outbound`],
+  ['mailboxes', `${SHARED} domains net mail/outbound outbox`],
   ['messages', `${SHARED} attachments domains outbox webhooks`],
   ['organizations', `${SHARED} invitations users`],
   ['pages', ''],

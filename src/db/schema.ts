@@ -1061,6 +1061,8 @@ export const outbox = distributedTable(
     claims: integer().notNull().default(0),
     /** The trace of the request or mail that caused it, for the attempt; null when nothing is traced. */
     traceparent: text(),
+    /** Since when it is to be done: faults of a mailbox are tried only for some days. */
+    queued_at: instant().notNull().default(sql`now()`),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
@@ -1069,6 +1071,25 @@ export const outbox = distributedTable(
     check('outbox_kind', isOneOf(table.kind, OUTBOX_KINDS)),
     check('outbox_counts', sql`${table.attempts} >= 0 and ${table.claims} >= 0`),
   ],
+)
+
+/** Lanes of the outbox whose mail server is at fault. Their work is parked, and one row tries now and then. */
+export const lane_faults = distributedTable(
+  'lane_faults',
+  {
+    organization_id: uuid().notNull(),
+    /** The mailbox, or for letters the organization. */
+    lane_id: uuid().notNull(),
+    /** What went wrong last, without addresses. */
+    error: text().notNull(),
+    failing_since: instant().notNull().default(sql`now()`),
+    tries: integer().notNull().default(1),
+    /** When the next row tries. */
+    try_at: instant().notNull(),
+    /** The row of the outbox that tried last, or tries now. */
+    tried_id: uuid().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.lane_id] })],
 )
 
 /** The mail ledger: a row for every message that got a 250, for each organization and delivery. */

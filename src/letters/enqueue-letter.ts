@@ -28,7 +28,7 @@ export async function enqueueLetter(scope: Scope, way: Way, letter: NewLetter): 
     insert into letters (organization_id, id, about_id, mailbox_id, recipient, sealed_text, expires_at)
     values (${organization_id}, ${id}, ${about_id}, ${mailbox_id}, ${recipient},
       ${encrypt(JSON.stringify({ subject, text }), at)}, now() + make_interval(secs => ${valid_s}))`
-  await enqueueWork(scope, 'letter', id, mailbox_id ?? organization_id)
+  await enqueueWork(scope, 'letter', id, organization_id)
 }
 
 /** Removes the letters about something that wait: their links are not valid any more. */

@@ -9,11 +9,13 @@ import { ApiError } from '../errors'
 import { log } from '../log'
 import { type ComposedMail, type DkimSigner, signatureOf } from '../mail/outbound/compose'
 import { encodedText, headerAddress, type MailAddress, needsUtf8 } from '../mail/outbound/header-values'
-import { SendError } from '../mail/outbound/send-error'
+import { recordWait } from '../mail/outbound/record-results'
+import { heardFrom, SendError } from '../mail/outbound/send-error'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../mail/outbound/settings'
 import { sendMail } from '../mail/outbound/transport'
 import { getLetterSmtp, getMailbox, getMailboxDkim, isMailboxUsable } from '../mailboxes/queries'
 import type { OutboxHandler, OutboxJob, Outcome } from '../outbox/job'
+import { type Heard, noteLane, readLane, takeTurn } from '../outbox/lane-faults'
 import { nextDelay_s } from '../outbox/retry'
 import { type Scope, SYSTEM } from '../scope'
 import { decrypt } from '../secrets'
@@ -23,35 +25,50 @@ import { isOwnMailbox } from './ways'
 
 type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
 type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
-type Failure = { is_permanent: boolean; is_healthy: boolean; reply_code: number | null }
+/** What became of an attempt. `heard` tells about the server. */
+type Result = { status: 'sent' | 'failed' | 'queued'; heard: Heard; reply_code?: number | null }
 
-const FINAL: Failure = { is_permanent: true, is_healthy: true, reply_code: null }
+const HELD: Result = { status: 'queued', heard: { lane: 'held' } }
+const NO_SERVER = 'There is no server that sends letters'
 
-/** Makes one attempt to send a letter. */
+/** Makes one attempt to send a letter, when it is its turn. */
 async function sendLetter(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
-  const letter = await findLetter(scope, job.id)
-  const failure = letter && (await tryToSend(scope, letter))
-  const delay_s = nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
-  const line = { letter_id: job.id, attempt: job.attempts + 1, reply_code: failure?.reply_code }
-  if (letter) log.info({ ...line, result: failure ? 'failed' : 'sent' }, 'letter attempt')
-  if (failure && !failure.is_permanent && delay_s !== null) {
-    return { type: 'retry', delay_s, counts: true, healthy: failure.is_healthy }
+  const [letter, lane] = await Promise.all([findLetter(scope, job.id), readLane(scope, job)])
+  if (!letter) return giveUp(job)
+  const is_held = lane.error !== null && !(await takeTurn(scope, job))
+  const { status, heard, reply_code }: Result = is_held ? HELD : await tryToSend(scope, letter)
+  const waits = heard.lane === 'at fault' || heard.lane === 'held'
+  const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
+  const is_over = waits ? lane.is_late : delay_s === null
+  const line = { letter_id: job.id, attempt: job.attempts + 1, reply_code }
+  if (!is_held) log.info({ ...line, result: status === 'sent' ? 'sent' : 'failed' }, 'letter attempt')
+  const healthy = is_held ? undefined : heard.lane === 'works' || heard.lane === 'not tried'
+  const settle = async (inner: Connection) => {
+    const settling = { ...scope, ...inner }
+    await recordWait(settling, await noteLane(settling, job, heard))
   }
-  if (failure) log.warn({ ...line, organization_id: job.organization_id }, 'a letter was given up')
-  return { ...giveUp(job), healthy: failure?.is_healthy ?? true }
+  if (status === 'queued' && !is_over) return { type: 'retry', delay_s, counts: !waits, healthy, settle }
+  if (status !== 'sent') log.warn({ ...line, organization_id: job.organization_id }, 'a letter was given up')
+  return {
+    type: 'done',
+    healthy: healthy ?? false,
+    settle: async (inner) => {
+      await removeLetter(inner, job)
+      await settle(inner)
+    },
+  }
 }
 
 export const letterHandler: OutboxHandler = { attempt: sendLetter, giveUp }
 
 /** Ends a letter: its row and the link in it go. */
-function giveUp({ organization_id, id }: OutboxJob): Outcome {
-  return {
-    type: 'done',
-    settle: async ({ sql }) => {
-      await sql`delete from letters where organization_id = ${organization_id} and id = ${id}`
-    },
-  }
+function giveUp(job: OutboxJob): Outcome {
+  return { type: 'done', settle: (inner) => removeLetter(inner, job) }
+}
+
+async function removeLetter({ sql }: Connection, { organization_id, id }: OutboxJob): Promise<void> {
+  await sql`delete from letters where organization_id = ${organization_id} and id = ${id}`
 }
 
 /** Deletes letters that are too old to be sent and have no outbox row any more. */
@@ -75,20 +92,20 @@ async function findLetter({ sql, organization_id }: Scope, id: string): Promise<
   return letter
 }
 
-/** @returns undefined when the server has the letter */
-async function tryToSend(scope: Scope, letter: Letter): Promise<Failure | undefined> {
-  if (await isOwnMailbox(scope, letter.recipient)) return FINAL
+async function tryToSend(scope: Scope, letter: Letter): Promise<Result> {
+  if (await isOwnMailbox(scope, letter.recipient)) return { status: 'failed', heard: { lane: 'not tried' } }
   const sender = await findSender(scope, letter.mailbox_id)
   // The operator or an admin may set it again, while the letter waits.
-  if (!sender) return { is_permanent: false, is_healthy: true, reply_code: null }
+  if (!sender) return { status: 'queued', heard: { lane: 'at fault', error: NO_SERVER } }
   try {
     const { rejected } = await sendMail(sender.smtp, compose(scope, letter, sender), sender.options)
     const [refusal] = rejected
-    return refusal && { is_permanent: refusal.is_permanent, is_healthy: true, reply_code: refusal.code }
+    const status = refusal ? (refusal.is_permanent ? 'failed' : 'queued') : 'sent'
+    return { status, heard: { lane: 'works' }, reply_code: refusal?.code }
   } catch (error) {
     if (!(error instanceof SendError)) throw error
-    const is_healthy = error.is_permanent || error.blame === 'own'
-    return { is_permanent: error.is_permanent, is_healthy, reply_code: error.code }
+    const status = error.verdict === 'refused' ? 'failed' : 'queued'
+    return { status, heard: heardFrom(error), reply_code: error.code }
   }
 }
 

@@ -5,14 +5,14 @@ import type { Scope } from '../scope'
 import type { Mailbox, MailboxChanges } from './model'
 import { getMailbox } from './queries'
 
-type MaskedMailbox = Omit<Mailbox, 'smtp'> & {
+type MaskedMailbox = Omit<Mailbox, 'smtp' | 'sending'> & {
   smtp: (NonNullable<Mailbox['smtp']> & { password: string | null }) | null
 }
 
 /** Reads a mailbox as the audit log shows it. @throws MAILBOX_NOT_FOUND */
 export async function getMasked(scope: Scope, id: string): Promise<MaskedMailbox> {
   const { sql, organization_id } = scope
-  const mailbox = await getMailbox(scope, id)
+  const { sending: _, ...mailbox } = await getMailbox(scope, id)
   const [row] = await sql<{ has_password: boolean }[]>`
     select smtp_password is not null as has_password from mailboxes
     where organization_id = ${organization_id} and id = ${id}`

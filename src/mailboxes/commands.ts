@@ -8,6 +8,7 @@ import { keepAddress } from '../domains/claims'
 import { fieldError } from '../errors'
 import { sendOptions } from '../mail/outbound/settings'
 import { testMailbox as tryConnection } from '../mail/outbound/transport'
+import { freeLane } from '../outbox/lane-faults'
 import { inTransaction, type Scope } from '../scope'
 import { encrypt } from '../secrets'
 import { auditCreated, auditDeleted, auditUpdated, getMasked } from './audit-mailbox'
@@ -79,6 +80,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
     if (is_other) await claimAddress(scope, id, address, before.address)
     await checkDkimDomain(scope, id)
     await settleDefault(scope, is_default ? id : null)
+    if (smtp !== undefined || fields.active || is_default) await freeMail(scope, id)
     await auditUpdated(scope, before, changes)
     return getMailbox(scope, id)
   })
@@ -93,16 +95,25 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
     await lockMailboxes(scope)
     const before = await getMasked(scope, id)
     await deleteWithAddress(scope, id, before.address)
+    await freeMail(scope, id)
     await settleDefault(scope, null)
     await auditDeleted(scope, before)
   })
 }
 
-/** Connects and signs in; sends nothing. @throws MAILBOX_NOT_FOUND */
+/** Connects and signs in; sends nothing. When that works, all that waits for the mailbox goes out. @throws MAILBOX_NOT_FOUND */
 export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest> {
   const smtp = await getMailboxSmtp(scope, id)
   if (!smtp) return { ok: false, error: 'The mailbox has no SMTP settings: it only receives', response_time_ms: 0 }
-  return tryConnection(smtp, sendOptions())
+  const test = await tryConnection(smtp, sendOptions())
+  if (test.ok) await inTransaction(scope, (scope) => freeMail(scope, id))
+  return test
+}
+
+/** Lets all mail that waits for a mailbox try at once: its own, and letters, which may leave by it. */
+async function freeMail(scope: Scope, id: string): Promise<void> {
+  await freeLane(scope, id)
+  await freeLane(scope, scope.organization_id)
 }
 
 type DkimInput = NonNullable<NewMailbox['dkim']>
@@ -115,7 +126,7 @@ async function dkimColumns(
   { organization_id }: Scope,
   mailbox_id: string,
   dkim: DkimInput | null | undefined,
-  before?: Mailbox,
+  before?: Pick<Mailbox, 'dkim'>,
 ) {
   if (!dkim) return { dkim_domain: null, dkim_selector: null, dkim_private_key: null }
   const [dkim_domain, dkim_selector] = [toDomain(dkim.domain.trim())!, dkim.selector.trim()]

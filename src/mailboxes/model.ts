@@ -102,6 +102,19 @@ export const Mailbox = Type.Object({
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
       'With MAILBOX_DOMAIN_CHECK a mailbox neither receives nor sends until then',
   }),
+  sending: Type.Object(
+    {
+      ok: Type.Boolean({ description: 'False while its server is at fault' }),
+      error: orNull(Type.String({ description: 'What went wrong last' })),
+      failing_since: orNull(Instant),
+      queued: Type.Integer({ description: 'Emails that wait to be sent' }),
+    },
+    {
+      description:
+        'While the server cannot be used, emails wait without using attempts, and one of them tries now and then. ' +
+        'A success, a good `test` or new `smtp` sends them all',
+    },
+  ),
   created_at: Instant,
   updated_at: Instant,
 })

@@ -108,7 +108,12 @@ export async function listMailDomains({ sql }: Connection): Promise<string[]> {
 }
 
 type StoredDkim = { domain: string; selector: string; private_key: string }
-type StoredMailbox = Omit<Mailbox, 'dkim'> & { dkim: StoredDkim | null }
+type StoredMailbox = Omit<Mailbox, 'dkim' | 'sending'> & {
+  dkim: StoredDkim | null
+  sending_error: string | null
+  failing_since: string | null
+  queued: number
+}
 
 async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment): Promise<Mailbox[]> {
   const rows = await sql<StoredMailbox[]>`
@@ -119,10 +124,20 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, m.has_address and ${isVerified(sql)} as domain_verified, created_at, updated_at
-    from mailboxes m
-    where organization_id = ${organization_id} ${rest}`
-  return rows.map((row) => ({ ...row, dkim: row.dkim && publicDkim(row.dkim, organization_id, row.id) }))
+      verp, m.has_address and ${isVerified(sql)} as domain_verified,
+      f.error as sending_error, f.failing_since, (
+        select count(*) from outbox o
+        where o.organization_id = ${organization_id} and o.lane_id = m.id and o.kind = 'email'
+      ) as queued, created_at, updated_at
+    from mailboxes m left join lane_faults f on f.organization_id = ${organization_id} and f.lane_id = m.id
+    where m.organization_id = ${organization_id} ${rest}`
+  return rows.map(({ sending_error: error, failing_since, queued, created_at, updated_at, ...row }) => ({
+    ...row,
+    dkim: row.dkim && publicDkim(row.dkim, organization_id, row.id),
+    sending: { ok: error === null, error, failing_since, queued },
+    created_at,
+    updated_at,
+  }))
 }
 
 /** Gives the public part of a signature. A mailbox can still be read and changed when its key is lost. */

@@ -6,6 +6,7 @@ import type { Connection } from '../db/transact'
 import { log, safeError } from '../log'
 import { LEASE_S } from './claim'
 import type { OutboxHandler, OutboxKind } from './job'
+import { giveTurns } from './lane-faults'
 import { listenForWakes, onWake } from './wake'
 import { Worker, type WorkerOptions } from './worker'
 
@@ -28,11 +29,15 @@ export function startDrain(connection: Connection, handlers: OutboxHandlers, opt
   const ignoreWakes = onWake(wakeKind)
   const listener = listenForWakes(wakeKind)
 
-  const everySecond = every(1000, () => Promise.all(all.map((worker) => worker.runDue())))
+  const everySecond = every(1000, async () => {
+    await giveTurns(connection)
+    await Promise.all(all.map((worker) => worker.runDue()))
+  })
   const lease_keeper = keepLeases(all)
 
   return {
     async runOnce() {
+      await giveTurns(connection)
       await Promise.all(all.map((worker) => worker.runUntilIdle()))
     },
     async stop(timeout_ms) {
@@ -53,6 +58,7 @@ export async function drainOutbox(
   const all = [...createWorkers(connection, handlers, options ?? {}).values()]
   const lease_keeper = keepLeases(all)
   try {
+    await giveTurns(connection)
     await Promise.all(all.map((worker) => worker.runUntilIdle()))
   } finally {
     lease_keeper.stop()

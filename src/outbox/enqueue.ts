@@ -9,7 +9,7 @@ import { wake } from './wake'
 /**
  * Inserts an outbox row, and wakes the workers after the commit.
  * @param id of the message (`email`), of the ledger row (`inbound`) or of the letter
- * @param lane_id the mailbox (`email`) or the organization (`inbound`); for a letter the mailbox, else the organization
+ * @param lane_id the mailbox (`email`), else the organization
  */
 export async function enqueueWork(
   scope: Scope,

@@ -30,7 +30,8 @@ export async function waitForFirstAttempt(scope: Scope, id: string, timeout_ms: 
 /** False also when the database fails: the message is stored, only its outcome is not known yet. */
 async function isTried({ sql, organization_id }: Scope, id: string): Promise<boolean> {
   const untried = sql`
-    select 1 from outbox where organization_id = ${organization_id} and id = ${id} and attempts = 0`
+    select 1 from outbox where organization_id = ${organization_id} and id = ${id} and attempts = 0
+      and run_at < 'infinity'`
   return untried.then(
     (rows) => rows.length === 0,
     () => false,

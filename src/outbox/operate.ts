@@ -56,6 +56,7 @@ function added(sum: OutboxStats, { due, leased, scheduled, parked, oldest_due_s 
  * @returns how many rows became due
  */
 export async function retryOutbox({ sql }: Connection, organization_id: string): Promise<number> {
+  await sql`delete from lane_faults where organization_id = ${organization_id}`
   const { count } = await sql`
     update outbox o set run_at = now(), claims = attempts
     where o.organization_id = ${organization_id} and lease_until <= now() and run_at > now()

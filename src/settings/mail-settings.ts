@@ -87,6 +87,12 @@ export const MAIL_SETTINGS = {
     read: secondsList,
     default: '0,60,300,1800,7200',
   },
+  EMAIL_GIVE_UP_SECONDS: {
+    meaning:
+      'Seconds for which an email waits for a mailbox whose server is at fault. After them it is given up: `failed`.',
+    read: wholeNumber(1, 31_536_000),
+    default: '432000',
+  },
   EMAIL_INLINE_WAIT_MS: {
     meaning: 'Milliseconds that the request which creates a message waits for the first attempt to send it.',
     read: wholeNumber(0, 60_000),

@@ -21,6 +21,7 @@ import { log, safeError } from '../log'
 import { removeOldLedger } from '../mail/inbound/ledger-retention'
 import { removeOldOriginals } from '../mail/inbound/retention'
 import { removeOldStats, writeStats } from '../metrics/organization-figures'
+import { endWaits } from '../outbox/lane-faults'
 import { fillDocuments } from '../search/fill-documents'
 import { foldTallies } from '../tallies/tallies'
 import { deleteClosedTickets } from '../tickets/closed'
@@ -41,6 +42,7 @@ const JOBS: CronJob[] = [
   { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
   { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
   { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
+  { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
   { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },

@@ -9,7 +9,7 @@ import { version } from '../../package.json'
 import { buildImage, COMMIT, type Image, runImage, whyNoImages } from '../support/image'
 import { freePort } from '../support/ports'
 import { until } from '../support/service'
-import { sendMail } from '../support/smtp'
+import { sendMail, startSmtpSink } from '../support/smtp'
 
 const MOST_BYTES = 150_000_000
 const PASSWORD = 'correct horse battery staple'
@@ -53,7 +53,7 @@ test.skipIf(why_not !== undefined)('the image adds less than 150 MB to its base,
 })
 
 test.skipIf(why_not !== undefined)(
-  'with a read-only root and no rights the service is the first process, healthy, takes mail, and stops with 0',
+  'with a read-only root and no rights the service is the first process, healthy, takes mail, sends large signed mail, and stops with 0',
   async () => {
     const data = path.join(dir, 'data')
     fs.mkdirSync(data)
@@ -61,7 +61,8 @@ test.skipIf(why_not !== undefined)(
     const [port, smtp_port] = [await freePort(), await freePort()]
     const listeners = { PORT: String(port), SMTP_PORT: String(smtp_port), HOST: '127.0.0.1' }
     const { DNS_SERVERS = '' } = process.env
-    const container = runImage(image, data, { ...listeners, ADMIN_PASSWORD: PASSWORD, DNS_SERVERS })
+    const settings = { ADMIN_PASSWORD: PASSWORD, DNS_SERVERS, MAIL_ALLOWED_NETWORKS: '127.0.0.0/8' }
+    const container = runImage(image, data, { ...listeners, ...settings })
     const [, ...check] = image.config.Healthcheck.Test
     const ended = once(container.process, 'exit')
     await until('it is healthy', () => {
@@ -80,6 +81,7 @@ test.skipIf(why_not !== undefined)(
     const probe = await fetch(`http://127.0.0.1:${port}/healthz`)
     expect(await probe.json()).toEqual({ status: 'ok', version, commit: COMMIT.slice(0, 12) })
     await takesMail(port, smtp_port)
+    await sendsLargeSignedMail(port)
     const list = container.execute('bun', 'run', 'cli', 'organization', 'list')
     expect([list.status, JSON.parse(list.output)]).toEqual([0, expect.objectContaining({ name: 'My organization' })])
     const client = container.execute('bun', 'run', 'client', '/tmp/client')
@@ -96,22 +98,50 @@ test.skipIf(why_not !== undefined)(
 )
 
 async function takesMail(port: number, smtp_port: number) {
-  const api = `http://127.0.0.1:${port}/api/v1`
-  const json = { 'content-type': 'application/json' }
-  const login = JSON.stringify({ email: 'admin@example.com', password: PASSWORD })
-  const signed = await fetch(`${api}/auth/login`, { method: 'POST', headers: json, body: login })
-  const headers = {
-    ...json,
-    authorization: `Bearer ${((await signed.json()) as { access_token: string }).access_token}`,
-  }
-  const mailbox = JSON.stringify({ address: 'desk@deskwire.example' })
-  expect((await fetch(`${api}/mailboxes`, { method: 'POST', headers, body: mailbox })).status).toBe(201)
+  const call = await signedIn(port)
+  await call('/mailboxes', { address: 'desk@deskwire.example' })
   const raw = 'From: a@customer.example\r\nTo: desk@deskwire.example\r\nSubject: Hello\r\n\r\nHello\r\n'
   await sendMail({ port: smtp_port, from: 'a@customer.example', to: ['desk@deskwire.example'], raw })
-  await until('the mail is a ticket', async () => {
-    const tickets = (await (await fetch(`${api}/tickets`, { headers })).json()) as { data: { subject: string }[] }
-    return tickets.data[0]?.subject === 'Hello'
-  })
+  await until('the mail is a ticket', async () => (await call('/tickets')).data[0]?.subject === 'Hello')
+}
+
+async function sendsLargeSignedMail(port: number) {
+  using sink = await startSmtpSink()
+  const call = await signedIn(port)
+  const smtp = { host: '127.0.0.1', port: sink.port, security: 'none' }
+  const dkim = { domain: 'deskwire.example', selector: 'desk' }
+  await call('/mailboxes', { address: 'large@deskwire.example', is_default: true, smtp, dkim })
+  const contact = await call('/contacts', { name: 'Ann', email: 'ann@customer.example' })
+  const ticket = await call('/tickets', { subject: 'Large', contact_id: contact.data.id })
+  const form = new FormData()
+  form.append('file', new Blob(['x'.repeat(3_000_000)], { type: 'text/plain' }), 'large.txt')
+  const file = await call('/attachments', form)
+  const message = { body: 'See the file', attachment_ids: [file.data.id] }
+  const answer = await call(`/tickets/${ticket.data.id}/messages`, message)
+  expect(answer.data).toMatchObject({ email_status: 'sent', email_error: null })
+  expect(sink.messages[0]!.raw.length).toBeGreaterThan(3_000_000)
+  expect(sink.messages[0]!.raw.toString('latin1')).toMatch(/^DKIM-Signature: .*d=deskwire\.example/)
+}
+
+/** Calls the API as the admin: with a body POST, and an error for any answer but 200 and 201. */
+async function signedIn(port: number) {
+  let token: string | undefined
+  const call = async (at: string, body?: FormData | Record<string, unknown>) => {
+    const is_json = body !== undefined && !(body instanceof FormData)
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${at}`, {
+      method: body ? 'POST' : 'GET',
+      headers: {
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(is_json && { 'content-type': 'application/json' }),
+      },
+      ...(body && { body: is_json ? JSON.stringify(body) : (body as FormData) }),
+    })
+    if (!answer.ok) throw new Error(`${at} answered ${answer.status} ${await answer.text()}`)
+    // biome-ignore lint/suspicious/noExplicitAny: answers of all kinds
+    return (await answer.json()) as any
+  }
+  token = (await call('/auth/login', { email: 'admin@example.com', password: PASSWORD })).access_token
+  return call
 }
 
 function bytesOf(folder: string): number {

@@ -280,7 +280,7 @@ describe('a signature', () => {
       throw new Error('storage gone')
     }
     const sending = send({ attachments: [{ filename: 'a', content_type: 'image/png', content }] })
-    await expect(sending).rejects.toMatchObject({ is_permanent: false, blame: 'own' })
+    await expect(sending).rejects.toMatchObject({ verdict: 'own' })
     await until('the file is gone', () => readdirSync(folder).length === 0)
     expect(sink.messages).toHaveLength(0)
   })

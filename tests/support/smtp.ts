@@ -223,6 +223,8 @@ export type SmtpSink = Disposable & {
 }
 
 export type SinkOptions = {
+  /** A free one by default. */
+  port?: number
   tls?: 'starttls' | 'tls'
   /** Names of the certificate; localhost and loopback by default. */
   names?: string[]
@@ -293,7 +295,7 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
   server.on('error', () => {})
   await new Promise<void>((resolve, reject) => {
     server.server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
   })
   const bound = server.server.address()
   const port = typeof bound === 'object' && bound ? bound.port : 0

@@ -48,6 +48,8 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'metrics/organization-figures findOld',
     'tickets/purge findDeleted',
     'outbox/due-lanes',
+    'outbox/lane-faults endWaits',
+    'outbox/lane-faults giveTurns',
     'webhooks/upkeep findDeletedWebhooks',
     'webhooks/upkeep findExpired',
     'webhooks/upkeep findForgotten',

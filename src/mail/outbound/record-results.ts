@@ -1,6 +1,7 @@
 /** Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave it. */
 
 import { count } from '../../metrics/organization-figures'
+import type { Parked } from '../../outbox/lane-faults'
 import { afterCommit, type Scope } from '../../scope'
 import { recordActivity } from '../../timeline/activity'
 
@@ -61,4 +62,15 @@ async function addServerAnchor(scope: Scope, id: string, ticket_id: string, serv
     insert into email_anchors (organization_id, email_message_id, ticket_id, message_id)
     values (${organization_id}, ${server_message_id}, ${ticket_id}, ${id})
     on conflict do nothing`
+}
+
+/** Shows on messages that were parked with another one what their mailbox's server has said. */
+export async function recordWait({ sql, organization_id }: Scope, { ids, error }: Parked): Promise<void> {
+  if (ids.length === 0) return
+  await sql`
+    update message_recipients set error = ${error}
+    where organization_id = ${organization_id} and message_id = any(${ids}::uuid[]) and status = 'queued'`
+  await sql`
+    update messages set email_error = ${error}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and email_status = 'queued'`
 }

@@ -1,36 +1,42 @@
 /** Reads errors of a hand-over: which are final, and if they are the server's fault. */
 
 import { DestinationError } from '../../net/destination'
+import type { Heard } from '../../outbox/lane-faults'
 import { storable } from '../../search/fold'
 import type { MailboxSmtp } from './settings'
 
 /** A recipient that the server refused. */
 export type DeliveryRefusal = { address: string; code: number; response: string; is_permanent: boolean }
 
+/**
+ * What a failure means:
+ * - `refused`: a 5xx reply to the message. Another try would end the same way.
+ * - `put off`: a 4xx reply to the message, from a server that works.
+ * - `at fault`: the mailbox cannot send: name, connection, TLS, greeting, sign-in, or the server says so.
+ * - `broken`: it ended from DATA on without a reply. The message may be the reason, and the server may have it.
+ * - `own`: the message could not be read, which says nothing about the server.
+ */
+type Verdict = 'refused' | 'put off' | 'at fault' | 'broken' | 'own'
+
 type Failure = {
   /** The server's reply code; null when it gave none. */
   code: number | null
   /** The server's answer, else what went wrong. */
   response: string
-  /** True for a 5xx reply to the message: another try would end the same way. */
-  is_permanent: boolean
-  /** `own` when the message or this service is at fault, so that it says nothing about the server. */
-  blame: 'own' | 'server'
+  verdict: Verdict
 }
 
 /** Says that nobody got the message. `message` and `response` are for people and hold no secrets. */
 export class SendError extends Error implements Failure {
   readonly code: Failure['code']
   readonly response: string
-  readonly is_permanent: boolean
-  readonly blame: Failure['blame']
+  readonly verdict: Verdict
 
-  constructor({ code, response, is_permanent, blame }: Failure, message = response) {
+  constructor({ code, response, verdict }: Failure, message = response) {
     super(message)
     this.code = code
     this.response = response
-    this.is_permanent = is_permanent
-    this.blame = blame
+    this.verdict = verdict
   }
 }
 
@@ -59,9 +65,17 @@ export function refusal(address: string, code: number, response: string): Delive
   return { address, code, response, is_permanent: isFinal(code) }
 }
 
-/** True for a 5xx code. `530 Authentication required` may answer any command (RFC 4954) and is not about the message. */
+/** Replies about signing in (RFC 4954). They may answer any command and are not about the message. */
+const SIGN_IN_CODES = [530, 534, 535, 538]
+
+/** True for a 5xx code about the message. */
 function isFinal(code: number): boolean {
-  return code >= 500 && code !== 530
+  return code >= 500 && !SIGN_IN_CODES.includes(code)
+}
+
+/** True for a reply by which a server says that it, or the account, is not in order (RFC 5321 section 3.8, RFC 3463 section 3.4). */
+export function isAboutServer({ code, response }: Pick<DeliveryRefusal, 'code' | 'response'>): boolean {
+  return code === 421 || SIGN_IN_CODES.includes(code) || /^4\d\d[ -]4\.3\.\d/.test(response)
 }
 
 /**
@@ -74,37 +88,47 @@ const ABOUT_THE_MESSAGE = ['MAIL FROM', 'RCPT TO', 'DATA']
 /** Errors before a byte reached the server, which say nothing about it. */
 const OWN_FAILURES = ['ESTREAM', 'EFILEACCESS', 'EURLACCESS', 'ECONFIG']
 
-/** Makes a SendError of what connecting or the library threw. */
-export function sendError(error: unknown, smtp: MailboxSmtp): SendError {
-  if (error instanceof PortError) {
-    return new SendError({ code: null, response: error.message, is_permanent: false, blame: 'own' })
-  }
+/**
+ * Makes a SendError of what connecting or the library threw.
+ * @param is_at_data true when the server had taken a recipient, so that DATA was next or under way
+ */
+export function sendError(error: unknown, smtp: MailboxSmtp, is_at_data = false): SendError {
+  if (error instanceof PortError) return new SendError({ code: null, response: error.message, verdict: 'at fault' })
   if (error instanceof DestinationError) {
-    const text = DESTINATION_TEXTS[error.reason]
-    return new SendError({
-      code: null,
-      response: text,
-      is_permanent: false,
-      blame: error.reason === 'dns' ? 'server' : 'own',
-    })
+    return new SendError({ code: null, response: DESTINATION_TEXTS[error.reason], verdict: 'at fault' })
   }
-  if (!(error instanceof Error)) {
-    return new SendError({ code: null, response: 'sending failed', is_permanent: false, blame: 'own' })
-  }
+  if (!(error instanceof Error)) return new SendError({ code: null, response: 'sending failed', verdict: 'own' })
   // The library checks the size that the server announced, and then has no reply to report.
   const too_large = /^Message size larger than allowed (\d+)/.exec(error.message)
   if (too_large) {
     const response = `552 5.3.4 The message is larger than the ${too_large[1]} bytes that the server takes`
-    return new SendError({ code: 552, response, is_permanent: true, blame: 'own' })
+    return new SendError({ code: 552, response, verdict: 'refused' })
   }
   const failure: SmtpFailure = error
-  const code = failure.responseCode ?? null
   const reply = replyOf(failure)
   const fault = reply ? failure.message : faultOf(failure)
   const response = withoutSecrets(reply ?? fault, smtp)
-  const is_permanent = code !== null && isFinal(code) && ABOUT_THE_MESSAGE.includes(failure.command ?? '')
-  const blame = OWN_FAILURES.includes(failure.code ?? '') ? 'own' : 'server'
-  return new SendError({ code, response, is_permanent, blame }, withoutSecrets(fault, smtp))
+  const verdict = verdictOn(failure, response, is_at_data)
+  return new SendError({ code: failure.responseCode ?? null, response, verdict }, withoutSecrets(fault, smtp))
+}
+
+/** Judges an error of the library. @param response the server's, if it gave one */
+function verdictOn(failure: SmtpFailure, response: string, is_at_data: boolean): Verdict {
+  const { code = '', responseCode, command = '' } = failure
+  if (OWN_FAILURES.includes(code)) return 'own'
+  if (responseCode !== undefined && ABOUT_THE_MESSAGE.includes(command)) {
+    if (isFinal(responseCode)) return 'refused'
+    if (command === 'MAIL FROM' || isAboutServer({ code: responseCode, response })) return 'at fault'
+    return 'put off'
+  }
+  return is_at_data && responseCode !== 421 ? 'broken' : 'at fault'
+}
+
+/** What a failed hand-over says about the mailbox that sends. */
+export function heardFrom({ verdict, response }: SendError): Heard {
+  if (verdict === 'at fault') return { lane: 'at fault', error: response }
+  if (verdict === 'broken') return { lane: 'in doubt', error: response }
+  return { lane: verdict === 'own' ? 'not tried' : 'works' }
 }
 
 /** Says that a mailbox names a port at which no public mail server is. */

@@ -3,32 +3,46 @@ import { config } from '../../config'
 import type { Connection } from '../../db/transact'
 import { log } from '../../log'
 import type { OutboxHandler, OutboxJob, Outcome } from '../../outbox/job'
+import { type Heard, noteLane, readLane, takeTurn } from '../../outbox/lane-faults'
 import { nextDelay_s } from '../../outbox/retry'
 import { type Scope, SYSTEM } from '../../scope'
 import { traced } from '../../tracing/trace'
 import { ComposeError, type CustomerReply, composeReply } from './compose'
 import { needsUtf8 } from './header-values'
 import { decryptColumn, type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
-import { type RecipientResult, recordResults } from './record-results'
-import { SendError } from './send-error'
+import { type RecipientResult, recordResults, recordWait } from './record-results'
+import { heardFrom, SendError } from './send-error'
 import { type MailboxSmtp, sendOptions } from './settings'
 import { type SendResult, sendMail } from './transport'
 
-/** Makes one attempt to send a message to the recipients that are still queued. */
+const NO_SERVER = 'The mailbox is switched off or has no SMTP settings, or its domain is not verified'
+
+/** Makes one attempt to send a message to the recipients that are still queued, when it is its turn. */
 export async function sendEmail(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
-  const [email, recipients] = await Promise.all([readEmail(scope, job), readRecipients(scope, job.id)])
+  const [email, recipients, lane] = await Promise.all([
+    readEmail(scope, job),
+    readRecipients(scope, job.id),
+    readLane(scope, job),
+  ])
   if (!email || !recipients.some(({ is_queued }) => is_queued)) return { type: 'done' }
-  const attempt = await tryToSend(scope, job.id, email, recipients)
-  const { server_message_id } = attempt
-  const delay_s = nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
-  const results = delay_s === null ? attempt.results.map(giveUpOn) : attempt.results
+  const is_held = lane.error !== null && !(await takeTurn(scope, job))
+  const attempt = is_held ? held(recipients, lane.error) : await tryToSend(scope, job.id, email, recipients)
+  const { heard, server_message_id } = attempt
+  const waits = heard.lane === 'at fault' || heard.lane === 'held'
+  const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
+  const is_over = waits ? lane.is_late : delay_s === null
+  const results = is_over ? attempt.results.map(giveUpOn) : attempt.results
+  const settle = async (inner: Connection) => {
+    const settling = { ...scope, ...inner }
+    await recordResults(settling, job.id, email.ticket_id, results, server_message_id)
+    await recordWait(settling, await noteLane(settling, job, heard))
+  }
+  if (!is_held) log.info({ message_id: job.id, attempt: job.attempts + 1, results: countOf(results) }, 'email attempt')
+  const healthy = is_held ? undefined : heard.lane === 'works' || heard.lane === 'not tried'
   const is_queued = results.some(({ status }) => status === 'queued')
-  const settle = (inner: Connection) =>
-    recordResults({ ...scope, ...inner }, job.id, email.ticket_id, results, server_message_id)
-  log.info({ message_id: job.id, attempt: job.attempts + 1, results: countOf(results) }, 'email attempt')
-  if (is_queued) return { type: 'retry', delay_s, counts: true, healthy: attempt.is_healthy, settle }
-  return { type: 'done', healthy: attempt.is_healthy, settle }
+  if (is_queued) return { type: 'retry', delay_s, counts: !waits, healthy, settle }
+  return { type: 'done', healthy: healthy ?? false, settle }
 }
 
 export const emailHandler: OutboxHandler = { attempt: sendEmail, giveUp }
@@ -47,23 +61,21 @@ function giveUp(job: OutboxJob): Outcome {
   }
 }
 
-type Attempt = { results: RecipientResult[]; is_healthy: boolean; server_message_id?: string }
+type Attempt = { results: RecipientResult[]; heard: Heard; server_message_id?: string }
 
 async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailRecipient[]): Promise<Attempt> {
   const { address, active, smtp } = email
   const recipients = queuedOf(everyone)
-  if (!address) return notTried(recipients, 'failed', 'The mailbox was removed')
+  if (!address) {
+    const results = recipients.map(({ position }) => failed(position, 'The mailbox was removed'))
+    return { results, heard: { lane: 'not tried' } }
+  }
   // This may be undone: the message waits, as it does for a server that cannot be reached.
-  if (!active || !smtp)
-    return notTried(
-      recipients,
-      'queued',
-      'The mailbox is switched off or has no SMTP settings, or its domain is not verified',
-    )
+  if (!active || !smtp) return atFault(recipients, NO_SERVER)
   const reply = await replyOf(scope, id, email, address, everyone)
   const password = smtp.password ? decryptColumn(scope, email, 'smtp_password', smtp.password) : null
   const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
-  let attempt: Attempt = { results: [], is_healthy: true }
+  let attempt: Attempt = { results: [], heard: { lane: 'not tried' } }
   // Recipients who need a server with SMTPUTF8 get another message, so that they do not stop the others.
   for (const group of [others, international]) {
     if (group.length > 0) attempt = joined(attempt, await sendTo(group, reply, { ...smtp, password }))
@@ -71,8 +83,17 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailR
   return attempt
 }
 
-function notTried(recipients: MailRecipient[], status: 'failed' | 'queued', error: string): Attempt {
-  return { results: recipients.map(({ position }) => ({ position, status, error })), is_healthy: true }
+/** It is the turn of another message to try the mailbox. */
+function held(recipients: MailRecipient[], error: string | null): Attempt {
+  return { ...later(queuedOf(recipients), error), heard: { lane: 'held' } }
+}
+
+function atFault(recipients: MailRecipient[], error: string): Attempt {
+  return { ...later(recipients, error), heard: { lane: 'at fault', error } }
+}
+
+function later(recipients: MailRecipient[], error: string | null): Pick<Attempt, 'results'> {
+  return { results: recipients.map(({ position }) => ({ position, status: 'queued', error })) }
 }
 
 async function sendTo(group: MailRecipient[], reply: CustomerReply, smtp: MailboxSmtp): Promise<Attempt> {
@@ -83,22 +104,23 @@ async function sendTo(group: MailRecipient[], reply: CustomerReply, smtp: Mailbo
       sendMail(smtp, mail, sendOptions()),
     )
     const { server_message_id } = sent
-    return { results: group.map((one) => resultOf(one, sent)), is_healthy: true, server_message_id }
+    return { results: group.map((one) => resultOf(one, sent)), heard: { lane: 'works' }, server_message_id }
   } catch (error) {
     if (error instanceof ComposeError) {
-      return { results: group.map(({ position }) => failed(position, error.message)), is_healthy: true }
+      return { results: group.map(({ position }) => failed(position, error.message)), heard: { lane: 'not tried' } }
     }
     if (!(error instanceof SendError)) throw error
-    const status = error.is_permanent ? 'failed' : 'queued'
+    const status = error.verdict === 'refused' ? 'failed' : 'queued'
     const results = group.map(({ position }) => ({ position, status, error: error.response }) as const)
-    return { results, is_healthy: error.is_permanent || error.blame === 'own' }
+    return { results, heard: heardFrom(error) }
   }
 }
 
+/** The second counts, unless the first knows more. */
 function joined(first: Attempt, second: Attempt): Attempt {
   return {
     results: [...first.results, ...second.results],
-    is_healthy: first.is_healthy && second.is_healthy,
+    heard: second.heard.lane === 'not tried' ? first.heard : second.heard,
     server_message_id: first.server_message_id ?? second.server_message_id,
   }
 }

@@ -6,14 +6,15 @@ import { createHash } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { LRUCache } from 'lru-cache'
-import { createTransport } from 'nodemailer'
+import { createTransport, type SendMailOptions } from 'nodemailer'
+import type MailMessage from 'nodemailer/lib/mailer/mail-message'
 import MimeNode from 'nodemailer/lib/mime-node'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { resolveDestination } from '../../net/destination'
 import { isInNetworks, networksAt } from '../../net/networks'
 import type { ComposedMail } from './compose'
 import { isMessageId } from './header-values'
-import { type DeliveryRefusal, PortError, refusal, refusalsOf, sendError } from './send-error'
+import { type DeliveryRefusal, isAboutServer, PortError, refusal, refusalsOf, SendError, sendError } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
 
 /** The server has the message for every recipient that it did not refuse. */
@@ -41,6 +42,15 @@ const TRANSPORTS_MAX = 500
 
 type Transport = ReturnType<typeof openTransport>
 
+/** How far a message came. The library keeps the answers of the server in the envelope that it is given. */
+type Progress = { envelope?: { to: unknown[]; accepted?: string[]; rejected?: string[] } }
+
+/** True when the server has answered for each recipient and taken one: what it is asked next, or was asked, is DATA. */
+function isAtData({ envelope }: Progress): boolean {
+  const { to = [], accepted = [], rejected = [] } = envelope ?? {}
+  return accepted.length > 0 && accepted.length + rejected.length === to.length
+}
+
 const transports = new LRUCache<string, Transport>({
   max: TRANSPORTS_MAX,
   dispose: (transport) => transport.close(),
@@ -54,14 +64,17 @@ const transports = new LRUCache<string, Transport>({
 export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: SendOptions): Promise<SendResult> {
   const invalid = mail.invalid.map((address) => refusal(address, 553, '553 5.1.3 Not an email address'))
   if (mail.recipients.length === 0) return { rejected: invalid }
+  const progress: Progress = {}
   try {
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
-    const info = await transportFor(smtp, options).sendMail(mail.message)
+    const info = await transportFor(smtp, options).sendMail({ ...mail.message, progress } as SendMailOptions)
     const rejected = [...invalid, ...refusedOf(info, mail, smtp)]
     return { rejected, server_message_id: messageIdOf(info.serverMessageId) }
   } catch (error) {
     const rejected = error instanceof Error ? refusedOf(error, mail, smtp) : []
-    if (rejected.length < mail.recipients.length) throw sendError(error, smtp)
+    if (rejected.length < mail.recipients.length) throw sendError(error, smtp, isAtData(progress))
+    const about_server = rejected.find(isAboutServer)
+    if (about_server) throw new SendError({ ...about_server, verdict: 'at fault' })
     return { rejected: [...invalid, ...rejected] }
   }
 }
@@ -123,7 +136,7 @@ function transportFor(smtp: MailboxSmtp, options: SendOptions): Transport {
 function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAuth?: boolean } = {}) {
   const { allowed, timeouts } = options
   const { connect_ms } = { ...TIMEOUTS, ...timeouts }
-  return createTransport({
+  const transport = createTransport({
     ...connectionOptions(smtp, options),
     ...more,
     pool: true,
@@ -142,6 +155,20 @@ function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAut
       )
     },
   })
+  transport.use('stream', watchEnvelope)
+  return transport
+}
+
+/** Shows the envelope that is at work to who waits for the message. */
+function watchEnvelope({ message, data }: MailMessage, done: (error?: Error | null) => void): void {
+  const { progress } = data as { progress?: Progress }
+  const read = message.getEnvelope.bind(message)
+  message.getEnvelope = () => {
+    const envelope = { ...read() }
+    if (progress) progress.envelope = envelope
+    return envelope
+  }
+  done()
 }
 
 function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca, timeouts }: SendOptions) {

@@ -59,15 +59,16 @@ describe('recipients', () => {
 
 describe('refusals of the message', () => {
   test.each([
-    ['mail', '550 5.7.1 Not you', true],
-    ['mail', '451 4.7.1 Later', false],
-    ['data', '554 5.6.0 Not this', true],
-    ['data', '452 4.3.1 Disk full', false],
-    ['data', '421 4.3.2 Going down', false],
-  ])('%s answered %j: permanent %j', async (stage, reply, is_permanent) => {
+    ['mail', '550 5.7.1 Not you', 'refused'],
+    ['mail', '451 4.7.1 Later', 'at fault'],
+    ['data', '554 5.6.0 Not this', 'refused'],
+    ['data', '451 4.7.1 Later', 'put off'],
+    ['data', '452 4.3.1 Disk full', 'at fault'],
+    ['data', '421 4.3.2 Going down', 'at fault'],
+  ])('%s answered %j: %s', async (stage, reply, verdict) => {
     using sink = await startSmtpSink({ answer: (event) => (event.stage === stage ? reply : undefined) })
     const error = await failure(send(sink))
-    expect(error).toMatchObject({ code: Number(reply.slice(0, 3)), response: reply, is_permanent, blame: 'server' })
+    expect(error).toMatchObject({ code: Number(reply.slice(0, 3)), response: reply, verdict })
     expect(error.message).toContain(reply)
 
     sink.answer()
@@ -78,7 +79,7 @@ describe('refusals of the message', () => {
     using sink = await startSmtpSink({ max_bytes: 100_000 })
     const file = { filename: 'a', content_type: 'image/png', content: () => bytes('x'.repeat(80_000)) }
     const error = await failure(send(sink, { attachments: [{ ...file, size: 80_000 }] }))
-    expect(error).toMatchObject({ code: 552, is_permanent: true, blame: 'own' })
+    expect(error).toMatchObject({ code: 552, verdict: 'refused' })
     expect(error.message).toContain('larger than the 100000 bytes that the server takes')
     expect((await send(sink)).rejected).toEqual([])
   })
@@ -106,7 +107,7 @@ describe('refusals of the message', () => {
       throw new Error('storage gone')
     }
     const error = await failure(send(sink, { attachments: [{ filename: 'a', content_type: 'text/plain', content }] }))
-    expect(error).toMatchObject({ code: null, is_permanent: false, blame: 'own' })
+    expect(error).toMatchObject({ code: null, verdict: 'own' })
     expect((await send(sink)).rejected).toEqual([])
     expect(sink.messages).toHaveLength(1)
   })
@@ -139,7 +140,7 @@ describe('encryption', () => {
       using sink = await startSmtpSink({ tls, certificate, auth: { user: 'u', pass: 'p' } })
       const smtp = { ...smtpOf(sink, tls), host: 'localhost', username: 'u', password: 'p' }
       const error = await failure(sendMail(smtp, compose(), { allowed, ca }))
-      expect(error).toMatchObject({ code: null, is_permanent: false, blame: 'server' })
+      expect(error).toMatchObject({ code: null, verdict: 'at fault' })
       expect(error.message).toMatch(/certificate|altnames|self.signed|issuer/i)
       expect(sink.messages).toHaveLength(0)
     }
@@ -148,7 +149,7 @@ describe('encryption', () => {
   test('starttls sends nothing to a server that does not offer it', async () => {
     using sink = await startSmtpSink({ auth: { user: 'u', pass: 'p' } })
     const smtp = { ...smtpOf(sink, 'starttls'), username: 'u', password: 'p' }
-    expect((await failure(sendMail(smtp, compose(), { allowed }))).is_permanent).toBe(false)
+    expect((await failure(sendMail(smtp, compose(), { allowed }))).verdict).toBe('at fault')
     expect(sink.messages).toHaveLength(0)
   })
 
@@ -210,7 +211,7 @@ describe('connections', () => {
     using sink = await startSmtpSink()
     for (const host of ['127.0.0.1', 'localhost', '::ffff:127.0.0.1']) {
       const error = await failure(sendMail({ ...smtpOf(sink), host }, compose(), { allowed: [] }))
-      expect(error).toMatchObject({ code: null, is_permanent: false, blame: 'own' })
+      expect(error).toMatchObject({ code: null, verdict: 'at fault' })
       expect(error.message).toBe('the server has an address that may not be reached')
     }
     expect(sink.connections()).toBe(0)
@@ -219,7 +220,7 @@ describe('connections', () => {
   test('a server that is not there, or not found, is worth another try', async () => {
     const port = await freePort()
     const refused = await failure(sendMail({ ...smtpOf({ port }) }, compose(), { allowed }))
-    expect(refused).toMatchObject({ code: null, is_permanent: false, blame: 'server' })
+    expect(refused).toMatchObject({ code: null, verdict: 'at fault' })
     expect(refused.message).toMatch(/ECONNREFUSED|connect/i)
   })
 
@@ -254,7 +255,7 @@ describe('connections', () => {
     using server = await startSilent()
     const timeouts = { greeting_ms: 200 }
     const error = await failure(sendMail(smtpOf(server), compose(), { allowed, timeouts }))
-    expect(error).toMatchObject({ code: null, is_permanent: false, blame: 'server' })
+    expect(error).toMatchObject({ code: null, verdict: 'at fault' })
     expect(error.message).toBe('timeout: the server does not answer in time')
   })
 })
@@ -291,7 +292,7 @@ describe('the test of a mailbox', () => {
     const { error } = await testMailbox(smtp, { allowed })
     expect(error).toContain('535 5.7.8 No: *** *** ***')
     const failed = await failure(sendMail(smtp, compose(), { allowed }))
-    expect(failed).toMatchObject({ code: 535, is_permanent: false, response: '535 5.7.8 No: *** *** ***' })
+    expect(failed).toMatchObject({ code: 535, verdict: 'at fault', response: '535 5.7.8 No: *** *** ***' })
     expect(Bun.inspect(failed)).not.toContain(pass)
   })
 })
