@@ -16,8 +16,8 @@ export type KnownKey = {
   is_revoked: boolean
 }
 
-/** A change by another process counts after this time: less than the 10 seconds that the API promises. */
-const REMEMBER_MS = 9_000
+/** A change by another process counts after this time: well within the 10 seconds that the API promises. */
+const REMEMBER_MS = 5000
 /** A key that was found in the last hour is looked up again even if its address has sent too many unknown keys. */
 const IN_USE_MS = 3_600_000
 

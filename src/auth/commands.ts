@@ -63,7 +63,7 @@ export async function refresh(
   return { claims, session_id }
 }
 
-/** Ends a refresh token if it is the caller's own. Its last access token goes on until its time is over. */
+/** Ends the session of a refresh token, with its access tokens, if it is the caller's own. */
 export async function signOut(
   connection: Connection,
   user_id: string,
@@ -79,6 +79,7 @@ export async function signOut(
     const resource = { type: 'session', id: session.id } as const
     await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource })
   })
+  forgetMemberships(user_id)
 }
 
 /** Ends one of the caller's sessions. @throws SESSION_NOT_FOUND */

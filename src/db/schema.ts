@@ -232,7 +232,7 @@ export const refresh_tokens = localTable(
     ip: text(),
     /** What the client called itself at the last use. */
     user_agent: text(),
-    /** When the person signed out: the refresh token ends at once, the last access token after its 15 minutes. */
+    /** When the person signed out, which ends the session. */
     signed_out_at: instant(),
   },
   (table) => [

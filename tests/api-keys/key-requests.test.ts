@@ -92,13 +92,13 @@ describe('the credential', () => {
     }
   })
 
-  test('ends within 10 seconds after another process revoked it', async () => {
+  test('ends well within 10 seconds after another process revoked it', async () => {
     const program = await createProgram(organization.admin, ['labels:read'])
     expect((await program.get('/labels')).status).toBe(200)
     const { sql } = connection()
     await sql`update api_keys set revoked_at = now() where id = ${program.id}`
     const now = performance.now.bind(performance)
-    using _later = spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
+    using _later = spyOn(performance, 'now').mockImplementation(() => now() + 7500)
     expect((await program.get('/labels')).status).toBe(401)
   })
 

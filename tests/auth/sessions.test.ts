@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { decodeJwt, SignJWT } from 'jose'
 import { requireSession } from '../../src/auth/membership'
 import { newId } from '../../src/db/columns'
@@ -110,6 +110,45 @@ test('an access token is refused when another process ended its session', async 
   await connection().sql`delete from refresh_tokens where id = ${session_id}`
   const caller = { id: sub!, session_id, issued_at_s: iat! }
   await expect(requireSession(connection(), caller)).rejects.toMatchObject({ code: 'INVALID_TOKEN' })
+})
+
+describe('signing out', () => {
+  test('ends the access tokens of the session, and those of no other', async () => {
+    const { agent } = await createOrganization()
+    const [kept, ended] = [await login(agent.email), await login(agent.email)]
+    const renewed = (await refresh(ended)).body
+    for (const token of [ended, renewed, kept]) expect((await bearer(token).get('/labels')).status).toBe(200)
+    expect((await bearer(ended).post('/auth/logout', { refresh_token: ended.refresh_token })).status).toBe(204)
+    for (const token of [ended, renewed]) {
+      expectError(await bearer(token).get('/auth/me'), 401, 'INVALID_TOKEN')
+      expectError(await bearer(token).get('/labels'), 401, 'INVALID_TOKEN')
+      expectError(await bearer(token).patch('/auth/me', { name: 'Still here' }), 401, 'INVALID_TOKEN')
+    }
+    expect((await bearer(kept).get('/labels')).status).toBe(200)
+  })
+
+  test('is not missed by requests that were looked up at the same moment', async () => {
+    const { agent } = await createOrganization()
+    for (let round = 0; round < 10; round++) {
+      const session = await login(agent.email)
+      const { get, post } = bearer(session)
+      await Promise.all([get('/labels'), post('/auth/logout', { refresh_token: session.refresh_token }), get('/labels')])
+      expectError(await get('/labels'), 401, 'INVALID_TOKEN')
+    }
+  })
+})
+
+test.each([
+  ['another process ended', 'delete from refresh_tokens where id = $1'],
+  ['the person signed out of in another process', 'update refresh_tokens set signed_out_at = now() where id = $1'],
+])('a session that %s ends well within 10 seconds', async (_how, statement) => {
+  const { agent } = await createOrganization()
+  const session = await login(agent.email)
+  expect((await bearer(session).get('/labels')).status).toBe(200)
+  await connection().sql.unsafe(statement, [decodeJwt(session.access_token).jti!.split('.')[0]!])
+  const now = performance.now.bind(performance)
+  using _later = spyOn(performance, 'now').mockImplementation(() => now() + 7500)
+  expectError(await bearer(session).get('/labels'), 401, 'INVALID_TOKEN')
 })
 
 test('an access token of a release without sessions counts until the sessions of its account end', async () => {
