@@ -88,7 +88,7 @@ describe('a forgotten password', () => {
     expect(desk.sink.messages.length - before).toBe(3)
   })
 
-  test('may be asked for 20 times in an hour by one client', async () => {
+  test('may be asked for 20 times in an hour by one client, whatever the email, and the guide says so', async () => {
     const { sql } = connection()
     for (let n = 0; n < 20; n++) expect((await forgot(`nobody.${n}@b.example`, 'busy')).status).toBe(204)
     const answer = await forgot(email, 'busy')
@@ -96,6 +96,10 @@ describe('a forgotten password', () => {
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0)
     const [row] = await sql`select from password_resets where user_id = ${organization.agent.user_id}`
     expect(row).toBeUndefined()
+    const guide = await Bun.file('src/guide/api.md').text()
+    expect(guide).toContain(
+      'After 20 requests of one client address in an hour, whatever the emails, the answer is 429',
+    )
   })
 
   test('has a link for an hour', async () => {

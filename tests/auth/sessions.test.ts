@@ -132,7 +132,11 @@ describe('signing out', () => {
     for (let round = 0; round < 10; round++) {
       const session = await login(agent.email)
       const { get, post } = bearer(session)
-      await Promise.all([get('/labels'), post('/auth/logout', { refresh_token: session.refresh_token }), get('/labels')])
+      await Promise.all([
+        get('/labels'),
+        post('/auth/logout', { refresh_token: session.refresh_token }),
+        get('/labels'),
+      ])
       expectError(await get('/labels'), 401, 'INVALID_TOKEN')
     }
   })
