@@ -1,4 +1,4 @@
-/** mailauth ships its other parts with types; these two are the parts without, as far as they are used here. */
+/** mailauth ships its other parts with types; this is the part without, as far as it is used here. */
 declare module 'mailauth/lib/parse-received' {
   type Received = { from?: { value: string; comment?: string } }
   const received: {
@@ -6,15 +6,4 @@ declare module 'mailauth/lib/parse-received' {
     getClientAddress(from: Received['from']): string | false
   }
   export default received
-}
-
-declare module 'mailauth/lib/parse-dkim-headers' {
-  type Result = {
-    value: string
-    comment?: string
-    header?: { from?: string }
-    policy?: { dmarc?: string }
-  }
-  type Results = { value?: string; spf?: Result; dkim?: Result[]; dmarc?: Result; arc?: Result }
-  export default function parse(line: string): { parsed: Results }
 }

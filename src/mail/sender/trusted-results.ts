@@ -1,8 +1,8 @@
 /** Reads what a trusted relay found out about the sender (RFC 8601). */
-import parse from 'mailauth/lib/parse-dkim-headers'
 import { toDomain } from '../../address/domains'
 import { config } from '../../config'
 import type { HeaderField } from '../mime/headers'
+import { parseAuthenticationResults } from './authentication-results'
 import { type Authentication, bestOf, resultOf } from './results'
 
 export type Judgement = { sender_verified: boolean | null; authentication: Authentication }
@@ -21,19 +21,14 @@ export function readTrustedResults(fields: HeaderField[], from_domain: string | 
   const field = fields.find(({ key }) => key === 'authentication-results')?.value
   const id = config.TRUSTED_AUTHSERV_ID?.toLowerCase()
   if (!field || field.length > MAX_FIELD || !id || !from_domain) return null
-  const { value: name, spf, dkim = [], dmarc, arc } = parse(`Authentication-Results: ${field}`).parsed
-  // A version may follow the name.
-  const is_ours = name?.split(' ')[0]?.replaceAll('"', '') === id
-  // The parser keeps the last of several results.
-  const has_one_result = field.match(/\bdmarc\s*=/gi)?.length === 1
-  if (!is_ours || !dmarc || !has_one_result || domainOf(dmarc.header?.from) !== from_domain) return null
-  const authentication = {
-    spf: resultOf(spf?.value),
-    dkim: bestOf(dkim.map(({ value }) => resultOf(value))),
-    dmarc: resultOf(dmarc.value),
-    arc: resultOf(arc?.value),
-  }
-  const policy = dmarc.policy?.dmarc ?? /\bp=(\w+)/i.exec(dmarc.comment ?? '')?.[1]
+  const parsed = parseAuthenticationResults(field)
+  if (parsed?.authserv_id !== id) return null
+  const of = (wanted: string) => parsed.results.filter(({ method }) => method === wanted)
+  const [dmarc, another] = of('dmarc')
+  if (!dmarc || another || domainOf(dmarc.properties.get('header.from')) !== from_domain) return null
+  const best = (method: string) => bestOf(of(method).map(({ result }) => resultOf(result)))
+  const authentication = { spf: best('spf'), dkim: best('dkim'), dmarc: best('dmarc'), arc: best('arc') }
+  const policy = dmarc.properties.get('policy.dmarc') ?? /\bp(?:olicy)?=(\w+)/i.exec(dmarc.comments.join(' '))?.[1]
   return { sender_verified: verdictOf(authentication.dmarc, policy), authentication }
 }
 

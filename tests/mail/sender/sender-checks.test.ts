@@ -264,6 +264,74 @@ const CASES: Case[] = [
   ],
 ]
 
+/** Ways to write a result (RFC 8601, section 2.2), with `BANK` for the domain. Our own check says what the field does not. */
+const WRITTEN: [string, boolean, string][] = [
+  ['a failure with policy.dmarc', false, 'mx.desk.example; dmarc=fail policy.dmarc=quarantine header.from=BANK'],
+  [
+    'policy.dmarc before a comment with another',
+    false,
+    'mx.desk.example; dmarc=fail (p=none) policy.dmarc=reject header.from=BANK',
+  ],
+  [
+    'a failure as rspamd does',
+    false,
+    'mx.desk.example; dmarc=fail reason="SPF not aligned; No DKIM" header.from=BANK (policy=reject)',
+  ],
+  [
+    'comments everywhere',
+    true,
+    '(a) mx.desk.example (b) 1 (c); (d) dmarc (e) / (f) 1 (g) = (h) pass (i(j)) header (k) . (l) from (m) = (n) BANK (o)',
+  ],
+  ['a comment without blanks', true, 'mx.desk.example;dmarc=pass(p=reject)header.from=BANK'],
+  [
+    'comments that speak of other results',
+    true,
+    'mx.desk.example; dmarc=pass (dmarc=fail; \\) (p=reject)) header.from=BANK',
+  ],
+  ['quoted strings', true, '"mx.desk.example"; dmarc="pass" reason="a \\"dmarc=fail\\"; x" header.from="BANK"'],
+  [
+    'other results with blanks and semicolons in quotes',
+    true,
+    'mx.desk.example; spf=fail smtp.mailfrom="a; dmarc=fail header.from=x"@evil.example; dmarc=pass header.from=BANK',
+  ],
+  [
+    'other results with base64, IPv6 and no sender',
+    true,
+    'mx.desk.example; dkim=pass header.b=a+/b= header.i=@x; iprev=pass smtp.remote-ip=2001:db8::1; spf=none smtp.mailfrom=; dmarc=pass header.from=BANK',
+  ],
+  ['capitals and a line end', true, 'MX.Desk.Example;\r\n\tDMARC=Pass Header.From=BANK;'],
+]
+
+test.each(WRITTEN)('a relay that writes %s is understood', async (_, expected, field) => {
+  const raw = written(field, expected ? '192.0.2.2' : '192.0.2.1')
+  expect((await relay(raw, 'carla@rejects.example')).sender_verified).toBe(expected)
+})
+
+test.each([
+  ['quotation that does not end', 'mx.desk.example; dmarc=pass header.from=BANK reason="x'],
+  ['comment that does not end', 'mx.desk.example; dmarc=pass header.from=BANK (x (y)'],
+  ['comment that ends with a backslash', 'mx.desk.example; dmarc=pass header.from=BANK (x\\'],
+  ['parenthesis too many', 'mx.desk.example; dmarc=pass header.from=BANK )'],
+  ['property that is given twice', 'mx.desk.example; dmarc=pass header.from=attacker.example header.from=BANK'],
+  ['result in a comment', 'mx.desk.example (; dmarc=pass header.from=BANK)'],
+  ['result in quotes', 'mx.desk.example; spf=pass smtp.mailfrom="a; dmarc=pass header.from=BANK"@evil.example'],
+  ['result of a property', 'mx.desk.example; spf=pass policy.dmarc=pass header.from=BANK'],
+  ['name that goes on', 'mx.desk.example.evil.example; dmarc=pass header.from=BANK'],
+  ['name of three words', 'mx.desk.example 1 x; dmarc=pass header.from=BANK'],
+  ['name in a comment', '(mx.desk.example) evil.example; dmarc=pass header.from=BANK'],
+  ['second equals sign', 'mx.desk.example; dmarc==pass header.from=BANK'],
+  ['word without a value', 'mx.desk.example; dmarc=pass header.from=BANK x'],
+])('a relay that writes a %s says nothing', async (_, field) => {
+  expect((await relay(written(field, '192.0.2.2'), 'carla@rejects.example')).sender_verified).toBe(false)
+  expect((await relay(written(field, '192.0.2.1'), 'carla@rejects.example')).sender_verified).toBe(true)
+})
+
+/** A message of a domain that rejects, from a server that SPF knows (192.0.2.1) or not. */
+function written(field: string, address: string): Buffer {
+  const Received = `from mx.example (mx.example [${address}]) by mx.desk.example; Sun, 22 Nov 2026 09:00:00 +0000`
+  return mail('carla@rejects.example', { Received, Authentication_Results: field.replace('BANK', 'rejects.example') })
+}
+
 const RESULTS = 'mx.desk.example; dmarc=pass header.from=rejects.example'
 const LONG = 'x'.repeat(900_000) + 'y'.repeat(90_000)
 
