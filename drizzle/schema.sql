@@ -1,0 +1,1133 @@
+-- Written by npm run migration.
+create extension btree_gin;
+create extension pg_trgm;
+
+create table activities (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  type text not null,
+  actor_type text not null,
+  actor_id uuid,
+  actor_name text,
+  data jsonb default '{}'::jsonb not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint activities_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint activities_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint activities_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'contact'::text, 'system'::text]))) NOT VALID
+);
+CREATE INDEX activities_ticket ON activities USING btree (organization_id, ticket_id, id);
+
+create table api_keys (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  prefix text not null,
+  key_hash bytea not null,
+  permissions text[] not null,
+  allowed_networks text[] not null,
+  created_by_id uuid,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  last_used_at timestamp with time zone,
+  revoked_at timestamp with time zone,
+  constraint api_keys_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint api_keys_creator_fk FOREIGN KEY (organization_id, created_by_id) REFERENCES memberships(organization_id, user_id),
+  constraint api_keys_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint api_keys_permissions CHECK ((cardinality(permissions) > 0))
+);
+CREATE UNIQUE INDEX api_keys_hash ON api_keys USING btree (key_hash);
+CREATE UNIQUE INDEX api_keys_prefix ON api_keys USING btree (prefix);
+
+create table attachments (
+  organization_id uuid not null,
+  id uuid not null,
+  message_id uuid,
+  filename text not null,
+  content_type text not null,
+  size bigint not null,
+  digest text not null,
+  storage_key text not null,
+  content_id text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  uploader_id uuid,
+  constraint attachments_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint attachments_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE,
+  constraint attachments_size CHECK ((size >= 0)),
+  constraint attachments_storage_key CHECK ((storage_key ~ '^attachments/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
+);
+CREATE INDEX attachments_message ON attachments USING btree (organization_id, message_id, id);
+CREATE INDEX attachments_unused ON attachments USING btree (id) WHERE (message_id IS NULL);
+CREATE INDEX attachments_unused_by ON attachments USING btree (organization_id, uploader_id) WHERE (message_id IS NULL);
+
+create table audit_log (
+  organization_id uuid not null,
+  id uuid not null,
+  actor_type text not null,
+  actor_id uuid,
+  actor_name text,
+  action text not null,
+  resource_type text,
+  resource_id uuid,
+  changes jsonb,
+  ip text,
+  user_agent text,
+  request_id text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint audit_log_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint audit_log_actor_type CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'operator'::text, 'system'::text]))),
+  constraint audit_log_resource CHECK ((num_nulls(resource_type, resource_id) = ANY (ARRAY[0, 2])))
+);
+CREATE INDEX audit_log_action ON audit_log USING btree (organization_id, action, id);
+CREATE INDEX audit_log_actor ON audit_log USING btree (organization_id, actor_id, id);
+CREATE INDEX audit_log_age ON audit_log USING btree (created_at);
+CREATE INDEX audit_log_resource ON audit_log USING btree (organization_id, resource_id, id);
+CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION protect_audit_log();
+CREATE TRIGGER audit_log_no_truncate BEFORE TRUNCATE ON audit_log FOR EACH STATEMENT EXECUTE FUNCTION protect_audit_log();
+
+create table companies (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  domains text[] default '{}'::text[] not null,
+  hourly_rate numeric(9,2),
+  currency text,
+  ticket_prefix text,
+  notes text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint companies_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint companies_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint companies_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint companies_domains_count CHECK ((cardinality(domains) <= 20)),
+  constraint companies_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
+  constraint companies_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
+);
+CREATE INDEX companies_domains ON companies USING gin (organization_id, domains);
+
+create table contacts (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  email text not null,
+  phone text,
+  company_id uuid,
+  notes text,
+  search text not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  email_key text not null,
+  constraint contacts_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint contacts_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
+  constraint contacts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
+CREATE INDEX contacts_company ON contacts USING btree (organization_id, company_id, id);
+CREATE UNIQUE INDEX contacts_email ON contacts USING btree (organization_id, email_key);
+CREATE INDEX contacts_list ON contacts USING btree (organization_id, id) INCLUDE (search);
+CREATE INDEX contacts_name ON contacts USING btree (organization_id, lower(name), id);
+CREATE INDEX contacts_search ON contacts USING gin (organization_id, search gin_trgm_ops);
+CREATE INDEX contacts_updated ON contacts USING btree (organization_id, updated_at, id);
+CREATE TRIGGER contacts_change AFTER UPDATE OF company_id ON contacts FOR EACH ROW WHEN ((old.company_id IS DISTINCT FROM new.company_id)) EXECUTE FUNCTION tally_contacts();
+CREATE TRIGGER contacts_come_and_go AFTER INSERT OR DELETE ON contacts FOR EACH ROW EXECUTE FUNCTION tally_contacts();
+CREATE TRIGGER contacts_search_fits BEFORE INSERT OR UPDATE OF search ON contacts FOR EACH ROW WHEN ((octet_length(new.search) > 2400)) EXECUTE FUNCTION cut_search();
+
+create table deliveries (
+  organization_id uuid not null,
+  id uuid not null,
+  webhook_id uuid not null,
+  event_id uuid not null,
+  event text not null,
+  status text default 'pending'::text not null,
+  attempts integer default 0 not null,
+  response_code integer,
+  response_time_ms integer,
+  error text,
+  next_attempt_at timestamp with time zone,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint deliveries_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint deliveries_event_fk FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE,
+  constraint deliveries_webhook_fk FOREIGN KEY (organization_id, webhook_id) REFERENCES webhooks(organization_id, id) ON DELETE CASCADE,
+  constraint deliveries_attempts CHECK ((attempts >= 0)),
+  constraint deliveries_status CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'success'::text, 'failed'::text, 'cancelled'::text])))
+) with (fillfactor=80);
+CREATE INDEX deliveries_age ON deliveries USING btree (id);
+CREATE INDEX deliveries_event ON deliveries USING btree (organization_id, event_id);
+CREATE INDEX deliveries_webhook ON deliveries USING btree (organization_id, webhook_id, id);
+
+create table delivery_attempts (
+  organization_id uuid not null,
+  delivery_id uuid not null,
+  attempt integer not null,
+  started_at timestamp with time zone not null,
+  response_code integer,
+  response_time_ms integer not null,
+  error text,
+  response_head text,
+  constraint delivery_attempts_organization_id_delivery_id_attempt_pk PRIMARY KEY (organization_id, delivery_id, attempt),
+  constraint delivery_attempts_delivery_fk FOREIGN KEY (organization_id, delivery_id) REFERENCES deliveries(organization_id, id) ON DELETE CASCADE,
+  constraint delivery_attempts_attempt CHECK ((attempt > 0))
+);
+
+create table domains (
+  organization_id uuid not null,
+  id uuid not null,
+  domain text not null,
+  challenge text not null,
+  verified_at timestamp with time zone,
+  verified_by text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint domains_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint domains_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint domains_verified_by CHECK ((verified_by = ANY (ARRAY['dns'::text, 'operator'::text]))),
+  constraint domains_verified_complete CHECK ((num_nulls(verified_at, verified_by) = ANY (ARRAY[0, 2])))
+);
+CREATE UNIQUE INDEX domains_domain ON domains USING btree (organization_id, domain);
+
+create table email_anchors (
+  organization_id uuid not null,
+  email_message_id text not null,
+  ticket_id uuid not null,
+  message_id uuid,
+  constraint email_anchors_organization_id_email_message_id_ticket_id_pk PRIMARY KEY (organization_id, email_message_id, ticket_id),
+  constraint email_anchors_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE SET NULL (message_id),
+  constraint email_anchors_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX email_anchors_message ON email_anchors USING btree (organization_id, message_id);
+CREATE INDEX email_anchors_ticket ON email_anchors USING btree (organization_id, ticket_id);
+
+create table events (
+  organization_id uuid not null,
+  id uuid not null,
+  type text not null,
+  body text not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'message.created'::text, 'message.deleted'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'test.ping'::text])))
+);
+CREATE INDEX events_age ON events USING btree (id);
+
+create table fills (
+  organization_id uuid not null,
+  kind text not null,
+  after_id uuid,
+  begun_at timestamp with time zone default now() not null,
+  constraint fills_organization_id_kind_pk PRIMARY KEY (organization_id, kind),
+  constraint fills_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint fills_kind CHECK ((kind = ANY (ARRAY['time_entries.company_id'::text, 'ticket_search.document'::text])))
+);
+
+create table idempotency_keys (
+  organization_id uuid not null,
+  user_id uuid not null,
+  key_digest bytea not null,
+  request_digest bytea,
+  token uuid not null,
+  lease_until timestamp with time zone,
+  status integer,
+  answer text,
+  created_at timestamp with time zone default now() not null,
+  constraint idempotency_keys_organization_id_user_id_key_digest_pk PRIMARY KEY (organization_id, user_id, key_digest),
+  constraint idempotency_keys_answer CHECK ((num_nulls(status, answer) = ANY (ARRAY[0, 2]))),
+  constraint idempotency_keys_end CHECK (((lease_until IS NOT NULL) OR (answer IS NOT NULL)))
+);
+CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
+
+create table inbound_fingerprints (
+  organization_id uuid not null,
+  fingerprint text not null,
+  inbound_message_id uuid not null,
+  constraint inbound_fingerprints_organization_id_fingerprint_pk PRIMARY KEY (organization_id, fingerprint)
+);
+CREATE INDEX inbound_fingerprints_message ON inbound_fingerprints USING btree (organization_id, inbound_message_id);
+
+create table inbound_messages (
+  organization_id uuid not null,
+  id uuid not null,
+  mailbox_id uuid,
+  mailbox_address text not null,
+  recipient text not null,
+  envelope_sender text not null,
+  email_message_id text,
+  from_name text,
+  from_email text,
+  subject text,
+  size bigint not null,
+  outcome text default 'pending'::text not null,
+  rule text,
+  ticket_id uuid,
+  message_id uuid,
+  storage_key text,
+  received_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  remote_address text,
+  helo text,
+  tls boolean,
+  relay_address text,
+  sender_verified boolean,
+  authentication jsonb,
+  constraint inbound_messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint inbound_messages_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
+  constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text]))),
+  constraint inbound_messages_rule CHECK ((rule = ANY (ARRAY['in_reply_to'::text, 'references'::text, 'message_id'::text, 'reply_tag'::text, 'subject_code'::text, 'new'::text]))),
+  constraint inbound_messages_storage_key CHECK ((storage_key ~ '^inbound/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
+);
+CREATE INDEX inbound_messages_age ON inbound_messages USING btree (id) WHERE (storage_key IS NOT NULL);
+CREATE INDEX inbound_messages_mailbox ON inbound_messages USING btree (organization_id, mailbox_id, id);
+CREATE INDEX inbound_messages_outcome ON inbound_messages USING btree (organization_id, outcome, id);
+CREATE INDEX inbound_messages_storage ON inbound_messages USING btree (storage_key);
+
+create table invitation_letters (
+  organization_id uuid not null,
+  id uuid not null,
+  email_key text not null,
+  sent_at timestamp with time zone default now() not null,
+  constraint invitation_letters_organization_id_id_pk PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX invitation_letters_address ON invitation_letters USING btree (email_key, sent_at);
+CREATE INDEX invitation_letters_organization ON invitation_letters USING btree (organization_id, sent_at);
+
+create table invitations (
+  organization_id uuid not null,
+  id uuid not null,
+  email text not null,
+  email_key text not null,
+  name text not null,
+  role text not null,
+  hourly_rate numeric(9,2),
+  currency text,
+  token_hash bytea not null,
+  is_proof boolean not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint invitations_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint invitations_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint invitations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint invitations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
+  constraint invitations_role CHECK ((role = ANY (ARRAY['admin'::text, 'agent'::text])))
+);
+CREATE INDEX invitations_address ON invitations USING btree (email_key);
+CREATE UNIQUE INDEX invitations_email ON invitations USING btree (organization_id, email_key);
+CREATE INDEX invitations_expiry ON invitations USING btree (expires_at);
+CREATE UNIQUE INDEX invitations_token ON invitations USING btree (token_hash);
+
+create table labels (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  color text not null,
+  description text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint labels_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint labels_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint labels_color CHECK ((color ~ '^#[0-9A-Fa-f]{6}$'::text))
+);
+CREATE UNIQUE INDEX labels_name ON labels USING btree (organization_id, lower(name));
+
+create table lane_faults (
+  organization_id uuid not null,
+  lane_id uuid not null,
+  error text not null,
+  failing_since timestamp with time zone default now() not null,
+  tries integer default 1 not null,
+  try_at timestamp with time zone not null,
+  tried_id uuid not null,
+  constraint lane_faults_organization_id_lane_id_pk PRIMARY KEY (organization_id, lane_id)
+);
+
+create table letters (
+  organization_id uuid not null,
+  id uuid not null,
+  about_id uuid not null,
+  mailbox_id uuid,
+  recipient text not null,
+  sealed_text text not null,
+  expires_at timestamp with time zone not null,
+  constraint letters_organization_id_id_pk PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX letters_about ON letters USING btree (organization_id, about_id);
+CREATE INDEX letters_expiry ON letters USING btree (expires_at);
+
+create table mailboxes (
+  organization_id uuid not null,
+  id uuid not null,
+  address text not null,
+  name text,
+  active boolean default true not null,
+  is_default boolean default false not null,
+  plus_addressing boolean default true not null,
+  smtp_host text,
+  smtp_port integer,
+  smtp_security text,
+  smtp_username text,
+  smtp_password text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  dkim_domain text,
+  dkim_selector text,
+  dkim_private_key text,
+  verp boolean default false not null,
+  address_key text not null,
+  has_address boolean default true not null,
+  is_smtp_by_key boolean default false not null,
+  constraint mailboxes_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint mailboxes_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint mailboxes_dkim_complete CHECK ((num_nulls(dkim_domain, dkim_selector, dkim_private_key) = ANY (ARRAY[0, 3]))),
+  constraint mailboxes_smtp_complete CHECK ((num_nulls(smtp_host, smtp_port, smtp_security) = ANY (ARRAY[0, 3]))),
+  constraint mailboxes_smtp_port CHECK (((smtp_port >= 1) AND (smtp_port <= 65535))),
+  constraint mailboxes_smtp_security CHECK ((smtp_security = ANY (ARRAY['none'::text, 'starttls'::text, 'tls'::text])))
+);
+CREATE UNIQUE INDEX mailboxes_address ON mailboxes USING btree (address_key) WHERE has_address;
+CREATE UNIQUE INDEX mailboxes_default ON mailboxes USING btree (organization_id) WHERE is_default;
+CREATE UNIQUE INDEX mailboxes_own_address ON mailboxes USING btree (organization_id, address_key);
+
+create table memberships (
+  organization_id uuid not null,
+  user_id uuid not null,
+  role text default 'agent'::text not null,
+  active boolean default true not null,
+  hourly_rate numeric(9,2),
+  currency text,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  updated_at timestamp with time zone default now() not null,
+  removed_at timestamp with time zone,
+  constraint memberships_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
+  constraint memberships_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint memberships_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint memberships_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint memberships_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
+  constraint memberships_role CHECK ((role = ANY (ARRAY['admin'::text, 'agent'::text])))
+);
+CREATE INDEX memberships_user ON memberships USING btree (user_id, created_at);
+
+create table message_recipients (
+  organization_id uuid not null,
+  message_id uuid not null,
+  "position" integer not null,
+  kind text not null,
+  name text,
+  email text not null,
+  status text default 'queued'::text not null,
+  error text,
+  email_key text not null,
+  constraint message_recipients_organization_id_message_id_position_pk PRIMARY KEY (organization_id, message_id, "position"),
+  constraint message_recipients_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE,
+  constraint message_recipients_kind CHECK ((kind = ANY (ARRAY['to'::text, 'cc'::text]))),
+  constraint message_recipients_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text, 'bounced'::text])))
+);
+
+create table messages (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  body text not null,
+  body_html text not null,
+  reply_text text,
+  is_internal boolean default false not null,
+  direction text,
+  sender_name text not null,
+  sender_email text,
+  auto_reply boolean default false not null,
+  cc text[] default '{}'::text[] not null,
+  email_message_id text,
+  email_status text default 'none'::text not null,
+  email_error text,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  sender_verified boolean,
+  reply_to text,
+  constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint messages_direction CHECK ((direction = ANY (ARRAY['inbound'::text, 'outbound'::text]))),
+  constraint messages_email_status CHECK ((email_status = ANY (ARRAY['none'::text, 'queued'::text, 'sent'::text, 'failed'::text, 'bounced'::text]))),
+  constraint messages_note CHECK ((is_internal = (direction IS NULL)))
+);
+CREATE INDEX messages_ticket ON messages USING btree (organization_id, ticket_id, id);
+
+create table organizations (
+  id uuid not null,
+  number integer not null,
+  name text not null,
+  ticket_prefix text default 'TKT'::text not null,
+  hourly_rate numeric(9,2),
+  currency text default 'USD'::text not null,
+  reopen_on_reply boolean default true not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  sender_policy text default 'flag'::text not null,
+  constraint organizations_pkey PRIMARY KEY (id),
+  constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
+  constraint organizations_sender_policy CHECK ((sender_policy = ANY (ARRAY['flag'::text, 'restrict'::text]))),
+  constraint organizations_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
+);
+
+create table outbox (
+  organization_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  lane_id uuid not null,
+  run_at timestamp with time zone default now() not null,
+  lease_until timestamp with time zone default '-infinity'::timestamp with time zone not null,
+  lease_token uuid,
+  attempts integer default 0 not null,
+  claims integer default 0 not null,
+  traceparent text,
+  queued_at timestamp with time zone default now() not null,
+  constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
+  constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text])))
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
+CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
+CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);
+CREATE TRIGGER outbox_mail_in_turn BEFORE DELETE ON outbox FOR EACH ROW WHEN ((old.kind = 'inbound'::text)) EXECUTE FUNCTION file_in_turn();
+
+create table participants (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  name text,
+  email text not null,
+  contact_id uuid,
+  confirmed boolean default true not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  email_key text not null,
+  constraint participants_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint participants_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE SET NULL (contact_id),
+  constraint participants_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX participants_contact ON participants USING btree (organization_id, contact_id);
+CREATE UNIQUE INDEX participants_email ON participants USING btree (organization_id, ticket_id, email_key);
+
+create table password_resets (
+  id uuid not null,
+  user_id uuid not null,
+  organization_id uuid,
+  token_hash bytea not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint password_resets_pkey PRIMARY KEY (id),
+  constraint password_resets_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX password_resets_expiry ON password_resets USING btree (expires_at);
+CREATE UNIQUE INDEX password_resets_token ON password_resets USING btree (token_hash);
+CREATE INDEX password_resets_user ON password_resets USING btree (user_id);
+
+create table refresh_tokens (
+  token_hash bytea not null,
+  user_id uuid not null,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone default now() not null,
+  id uuid default gen_random_uuid() not null,
+  last_used_at timestamp with time zone,
+  ip text,
+  user_agent text,
+  signed_out_at timestamp with time zone,
+  constraint refresh_tokens_pkey PRIMARY KEY (token_hash),
+  constraint refresh_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX refresh_tokens_expiry ON refresh_tokens USING btree (expires_at);
+CREATE UNIQUE INDEX refresh_tokens_id ON refresh_tokens USING btree (id);
+CREATE INDEX refresh_tokens_user ON refresh_tokens USING btree (user_id);
+
+create table released_addresses (
+  organization_id uuid not null,
+  address_key text not null,
+  released_at timestamp with time zone default now() not null,
+  constraint released_addresses_organization_id_address_key_pk PRIMARY KEY (organization_id, address_key),
+  constraint released_addresses_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
+CREATE INDEX released_addresses_key ON released_addresses USING btree (address_key);
+
+create table stats (
+  organization_id uuid not null,
+  size_s integer not null,
+  at timestamp with time zone not null,
+  mail_tickets bigint default 0 not null,
+  mail_messages bigint default 0 not null,
+  mail_bounces bigint default 0 not null,
+  mail_others bigint default 0 not null,
+  emails_sent bigint default 0 not null,
+  emails_failed bigint default 0 not null,
+  emails_bounced bigint default 0 not null,
+  deliveries_ok bigint default 0 not null,
+  deliveries_failed bigint default 0 not null,
+  delivery_ms bigint default 0 not null,
+  requests_ok bigint default 0 not null,
+  requests_refused bigint default 0 not null,
+  requests_failed bigint default 0 not null,
+  constraint stats_organization_id_size_s_at_pk PRIMARY KEY (organization_id, size_s, at)
+);
+
+create table storage_removals (
+  storage_key text not null,
+  due_at timestamp with time zone default now() not null,
+  constraint storage_removals_pkey PRIMARY KEY (storage_key),
+  constraint storage_removals_storage_key CHECK ((storage_key ~ '^(attachments|inbound)/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
+);
+CREATE INDEX storage_removals_due ON storage_removals USING btree (due_at);
+
+create table tallies (
+  organization_id uuid not null,
+  kind text not null,
+  key uuid not null,
+  status text,
+  n integer not null,
+  constraint tallies_key UNIQUE NULLS NOT DISTINCT (organization_id, kind, key, status),
+  constraint tallies_kind CHECK ((kind = ANY (ARRAY['tickets'::text, 'tickets_of_contact'::text, 'tickets_of_company'::text, 'tickets_of_label'::text, 'tickets_of_day'::text, 'contacts_of_company'::text])))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000);
+
+create table tally_changes (
+  organization_id uuid not null,
+  id bigint not null,
+  kind text not null,
+  key uuid not null,
+  status text,
+  n integer not null,
+  constraint tally_changes_organization_id_kind_key_id_pk PRIMARY KEY (organization_id, kind, key, id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
+
+create table ticket_count_changes (
+  organization_id uuid not null,
+  id bigint not null,
+  status text not null,
+  priority text not null,
+  assignee_id uuid,
+  n integer not null,
+  constraint ticket_count_changes_organization_id_id_pk PRIMARY KEY (organization_id, id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
+
+create table ticket_counters (
+  organization_id uuid not null,
+  next_number integer default 1 not null,
+  constraint ticket_counters_pkey PRIMARY KEY (organization_id),
+  constraint ticket_counters_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+) with (fillfactor=20);
+
+create table ticket_counts (
+  organization_id uuid not null,
+  status text not null,
+  priority text not null,
+  assignee_id uuid,
+  n integer not null,
+  constraint ticket_counts_kind UNIQUE NULLS NOT DISTINCT (organization_id, status, priority, assignee_id),
+  constraint ticket_counts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+
+create table ticket_labels (
+  organization_id uuid not null,
+  ticket_id uuid not null,
+  label_id uuid not null,
+  constraint ticket_labels_organization_id_ticket_id_label_id_pk PRIMARY KEY (organization_id, ticket_id, label_id),
+  constraint ticket_labels_label_fk FOREIGN KEY (organization_id, label_id) REFERENCES labels(organization_id, id) ON DELETE CASCADE,
+  constraint ticket_labels_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ticket_labels_label ON ticket_labels USING btree (organization_id, label_id, ticket_id);
+CREATE TRIGGER ticket_labels_come AFTER INSERT ON ticket_labels REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_labels();
+CREATE TRIGGER ticket_labels_facets_come AFTER INSERT ON ticket_labels REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_label_facets();
+CREATE TRIGGER ticket_labels_facets_go AFTER DELETE ON ticket_labels REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION change_label_facets();
+CREATE TRIGGER ticket_labels_go AFTER DELETE ON ticket_labels REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_labels();
+
+create table ticket_search (
+  organization_id uuid not null,
+  ticket_id uuid not null,
+  document tsvector not null,
+  size integer not null,
+  constraint ticket_search_organization_id_ticket_id_pk PRIMARY KEY (organization_id, ticket_id),
+  constraint ticket_search_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+) with (toast_tuple_target=8160);
+CREATE INDEX ticket_search_document ON ticket_search USING gin (document) WITH (fastupdate='on', gin_pending_list_limit='256');
+CREATE TRIGGER ticket_search_in_block AFTER INSERT OR UPDATE OF document ON ticket_search FOR EACH ROW WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION put_in_block();
+
+create table tickets (
+  organization_id uuid not null,
+  id uuid not null,
+  number integer not null,
+  code text not null,
+  subject text not null,
+  status text default 'open'::text not null,
+  priority text default 'normal'::text not null,
+  contact_id uuid,
+  company_id uuid,
+  assignee_id uuid,
+  mailbox_id uuid,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  deleted_at timestamp with time zone,
+  purged_at timestamp with time zone,
+  constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint tickets_number UNIQUE (organization_id, number),
+  constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
+  constraint tickets_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
+  constraint tickets_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE SET NULL (contact_id),
+  constraint tickets_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
+  constraint tickets_number_positive CHECK ((number > 0)),
+  constraint tickets_priority CHECK ((priority = ANY (ARRAY['low'::text, 'normal'::text, 'high'::text, 'urgent'::text]))),
+  constraint tickets_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'resolved'::text, 'closed'::text])))
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+CREATE INDEX tickets_assignee ON tickets USING btree (organization_id, assignee_id, status, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_company ON tickets USING btree (organization_id, company_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_contact ON tickets USING btree (organization_id, contact_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_deleted ON tickets USING btree (deleted_at) WHERE ((deleted_at IS NOT NULL) AND (purged_at IS NULL));
+CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
+CREATE TRIGGER tickets_change AFTER UPDATE OF status, priority, assignee_id, deleted_at ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION count_ticket();
+CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, company_id, deleted_at ON tickets FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.status IS DISTINCT FROM new.status)) OR (old.contact_id IS DISTINCT FROM new.contact_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION tally_changed_ticket();
+CREATE TRIGGER tickets_come AFTER INSERT ON tickets REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
+CREATE TRIGGER tickets_company_of_time AFTER UPDATE OF company_id ON tickets FOR EACH ROW WHEN ((old.company_id IS DISTINCT FROM new.company_id)) EXECUTE FUNCTION pass_company_to_time();
+CREATE TRIGGER tickets_facets AFTER UPDATE OF status, priority, assignee_id ON tickets FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id))) EXECUTE FUNCTION change_ticket_facets();
+CREATE TRIGGER tickets_go AFTER DELETE ON tickets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
+CREATE TRIGGER tickets_go_unlabelled BEFORE DELETE ON tickets FOR EACH ROW WHEN ((old.deleted_at IS NULL)) EXECUTE FUNCTION unlabel_ticket();
+
+create table time_entries (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  user_id uuid not null,
+  duration_minutes integer not null,
+  description text,
+  billable boolean default true not null,
+  rate numeric(9,2),
+  currency text not null,
+  amount numeric(14,2) generated always as (round((((duration_minutes)::numeric * rate) / (60)::numeric), 2)) stored,
+  date date not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  company_id uuid,
+  constraint time_entries_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint time_entries_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE RESTRICT,
+  constraint time_entries_user_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id),
+  constraint time_entries_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
+  constraint time_entries_duration CHECK (((duration_minutes >= 1) AND (duration_minutes <= 525600))),
+  constraint time_entries_rate CHECK (((rate >= (0)::numeric) AND (rate <= (1000000)::numeric)))
+);
+CREATE INDEX time_entries_company ON time_entries USING btree (organization_id, company_id, date, id) INCLUDE (duration_minutes, billable, amount, currency);
+CREATE INDEX time_entries_date ON time_entries USING btree (organization_id, date, id) INCLUDE (company_id, user_id, duration_minutes, billable, amount, currency);
+CREATE INDEX time_entries_ticket ON time_entries USING btree (organization_id, ticket_id, date, id);
+CREATE INDEX time_entries_user ON time_entries USING btree (organization_id, user_id, date, id) INCLUDE (duration_minutes, billable, amount, currency);
+CREATE TRIGGER time_entries_change AFTER UPDATE OF date, currency, billable, duration_minutes, rate ON time_entries FOR EACH ROW WHEN ((((((old.date IS DISTINCT FROM new.date) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.billable IS DISTINCT FROM new.billable)) OR (old.duration_minutes IS DISTINCT FROM new.duration_minutes)) OR (old.rate IS DISTINCT FROM new.rate))) EXECUTE FUNCTION sum_up_time();
+CREATE TRIGGER time_entries_come_and_go AFTER INSERT OR DELETE ON time_entries FOR EACH ROW EXECUTE FUNCTION sum_up_time();
+CREATE TRIGGER time_entries_company BEFORE INSERT ON time_entries FOR EACH ROW EXECUTE FUNCTION set_time_entry_company();
+
+create table time_total_changes (
+  organization_id uuid not null,
+  id bigint not null,
+  date date not null,
+  currency text not null,
+  billable boolean not null,
+  entries integer not null,
+  minutes bigint not null,
+  priced integer not null,
+  amount numeric(20,2) not null,
+  constraint time_total_changes_organization_id_id_pk PRIMARY KEY (organization_id, id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
+
+create table time_totals (
+  organization_id uuid not null,
+  date date not null,
+  currency text not null,
+  billable boolean not null,
+  entries integer not null,
+  minutes bigint not null,
+  priced integer not null,
+  amount numeric(20,2) not null,
+  constraint time_totals_organization_id_date_currency_billable_pk PRIMARY KEY (organization_id, date, currency, billable),
+  constraint time_totals_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000);
+
+create table timers (
+  organization_id uuid not null,
+  user_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  description text,
+  billable boolean not null,
+  rate numeric(9,2),
+  started_at timestamp with time zone default clock_timestamp() not null,
+  constraint timers_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
+  constraint timers_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint timers_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE RESTRICT,
+  constraint timers_user_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id),
+  constraint timers_rate CHECK (((rate >= (0)::numeric) AND (rate <= (1000000)::numeric)))
+);
+CREATE UNIQUE INDEX timers_id ON timers USING btree (organization_id, id);
+CREATE INDEX timers_ticket ON timers USING btree (organization_id, ticket_id);
+
+create table users (
+  id uuid not null,
+  email text not null,
+  name text not null,
+  password_hash text not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  is_password_held boolean default false not null,
+  sessions_ended_at timestamp with time zone,
+  email_key text not null,
+  constraint users_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX users_email ON users USING btree (email_key);
+
+create table webhooks (
+  organization_id uuid not null,
+  id uuid not null,
+  url text not null,
+  events text[] not null,
+  secret text,
+  active boolean default true not null,
+  status text default 'active'::text not null,
+  failure_count integer default 0 not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  deleted_at timestamp with time zone,
+  previous_secret text,
+  previous_secret_until timestamp with time zone,
+  constraint webhooks_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint webhooks_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint webhooks_events CHECK ((cardinality(events) > 0)),
+  constraint webhooks_failure_count CHECK ((failure_count >= 0)),
+  constraint webhooks_previous_secret CHECK ((num_nulls(previous_secret, previous_secret_until) = ANY (ARRAY[0, 2]))),
+  constraint webhooks_status CHECK ((status = ANY (ARRAY['active'::text, 'failed'::text])))
+);
+
+CREATE OR REPLACE FUNCTION change_label_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	c record;
+	prefix text;
+	ticket_number integer;
+	words text[];
+	deleted uuid[] := '{}';
+BEGIN
+	IF TG_OP = 'DELETE' THEN
+		-- The word of a label that is deleted may stay, because no search asks for it any more.
+		FOR c IN SELECT organization_id, label_id FROM changed GROUP BY 1, 2 LOOP
+			PERFORM FROM labels WHERE organization_id = c.organization_id AND id = c.label_id;
+			IF NOT FOUND THEN deleted := deleted || c.label_id; END IF;
+		END LOOP;
+	END IF;
+	FOR c IN
+		SELECT organization_id, ticket_id, array_agg('@' || label_id) AS words FROM changed
+		WHERE label_id <> ALL (deleted) GROUP BY 1, 2
+	LOOP
+		SELECT number INTO ticket_number FROM tickets WHERE organization_id = c.organization_id AND id = c.ticket_id;
+		CONTINUE WHEN NOT FOUND;
+		prefix := search_prefix(c.organization_id, ticket_number);
+		words := ARRAY(SELECT prefix || word FROM unnest(c.words) AS word);
+		IF TG_OP = 'INSERT' THEN
+			UPDATE ticket_search SET document = document || array_to_tsvector(words)
+			WHERE organization_id = c.organization_id AND ticket_id = c.ticket_id
+				AND document || array_to_tsvector(words) <> document;
+		ELSE
+			UPDATE ticket_search SET document = ts_delete(document, words)
+			WHERE organization_id = c.organization_id AND ticket_id = c.ticket_id;
+		END IF;
+	END LOOP;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION change_ticket_facets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	prefix text := search_prefix(new.organization_id, new.number) || '@';
+BEGIN
+	UPDATE ticket_search
+	SET document = ts_delete(document, ARRAY[prefix || old.status, prefix || old.priority, prefix || old.assignee_id])
+		|| array_to_tsvector(array_remove(ARRAY[prefix || new.status, prefix || new.priority, prefix || new.assignee_id], NULL))
+	WHERE organization_id = new.organization_id AND ticket_id = new.id;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION count_ticket()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP <> 'INSERT' AND old.deleted_at IS NULL THEN
+		INSERT INTO ticket_count_changes (organization_id, status, priority, assignee_id, n)
+		VALUES (old.organization_id, old.status, old.priority, old.assignee_id, -1);
+	END IF;
+	IF TG_OP <> 'DELETE' AND new.deleted_at IS NULL THEN
+		INSERT INTO ticket_count_changes (organization_id, status, priority, assignee_id, n)
+		VALUES (new.organization_id, new.status, new.priority, new.assignee_id, 1);
+	END IF;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION cut_search()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	new.search := left(new.search, 600);
+	RETURN new;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION document_in_block(document tsvector, organization_id uuid, ticket_id uuid)
+ RETURNS tsvector
+ LANGUAGE sql
+ STABLE
+AS $function$
+	SELECT replace($1::text, '''' || o.number || ':', '''' || search_prefix(t.organization_id, t.number))::tsvector
+	FROM tickets t JOIN organizations o ON o.id = t.organization_id WHERE t.organization_id = $2 AND t.id = $3
+$function$
+;
+
+CREATE OR REPLACE FUNCTION file_in_turn()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM pg_advisory_xact_lock(hashtextextended('file mail ' || old.organization_id, 0));
+	RETURN old;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION first_id_of_day(id uuid)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+BEGIN
+	RETURN (lpad(to_hex(
+		('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 86400000 * 86400000
+	), 12, '0') || repeat('0', 20))::uuid;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION never()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE PARALLEL SAFE COST 1
+AS $function$ BEGIN RETURN false; END $function$
+;
+
+CREATE OR REPLACE FUNCTION pass_company_to_time()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	UPDATE time_entries SET company_id = new.company_id
+	WHERE organization_id = new.organization_id AND ticket_id = new.id AND company_id IS DISTINCT FROM new.company_id;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION protect_audit_log()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	reason text := coalesce(current_setting('deskwire.audit_log', true), '');
+BEGIN
+	IF TG_OP = 'DELETE' AND reason = 'retention' OR TG_OP IN ('UPDATE', 'DELETE') AND reason = 'erasure' THEN
+		RETURN NULL;
+	END IF;
+	RAISE EXCEPTION 'audit_log is append-only' USING ERRCODE = 'insufficient_privilege';
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION put_in_block()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	without_block tsquery := (SELECT quote_literal(number || ':') || ':*' FROM organizations WHERE id = new.organization_id)::tsquery;
+BEGIN
+	IF new.document @@ without_block THEN
+		UPDATE ticket_search s SET size = s.size + length(s.document) * 5,
+			document = document_in_block(s.document, s.organization_id, s.ticket_id) || ticket_facets(s.organization_id, s.ticket_id)
+		WHERE s.organization_id = new.organization_id AND s.ticket_id = new.ticket_id;
+	END IF;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION search_prefix(organization_id uuid, number integer)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+	SELECT o.number || '.' || ($2 >> 14) || ':' FROM organizations o WHERE o.id = $1
+$function$
+;
+
+CREATE OR REPLACE FUNCTION set_time_entry_company()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	new.company_id := (
+		SELECT company_id FROM tickets WHERE organization_id = new.organization_id AND id = new.ticket_id FOR SHARE
+	);
+	RETURN new;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION sum_up_time()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP <> 'INSERT' THEN
+		INSERT INTO time_total_changes (organization_id, date, currency, billable, entries, minutes, priced, amount)
+		VALUES (old.organization_id, old.date, old.currency, old.billable,
+			-1, -old.duration_minutes, -num_nonnulls(old.amount), -coalesce(old.amount, 0));
+	END IF;
+	IF TG_OP <> 'DELETE' THEN
+		INSERT INTO time_total_changes (organization_id, date, currency, billable, entries, minutes, priced, amount)
+		VALUES (new.organization_id, new.date, new.currency, new.billable,
+			1, new.duration_minutes, num_nonnulls(new.amount), coalesce(new.amount, 0));
+	END IF;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION tally_changed_ticket()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	INSERT INTO tally_changes (organization_id, kind, key, status, n)
+	SELECT new.organization_id, of.kind, of.key, t.status, sum(t.n)
+	FROM (VALUES
+		(old.id, old.contact_id, old.company_id, old.status, old.deleted_at, -1),
+		(new.id, new.contact_id, new.company_id, new.status, new.deleted_at, 1)
+	) AS t (id, contact_id, company_id, status, deleted_at, n)
+	CROSS JOIN LATERAL (
+		VALUES
+			('tickets', '00000000-0000-0000-0000-000000000000'), ('tickets_of_contact', t.contact_id),
+			('tickets_of_company', t.company_id), ('tickets_of_day', first_id_of_day(t.id))
+		UNION ALL
+		SELECT 'tickets_of_label', label_id FROM ticket_labels
+		WHERE organization_id = old.organization_id AND ticket_id = old.id
+	) AS of (kind, key)
+	WHERE t.deleted_at IS NULL AND of.key IS NOT NULL GROUP BY 1, 2, 3, 4 HAVING sum(t.n) <> 0;
+	RETURN new;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION tally_contacts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	none CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+BEGIN
+	IF TG_OP <> 'INSERT' THEN
+		INSERT INTO tally_changes (organization_id, kind, key, n)
+		VALUES (old.organization_id, 'contacts_of_company', coalesce(old.company_id, none), -1);
+	END IF;
+	IF TG_OP <> 'DELETE' THEN
+		INSERT INTO tally_changes (organization_id, kind, key, n)
+		VALUES (new.organization_id, 'contacts_of_company', coalesce(new.company_id, none), 1);
+	END IF;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION tally_labels()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	step integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+	c record;
+	ticket_status text;
+	organizations uuid[];
+	labels uuid[];
+	statuses text[];
+BEGIN
+	FOR c IN SELECT organization_id, ticket_id, array_agg(label_id) AS labels FROM changed GROUP BY 1, 2 LOOP
+		SELECT status INTO ticket_status FROM tickets
+		WHERE organization_id = c.organization_id AND id = c.ticket_id AND deleted_at IS NULL;
+		CONTINUE WHEN NOT FOUND;
+		organizations := organizations || array_fill(c.organization_id, ARRAY[cardinality(c.labels)]);
+		labels := labels || c.labels;
+		statuses := statuses || array_fill(ticket_status, ARRAY[cardinality(c.labels)]);
+	END LOOP;
+	FOR c IN
+		SELECT organization_id, label_id, status, step * count(*) AS n
+		FROM unnest(organizations, labels, statuses) AS of (organization_id, label_id, status) GROUP BY 1, 2, 3
+	LOOP
+		INSERT INTO tally_changes (organization_id, kind, key, status, n)
+		VALUES (c.organization_id, 'tickets_of_label', c.label_id, c.status, c.n);
+	END LOOP;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION tally_tickets()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	step integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+	c record;
+BEGIN
+	FOR c IN
+		SELECT organization_id, status, priority, assignee_id, step * count(*) AS n FROM changed
+		WHERE deleted_at IS NULL GROUP BY 1, 2, 3, 4
+	LOOP
+		INSERT INTO ticket_count_changes (organization_id, status, priority, assignee_id, n)
+		VALUES (c.organization_id, c.status, c.priority, c.assignee_id, c.n);
+	END LOOP;
+	FOR c IN
+		SELECT organization_id, of.kind, of.key, status, step * count(*) AS n
+		FROM changed CROSS JOIN LATERAL (VALUES
+			('tickets', '00000000-0000-0000-0000-000000000000'),
+			('tickets_of_contact', contact_id), ('tickets_of_company', company_id), ('tickets_of_day', first_id_of_day(id))
+		) AS of (kind, key)
+		WHERE deleted_at IS NULL AND of.key IS NOT NULL GROUP BY 1, 2, 3, 4
+	LOOP
+		INSERT INTO tally_changes (organization_id, kind, key, status, n)
+		VALUES (c.organization_id, c.kind, c.key, c.status, c.n);
+	END LOOP;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION ticket_facets(organization_id uuid, ticket_id uuid)
+ RETURNS tsvector
+ LANGUAGE sql
+ STABLE
+AS $function$
+	SELECT array_to_tsvector(array_agg(search_prefix(t.organization_id, t.number) || '@' || facet.value))
+	FROM tickets t CROSS JOIN LATERAL (
+		SELECT t.status UNION ALL SELECT t.priority UNION ALL SELECT t.assignee_id::text
+		UNION ALL SELECT l.label_id::text FROM ticket_labels l WHERE l.organization_id = t.organization_id AND l.ticket_id = t.id
+	) AS facet (value)
+	WHERE t.organization_id = $1 AND t.id = $2 AND facet.value IS NOT NULL
+$function$
+;
+
+CREATE OR REPLACE FUNCTION ticket_rank(priority text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$ SELECT array_position(ARRAY['low', 'normal', 'high', 'urgent'], priority) $function$
+;
+
+CREATE OR REPLACE FUNCTION unlabel_ticket()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	DELETE FROM ticket_labels WHERE organization_id = old.organization_id AND ticket_id = old.id;
+	RETURN old;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION uuid_time(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$ BEGIN RETURN to_timestamp(('x' || translate(left(id::text, 13), '-', ''))::bit(48)::bigint / 1000.0); END $function$
+;
