@@ -31,7 +31,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'backup',
-    'config errors scope secrets shapes settings db db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
+    'config errors log scope secrets shapes settings db db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
   ],
   ['psql', 'db errors process start'],
   ['config', 'errors settings'],

@@ -10,17 +10,21 @@
  * Files are copied after the rows that name them. Until then the job that removes stored bytes waits, so that each file of
  * the snapshot is still there.
  */
+import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { version } from '../../package.json'
 import { holdRemovals } from '../attachments/removals'
 import { fileStore } from '../attachments/storage'
 import type { Store } from '../attachments/store'
+import { config } from '../config'
 import { countServices } from '../db/cluster/blockers'
 import { askEachMachine } from '../db/cluster/machines'
 import { isDistributed } from '../db/cluster/place-tables'
 import { readMigrations } from '../db/migration-files'
 import { longTransaction, type Session, type Transaction, withSession } from '../db/session'
+import { safeError } from '../log'
 import { useSecrets } from '../secrets'
+import { LAST_BACKUP } from '../start/data-dir'
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, DamagedFilesError, explained } from './backup-error'
@@ -51,6 +55,7 @@ export async function backUp(folder: string): Promise<Made> {
     const manifest = await copyEverything()
     await writeManifest(manifest)
     target.keep()
+    noteBackup()
     const { files, tables, migration } = manifest
     const made: Made = {
       folder: name,
@@ -66,6 +71,16 @@ export async function backUp(folder: string): Promise<Made> {
     if (error instanceof DamagedFilesError) throw error
     target.discard()
     throw explained(error, WHAT)
+  }
+}
+
+/** Leaves the time of a backup of the embedded database for the doctor. */
+function noteBackup(): void {
+  if (config.DATABASE_URL) return
+  try {
+    writeFileSync(path.join(config.DATA_DIR, LAST_BACKUP), `${new Date().toISOString()}\n`, { mode: 0o600 })
+  } catch (error) {
+    process.stderr.write(`deskwire: the time of the backup cannot be noted in DATA_DIR: ${safeError(error).code}\n`)
   }
 }
 

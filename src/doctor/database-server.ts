@@ -1,6 +1,7 @@
 /** Looks at the database server: its version, its connections, its clock, and what the role may do. */
 import { config } from '../config'
 import { measureClockOffset } from '../db/clock'
+import { isDistributed } from '../db/cluster/place-tables'
 import { isPooled } from '../db/pooler'
 import type { Connection } from '../db/transact'
 import { counted, type Finding, failure, firstOf, warning } from './finding'
@@ -8,6 +9,8 @@ import { counted, type Finding, failure, firstOf, warning } from './finding'
 const OLDEST_MAJOR = 15
 /** Connections of a process beside its pool, for background jobs and notices. */
 const BESIDE_POOL = 4
+/** On a cluster two more ask how its machines are. */
+const BESIDE_POOL_OF_CLUSTER = 6
 /** Share of the connections that may be in use. */
 const MOST_USED = 0.85
 /** A transaction that is open for longer keeps old rows from being removed. */
@@ -88,17 +91,22 @@ export async function checkServer(connection: Connection): Promise<Finding[]> {
       ),
     )
   }
-  return [...findings, ...connectionFindings(server)]
+  return [...findings, ...connectionFindings(server, await isDistributed(connection.sql))]
 }
 
-function connectionFindings({ used, most, processes }: Server): Finding[] {
+/** Compares the connections that all processes may open with those that the server allows. */
+export function connectionFindings(
+  { used, most, processes }: Pick<Server, 'used' | 'most' | 'processes'>,
+  is_cluster: boolean,
+): Finding[] {
   const findings: Finding[] = []
-  const wanted = processes * (config.DATABASE_POOL + BESIDE_POOL)
+  const beside = is_cluster ? BESIDE_POOL_OF_CLUSTER : BESIDE_POOL
+  const wanted = processes * (config.DATABASE_POOL + beside)
   if (wanted > most) {
     findings.push(
       warning(
         `${counted(processes, 'process')} of the service may open ${wanted} connections, and the server allows ${most}: under load requests are answered 503`,
-        `Set DATABASE_POOL to ${Math.max(1, Math.floor(most / processes) - BESIDE_POOL)} or less, or raise max_connections of the server.`,
+        `Set DATABASE_POOL to ${Math.max(1, Math.floor(most / processes) - beside)} or less, or raise max_connections of the server.`,
         { processes, wanted, most },
       ),
     )

@@ -9,9 +9,11 @@ import { checkAccounts } from './account-doubts'
 import { checkCluster } from './cluster-state'
 import { checkClock, checkRole, checkServer } from './database-server'
 import { checkDisk } from './disk-space'
+import { checkBackupAge, checkDurability, checkSecretFile } from './durability'
 import { type Figures, readFigures } from './figures'
 import { type Check, type Finding, failure } from './finding'
 import { checkMailDns } from './mail-dns'
+import { checkMailName } from './mail-name'
 import { checkLetterWay, checkMailboxServers, checkSystemServer } from './mail-servers'
 import { checkObjectStore } from './object-store'
 import { checkService } from './own-service'
@@ -36,7 +38,10 @@ const CHECKS: Check[] = [
   { name: 'redis', needs: 'nothing', run: checkRedis },
   { name: 'system mail', needs: 'nothing', run: checkSystemServer },
   { name: 'settings', needs: 'nothing', run: checkSettingsAlone },
+  { name: 'key file', needs: 'nothing', run: checkSecretFile },
+  { name: 'backup', needs: 'nothing', run: checkBackupAge },
   { name: 'server', needs: 'database', run: checkServer },
+  { name: 'durability', needs: 'database', run: checkDurability },
   { name: 'role', needs: 'database', run: checkRole },
   { name: 'cluster', needs: 'database', run: checkCluster },
   { name: 'clock', needs: 'database', run: checkClock },
@@ -47,6 +52,7 @@ const CHECKS: Check[] = [
   { name: 'webhooks', needs: 'database', run: checkWebhooks },
   { name: 'mailbox servers', needs: 'database', run: checkMailboxServers },
   { name: 'mail domains', needs: 'database', run: checkMailboxDomains },
+  { name: 'mail name', needs: 'database', run: checkMailName },
   { name: 'dns', needs: 'database', run: checkMailDns },
   { name: 'relays', needs: 'database', run: checkRelays },
   { name: 'invitations', needs: 'database', run: checkLetterWay },

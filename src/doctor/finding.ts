@@ -31,7 +31,7 @@ export function warning(message: string, action: string, details?: Finding['deta
 /** Writes a number with its noun: `1 mailbox`, `2 mailboxes`. */
 export function counted(n: number, noun: string): string {
   if (n === 1) return `1 ${noun}`
-  return `${n} ${/[sx]$/.test(noun) ? `${noun}es` : `${noun}s`.replace(/ys$/, 'ies')}`
+  return `${n} ${/[sx]$/.test(noun) ? `${noun}es` : `${noun}s`.replace(/([^aeiou])ys$/, '$1ies')}`
 }
 
 /** Writes the first few of a list: `a, b and 3 more`. */

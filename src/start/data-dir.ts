@@ -3,8 +3,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { ConfigError } from '../config'
 
+/** Its time is that of the last backup. */
+export const LAST_BACKUP = 'last-backup'
+
 /** What the service keeps in DATA_DIR. */
-export const DATA_ENTRIES = ['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json']
+export const DATA_ENTRIES = [
+  ...['postgres', 'attachments', 'secret-key', 'admin-password', 'untrusted-proxy.json'],
+  LAST_BACKUP,
+]
 
 /** Is in DATA_DIR while a backup is restored into it, and after a restore that was killed. */
 export const UNFINISHED_RESTORE = 'unfinished-restore'

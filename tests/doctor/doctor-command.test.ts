@@ -2,21 +2,23 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createDatabase, type TestDatabase } from '../support/database'
+import { type OwnPostgres, startOwnPostgres } from '../support/own-postgres'
 import { freePort } from '../support/ports'
 import { type Service, startService } from '../support/service'
 
 const CLI = path.join(import.meta.dirname, '../../src/cli.ts')
 
-let database: TestDatabase
+let database: OwnPostgres
 let service: Service
 let env: Record<string, string>
 
 beforeAll(async () => {
-  database = await createDatabase()
+  // The server of all tests loses what it confirmed when the machine stops, which the doctor says.
+  database = await startOwnPostgres(mkdtempSync(path.join(tmpdir(), 'doctor-postgres-')), { fsync: 'on' })
   env = {
     DATABASE_URL: database.url,
     SECRET_KEY: 'a secret key that only tests use',
@@ -33,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => {
   service?.process.kill('SIGCONT')
   await service?.stop()
-  await database?.drop()
+  await database?.stop()
 })
 
 /** Runs the command through a shell, which may set limits first. */

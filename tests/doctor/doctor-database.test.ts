@@ -8,10 +8,12 @@ import { config, readConfig } from '../../src/config'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
 import { checkClock, checkRole, checkServer } from '../../src/doctor/database-server'
+import { checkDurability } from '../../src/doctor/durability'
 import { examine } from '../../src/doctor/examine'
 import { readFigures } from '../../src/doctor/figures'
 import type { Finding } from '../../src/doctor/finding'
 import { checkMailDns } from '../../src/doctor/mail-dns'
+import { checkMailName } from '../../src/doctor/mail-name'
 import { checkLetterWay, checkMailboxServers } from '../../src/doctor/mail-servers'
 import { openForDoctor } from '../../src/doctor/open'
 import { checkService } from '../../src/doctor/own-service'
@@ -19,6 +21,7 @@ import { checkMailboxDomains, checkProcesses } from '../../src/doctor/settings-f
 import { checkStoredSecrets } from '../../src/doctor/stored-secrets'
 import { checkWaitingWork } from '../../src/doctor/waiting-work'
 import { checkWebhooks } from '../../src/doctor/webhook-health'
+import { toNetwork } from '../../src/net/networks'
 import { useSecrets } from '../../src/secrets'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { stepClock } from '../support/clock'
@@ -229,17 +232,82 @@ test('DNS records that are missing for the domains of mailboxes are named', asyn
   using dns = await startDns({
     'good.desk.co': { MX: ['mx.desk.co'], TXT: ['v=spf1 -all'] },
     'bare.desk.co': { TXT: ['something else'] },
+    '_dmarc.desk.co': { TXT: ['v=DMARC1; p=none'] },
   })
   using _ = withSettings({ DNS_SERVERS: [dns.address] })
   const smtp = { host: 'smtp.desk.co', port: 587, security: 'starttls' }
   for (const address of ['help@good.desk.co', 'help@bare.desk.co', 'help@desk.example']) {
     await createMailbox(admin, { address, smtp })
   }
-  expect(texts(await checkMailDns(connection()))).toEqual([
+  const found = texts(await checkMailDns(connection()))
+  expect(found.filter((text) => !/without a DKIM key/.test(text))).toEqual([
     expect.stringMatching(/^warning: 1 mail domain with no MX record: .* \(bare\.desk\.co\) -> Publish an MX record/),
     expect.stringMatching(/^warning: 1 mail domain with no SPF record: .* \(bare\.desk\.co\)/),
   ])
   expect(dns.asked.join()).not.toContain('desk.example')
+})
+
+test('an MX record that leads elsewhere, no DMARC record and no key to sign with are named', async () => {
+  const { admin } = organization
+  using dns = await startDns({
+    'here.desk.co': { MX: ['mx.desk.co'], TXT: ['v=spf1 -all'] },
+    'alias.desk.co': { MX: ['mx2.desk.co'], TXT: ['v=spf1 -all'] },
+    'away.other.co': { MX: ['mx.google.example'], TXT: ['v=spf1 -all'] },
+    'mx.desk.co': { A: ['192.0.2.1'] },
+    'mx2.desk.co': { A: ['192.0.2.1'] },
+    'mx.google.example': { A: ['192.0.2.2'] },
+    '_dmarc.desk.co': { TXT: ['v=DMARC1; p=reject'] },
+    '_dmarc.away.other.co': { TXT: ['something else'] },
+  })
+  const smtp = { host: 'smtp.desk.co', port: 587, security: 'starttls' }
+  for (const domain of ['here.desk.co', 'alias.desk.co', 'away.other.co']) {
+    const dkim = domain === 'away.other.co' ? undefined : { domain, selector: 's' }
+    await createMailbox(admin, { address: `help@${domain}`, smtp, dkim })
+  }
+  const found = async () => texts(await checkMailDns(connection())).filter((text) => !/no DKIM record/.test(text))
+  using _ = withSettings({ DNS_SERVERS: [dns.address], SMTP_HOSTNAME: 'mx.desk.co', SMTP_TRUSTED_RELAYS: [] })
+  expect(await found()).toEqual([
+    expect.stringMatching(
+      /^warning: 1 mail domain with an MX record that names another server: .* \(away\.other\.co\)/,
+    ),
+    expect.stringMatching(/^warning: 1 mail domain with no DMARC record: .* \(away\.other\.co\)/),
+    expect.stringMatching(
+      /^warning: 1 mail domain with mailboxes that send without a DKIM key: .* \(away\.other\.co\)/,
+    ),
+  ])
+  using __ = withSettings({ SMTP_TRUSTED_RELAYS: [toNetwork('192.0.2.2/32')!] })
+  expect((await found()).join()).not.toContain('names another server')
+})
+
+test.each([
+  ['localhost', /^warning: SMTP_HOSTNAME is localhost, which is no name of the internet/],
+  ['4f1d2c', /^warning: SMTP_HOSTNAME is 4f1d2c, which is no name of the internet/],
+  ['mx.unknown.co', /^warning: SMTP_HOSTNAME is mx\.unknown\.co, which DNS does not know/],
+  ['mx.desk.co', undefined],
+  ['192.0.2.1', undefined],
+])('SMTP_HOSTNAME %s', async (SMTP_HOSTNAME, message) => {
+  using dns = await startDns({ 'mx.desk.co': { A: ['192.0.2.1'] } })
+  using _ = withSettings({ DNS_SERVERS: [dns.address], SMTP_HOSTNAME })
+  await createMailbox(organization.admin, { address: 'help@desk.example' })
+  expect(await checkMailName(connection())).toEqual([])
+  await createMailbox(organization.admin, { address: 'help@desk.co' })
+  expect(texts(await checkMailName(connection()))).toEqual(message ? [expect.stringMatching(message)] : [])
+})
+
+test('a server that does not keep what it confirmed is an error', async () => {
+  const { sql } = connection()
+  await using careful = session({ connection: { synchronous_commit: 'on' } as never })
+  await using careless = session({ connection: { synchronous_commit: 'off' } as never })
+  const of_server = await sql<{ name: string }[]>`
+    select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`
+  const named = of_server.map(({ name }) =>
+    expect.stringMatching(new RegExp(`^error: ${name} of the database server is off`)),
+  )
+  expect(texts(await checkDurability(careful as never))).toEqual(named)
+  expect(texts(await checkDurability(careless as never))).toEqual([
+    ...named,
+    expect.stringMatching(/^error: synchronous_commit of the database server is off: mail that was confirmed/),
+  ])
 })
 
 test('settings that fit badly to organizations and mailboxes are found', async () => {

@@ -1,12 +1,14 @@
 /** What the doctor says of faults outside of the database: S3, Redis, certificates, mail servers, disk, limits. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import S3rver from 's3rver'
 import { readConfig } from '../../src/config'
+import { connectionFindings } from '../../src/doctor/database-server'
 import { checkDisk } from '../../src/doctor/disk-space'
+import { checkBackupAge, checkSecretFile } from '../../src/doctor/durability'
 import type { Finding } from '../../src/doctor/finding'
 import { checkSystemServer } from '../../src/doctor/mail-servers'
 import { checkObjectStore } from '../../src/doctor/object-store'
@@ -206,6 +208,58 @@ describe('disk and limits', () => {
     write({ 'memory.max': mib(1024), 'memory.events': '', 'memory.stat': `inactive_file ${mib(200)}` })
     expect(await checkLimits(cgroup)).toEqual([])
   })
+})
+
+describe('what is in DATA_DIR', () => {
+  const days = (n: number) => new Date(Date.now() - n * 86_400_000)
+
+  test('a secret key that others may read is named with the command that mends it', async () => {
+    const where = mkdtempSync(path.join(folder, 'key-'))
+    using _ = withEnvironment({ DATA_DIR: where })
+    expect(await checkSecretFile()).toEqual([])
+    const file = path.join(where, 'secret-key')
+    writeFileSync(file, 'a key', { mode: 0o600 })
+    expect(await checkSecretFile()).toEqual([])
+    chmodSync(file, 0o640)
+    expect(texts(await checkSecretFile())).toEqual([
+      expect.stringMatching(/\(mode 640\).* -> Run chmod 600 .*secret-key/),
+    ])
+  })
+
+  test('a backup of days ago is named, and so is a database that never had one', async () => {
+    const where = mkdtempSync(path.join(folder, 'backup-'))
+    using _ = withEnvironment({ DATA_DIR: where })
+    expect(await checkBackupAge()).toEqual([])
+    mkdirSync(path.join(where, 'postgres/data'), { recursive: true })
+    const made = path.join(where, 'postgres/data/PG_VERSION')
+    writeFileSync(made, '18')
+    expect(await checkBackupAge()).toEqual([])
+    utimesSync(made, days(5.5), days(5.5))
+    expect(texts(await checkBackupAge())).toEqual([
+      expect.stringMatching(/never a backup .*, and the database is 5 days old/),
+    ])
+    writeFileSync(path.join(where, 'last-backup'), '')
+    expect(await checkBackupAge()).toEqual([])
+    utimesSync(path.join(where, 'last-backup'), days(4.5), days(4.5))
+    expect(texts(await checkBackupAge())).toEqual([expect.stringMatching(/last backup .* was 4 days ago/)])
+    using __ = withEnvironment({
+      DATA_DIR: where,
+      DATABASE_URL: 'postgres://db/desk',
+      SECRET_KEY: 'k'.repeat(10) + crypto.randomUUID(),
+    })
+    expect(await checkBackupAge()).toEqual([])
+  })
+})
+
+test('a process opens two connections more on a cluster', () => {
+  using _ = withEnvironment({ DATABASE_POOL: '10' })
+  const server = { used: 1, most: 30, processes: 2 }
+  expect(connectionFindings(server, false)).toEqual([])
+  expect(texts(connectionFindings(server, true))).toEqual([
+    expect.stringMatching(
+      /^warning: 2 processes .* may open 32 connections, and the server allows 30.* DATABASE_POOL to 9 /,
+    ),
+  ])
 })
 
 test.each<[Record<string, string>, string | undefined]>([
