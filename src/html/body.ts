@@ -7,11 +7,21 @@ import { limitDepth, TAGS, UNREADABLE } from './elements'
 import { safeHtmlToText } from './text'
 import { TooDeep, WorkLimit } from './work-limit'
 
+/** Characters of a body that takes so long to render that other requests would wait: up to 1.5 µs each. */
+const LONG = 10_000
+/** Characters of HTML that are kept of a body, whatever it holds: escaped quotes alone would be six million. */
+const MAX_HTML = 2_000_000
+
 /**
  * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
  * `view.ts` turns it into what a page shows.
  */
 export type RenderedBody = { body_html: string; text: string }
+
+/** True for a body that is rendered beside the service (`render.ts`). */
+export function isLong(body: string): boolean {
+  return body.length > LONG
+}
 
 const MAX_LINK_LENGTH = 2048
 /** Further addresses stay text: a megabyte of addresses would be twelve megabytes of links. */
@@ -57,9 +67,32 @@ const linkify = new LinkifyIt().set({ fuzzyLink: false, fuzzyEmail: true })
  * text. The time is linear in the length, whatever the input.
  */
 export function renderBody(body: string): RenderedBody {
-  if (!isHtml(body)) return { body_html: textToHtml(body), text: body.replace(/\r\n?/g, '\n') }
+  if (!isHtml(body)) {
+    const text = body.replace(/\r\n?/g, '\n')
+    return { body_html: limitHtml(textToHtml(text), text), text }
+  }
   const body_html = sanitize(body, writtenImage)
-  return { body_html, text: safeHtmlToText(body_html) }
+  const text = safeHtmlToText(body_html)
+  return { body_html: limitHtml(body_html, text), text }
+}
+
+/**
+ * Gives HTML that is too large as its plain text. Text that is too large even so, nearly all of it escaped characters, is cut
+ * and says so: all of it is in the plain text of the message.
+ */
+export function limitHtml(html: string, text: string): string {
+  if (html.length <= MAX_HTML) return html
+  const plain = textToPre(text)
+  if (plain.length <= MAX_HTML) return plain
+  // An escaped character has at most five.
+  const start = text.slice(0, MAX_HTML / 5 - 100).replace(/[\ud800-\udbff]$/, '')
+  return `${textToPre(start)}\n<p>[The rest is in the plain text of this message]</p>`
+}
+
+/** Writes plain text as HTML with few characters more: no links, and line breaks as they are. */
+export function textToPre(text: string): string {
+  const escaped = text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+  return `<div style="white-space: pre-wrap">${escaped}</div>`
 }
 
 /**
@@ -89,8 +122,11 @@ export function htmlToText(html: string): string {
 
 /** True for a body that shows nothing: white space, characters of no width, or HTML with neither text nor image. */
 export function isBlank(body: string): boolean {
-  if (!isHtml(body)) return hasNoText(body)
-  const { body_html, text } = renderBody(body)
+  return isHtml(body) ? showsNothing(renderBody(body)) : hasNoText(body)
+}
+
+/** True when a rendered body shows nothing. */
+export function showsNothing({ body_html, text }: RenderedBody): boolean {
   return hasNoText(text) && !/<img [^>]*src=/.test(body_html)
 }
 

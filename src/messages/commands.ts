@@ -5,7 +5,8 @@ import { config } from '../config'
 import { newId } from '../db/columns'
 import { insertRows } from '../db/insert-rows'
 import { fieldError } from '../errors'
-import { renderBody } from '../html/body'
+import { isLong, type RenderedBody, showsNothing } from '../html/body'
+import { render } from '../html/render'
 import { enqueueWork } from '../outbox/enqueue'
 import { waitForFirstAttempt } from '../outbox/first-attempt'
 import { inTransaction, type Scope, together } from '../scope'
@@ -18,7 +19,7 @@ import { newMessageId } from './anchors'
 import { type Conversation, lockConversation } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import { insertMessages } from './insert-messages'
-import type { Message, NewMessage } from './model'
+import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage } from './queries'
 
@@ -30,12 +31,14 @@ type TicketOfMessage = TicketOfEvent & { locked_at: string }
 /**
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the first
  * attempt, up to EMAIL_INLINE_WAIT_MS.
- * @throws TICKET_NOT_FOUND, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
+  const rendered = await render(input.body, scope.organization_id)
+  if (isLong(input.body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
   const message = await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input))
+    const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
     return getMessage(scope, ticket_id, id)
   })
   if (message.email_status !== 'queued') return message
@@ -107,11 +110,15 @@ export function createdEvent(message: Message, ticket: TicketOfEvent): NewEvent 
   return { type: 'message.created', data: eventData(message, ticket) }
 }
 
-async function draftReply(scope: Scope, conversation: Conversation, input: NewMessage): Promise<MessageDraft> {
+async function draftReply(
+  scope: Scope,
+  conversation: Conversation,
+  input: NewMessage,
+  { body_html, text }: RenderedBody,
+): Promise<MessageDraft> {
   const { actor } = scope
   const { body, is_internal = false, send_email, attachment_ids, cc } = input
   const id = newId()
-  const { body_html, text } = renderBody(body)
   const draft = {
     id,
     body,

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../address/email'
 import { Attachment } from '../attachments/model'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../db/schema'
-import { isBlank } from '../html/body'
+import { isBlank, isLong } from '../html/body'
 import { Instant, orNull, Uuid } from '../shapes/answers'
 import { body, flag, IdsInput, oneOf, optional, text } from '../shapes/fields'
 import { Paging, query, queryFlag } from '../shapes/query'
@@ -57,14 +57,17 @@ export type Message = typeof Message.static
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', fault: 'must be an email address' })
 
+export const EMPTY_BODY = 'must have text or an image'
+
 export const NewMessage = body({
   body: text({
     max: 1_000_000,
     trim: false,
-    rule: (value) => !isEmpty(value),
+    // A long one is judged by the command, once it is rendered.
+    rule: (value) => isLong(value) || !isEmpty(value),
     code: 'EMPTY_BODY',
     missing_code: 'EMPTY_BODY',
-    fault: 'must have text or an image',
+    fault: EMPTY_BODY,
     description: 'Plain text or HTML',
   }),
   is_internal: optional(flag({ description: 'An internal note, which never sends email. Default false' })),

@@ -69,7 +69,9 @@ async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
       select l.label_id::text from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
     ) as facets
     from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
-  const documents = tickets.map(({ id, code, facets }) => ({ id, ...newDocument(number, code, '', '', facets) }))
+  const documents = await Promise.all(
+    tickets.map(async ({ id, code, facets }) => ({ id, ...(await newDocument(number, code, '', '', facets)) })),
+  )
   await sql`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(documents)}::text::json) as x (id uuid, vector text, size integer)

@@ -9,7 +9,7 @@
 import { LRUCache } from 'lru-cache'
 import { isFilled } from '../db/fills'
 import { insertRows } from '../db/insert-rows'
-import { renderBody } from '../html/body'
+import { render } from '../html/render'
 import type { Scope } from '../scope'
 import { prefixOf } from './blocks'
 import { facetWord, type SearchVector, searchVector, startVector } from './words'
@@ -41,18 +41,18 @@ const FACETS_OF_MAIL = ['open', 'normal']
  * Makes the document of a new ticket and its first message.
  * @param facets its status and priority, the ids of its assignee and labels
  */
-export function newDocument(
+export async function newDocument(
   organization_number: number,
   code: string,
   subject: string,
   text: string,
   facets: string[] = FACETS_OF_MAIL,
-): SearchVector {
+): Promise<SearchVector> {
   const builder = startVector(prefixOf(organization_number, numberOf(code)), MAX_SIZE)
   for (const facet of facets) builder.addFacet(facetWord(facet))
   builder.addCode(code)
-  builder.addText(subject)
-  builder.addText(text)
+  await builder.addText(subject)
+  await builder.addText(text)
   return builder.finish()
 }
 
@@ -76,9 +76,10 @@ export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promis
     return
   }
   const number = await organizationNumber(scope)
-  const added = texts
-    .map((one) => ({ ...one, ...searchVector(prefixOf(number, numberOf(one.code)), one.text, MAX_SIZE) }))
-    .filter(({ size }) => size > 0)
+  const vectors = await Promise.all(
+    texts.map(({ code, text }) => searchVector(prefixOf(number, numberOf(code)), text, MAX_SIZE)),
+  )
+  const added = texts.map((one, index) => ({ ...one, ...vectors[index]! })).filter(({ size }) => size > 0)
   const changed = await append(scope, added)
   for (const one of added) if (!changed.has(one.ticket_id)) await addWhatFits(scope, one)
 }
@@ -88,7 +89,7 @@ async function addWhatFits(scope: Scope, { ticket_id, code, text }: TicketText):
   const prefix = prefixOf(await organizationNumber(scope), numberOf(code))
   const [document] = await sql<{ size: number }[]>`
     select size from ticket_search where organization_id = ${organization_id} and ticket_id = ${ticket_id}`
-  await append(scope, [{ ticket_id, ...searchVector(prefix, text, MAX_SIZE - document!.size) }])
+  await append(scope, [{ ticket_id, ...(await searchVector(prefix, text, MAX_SIZE - document!.size)) }])
 }
 
 /** Makes the document anew, after the subject has changed or a message was deleted. The caller has locked the ticket. */
@@ -103,8 +104,11 @@ export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<vo
   const builder = startVector(prefixOf(await organizationNumber(scope), numberOf(code)), MAX_SIZE)
   for (const facet of [status, priority, assignee_id ?? [], label_ids].flat()) builder.addFacet(facetWord(facet))
   builder.addCode(code)
-  builder.addText(subject)
-  for await (const body of bodiesOf(scope, ticket_id)) if (!builder.addText(renderBody(body).text)) break
+  await builder.addText(subject)
+  for await (const body of bodiesOf(scope, ticket_id)) {
+    const { text } = await render(body, organization_id)
+    if (!(await builder.addText(text))) break
+  }
   const { vector, size } = builder.finish()
   await sql`
     insert into ticket_search (organization_id, ticket_id, document, size)

@@ -67,9 +67,9 @@ export type SearchVector = { vector: string; size: number }
  * @param limit bytes; the rest of the text is left out
  * @returns `size`: an upper bound of the bytes that the words take in a document
  */
-export function searchVector(prefix: string, text: string, limit: number): SearchVector {
+export async function searchVector(prefix: string, text: string, limit: number): Promise<SearchVector> {
   const builder = startVector(prefix, limit)
-  builder.addText(text)
+  await builder.addText(text)
   return builder.finish()
 }
 
@@ -101,10 +101,16 @@ export function startVector(prefix: string, limit: number) {
       position += 1
       add(codeWord(code))
     },
-    /** @returns false when the document is full */
-    addText(text: string) {
+    /**
+     * Lets others have their turn between two pieces: a million characters take half a second.
+     * @returns false when the document is full
+     */
+    async addText(text: string): Promise<boolean> {
       position += 1
+      let is_first = true
       for (const piece of piecesOf(text.slice(0, MAX_TEXT))) {
+        if (!is_first) await new Promise<void>((resolve) => setImmediate(resolve))
+        is_first = false
         for (const word of wordsOf(piece)) {
           position += 1
           if (!add(word)) return false

@@ -77,7 +77,9 @@ export type LengthLimits = {
 export function lengthFault(schema: LengthLimits, value: unknown): string | undefined {
   const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
   if (!field.length_fault || typeof value !== 'string') return undefined
-  const length = codePoints(field.trim ? value.trim() : value)
+  const text = field.trim ? value.trim() : value
+  if (text.length > (field.max ?? 0) * 2) return field.length_fault
+  const length = codePoints(text)
   return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
 }
 

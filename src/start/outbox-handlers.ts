@@ -1,4 +1,5 @@
 /** The handlers of each kind of outbox job, for the service and for the command that drains the outbox. */
+import { closeRenderer } from '../html/render'
 import { letterHandler } from '../letters/send-letter'
 import { inboundHandler } from '../mail/inbound/receive'
 import { emailHandler } from '../mail/outbound/send'
@@ -8,8 +9,8 @@ import { deliverWebhook } from '../webhooks/deliver'
 
 export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler, letter: letterHandler }
 
-/** Closes what the handlers keep open: the parser's processes and the SMTP connections. Call it when no job runs. */
+/** Closes what the handlers keep open: the processes that parse mail and render bodies, and the SMTP connections. Call it when no job runs. */
 export async function closeHandlers(): Promise<void> {
-  await closeParser()
+  await Promise.all([closeParser(), closeRenderer()])
   closeTransports()
 }

@@ -9,7 +9,8 @@ import { ApiError, unknownIds } from '../errors'
 import { byOrganization } from '../flow/by-organization'
 import { gatheredBy } from '../flow/gather'
 import { turns } from '../flow/turns'
-import { isBlank, type RenderedBody, renderBody } from '../html/body'
+import { type RenderedBody, showsNothing } from '../html/body'
+import { render } from '../html/render'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import type { Message } from '../messages/model'
@@ -48,7 +49,8 @@ type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
  */
 export async function createTicket(scope: Scope, input: NewTicket): Promise<Ticket> {
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
-  const request = { scope, id: newId(), input, body: bodyOf(input.description), traceparent: currentTraceparent() }
+  const body = await bodyOf(input.description, scope.organization_id)
+  const request = { scope, id: newId(), input, body, traceparent: currentTraceparent() }
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, request))
   const is_long = (request.body?.body.length ?? 0) > SHARED_MOST_CHARACTERS
   if (is_long || scope.after_commit || scope.before_commit) return writeNow()
@@ -183,8 +185,10 @@ async function readHeard(written: NewlyWritten[]): Promise<Map<string, Message>>
 }
 
 /** @returns undefined for a description without text */
-function bodyOf(description: string | undefined): Body | undefined {
-  return !description || isBlank(description) ? undefined : { body: description, ...renderBody(description) }
+async function bodyOf(description: string | undefined, organization_id: string): Promise<Body | undefined> {
+  if (!description) return undefined
+  const rendered = await render(description, organization_id)
+  return showsNothing(rendered) ? undefined : { body: description, ...rendered }
 }
 
 /** The description as a message of the contact, for which no email is sent. */

@@ -152,9 +152,10 @@ async function writeTickets(
   const messages = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, message: draft }) =>
     draft ? { organization_id, ticket_id, draft } : [],
   )
+  const documents = await Promise.all(tickets.map(documentOf))
   const [inserted] = await together([
     insertRows<Inserted>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
-    insertRows(sql, 'ticket_search', tickets.map(documentOf)),
+    insertRows(sql, 'ticket_search', documents),
     insertRows(sql, 'ticket_labels', labels),
     insertMessages(sql, messages),
     recordActivities(sql, tickets.flatMap(activitiesOf)),
@@ -166,10 +167,16 @@ async function writeTickets(
   return inserted
 }
 
-function documentOf({ scope, id, subject, priority, number, message, references }: TicketToInsert) {
+async function documentOf({ scope, id, subject, priority, number, message, references }: TicketToInsert) {
   const { prefix, organization_number, assignee, labels } = references
   const facets = ['open', priority, assignee?.id ?? [], labels.map(({ id }) => id)].flat()
-  const { vector, size } = newDocument(organization_number, `${prefix}-${number}`, subject, message?.text ?? '', facets)
+  const { vector, size } = await newDocument(
+    organization_number,
+    `${prefix}-${number}`,
+    subject,
+    message?.text ?? '',
+    facets,
+  )
   return { organization_id: scope.organization_id, ticket_id: id, document: vector, size }
 }
 

@@ -49,18 +49,19 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     const company_id = companies.get(contact_id)
     return { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
   })
-  const documents = opened.map(({ id: ticket_id, subject, contact_id, first }, index) => {
+  const documents = opened.map(async ({ id: ticket_id, subject, contact_id, first }, index) => {
     const { organization_number } = naming.get(contact_id)!
-    const { vector, size } = newDocument(organization_number, rows[index]!.code, subject, first.text)
+    const { vector, size } = await newDocument(organization_number, rows[index]!.code, subject, first.text)
     return { organization_id, ticket_id, document: vector, size }
   })
   const entries = opened.map(({ id, actor }) => {
     return { organization_id, ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
   })
   const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, answered: null }))
+  const written = await Promise.all(documents)
   const [, , , , tickets] = await together([
     insertRows(scope.sql, 'tickets', rows),
-    insertRows(scope.sql, 'ticket_search', documents),
+    insertRows(scope.sql, 'ticket_search', written),
     recordActivities(scope.sql, entries),
     addMessages(scope, messages),
     readTickets(scope, opened),

@@ -8,14 +8,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import {
-  closeParser,
-  createLane,
-  createParser,
-  ParserBusy,
-  type ParserOptions,
-  parseInWorker,
-} from '../../src/mail/parse/lanes'
+import { closeParser, createParser, ParserBusy, type ParserOptions, parseInWorker } from '../../src/mail/parse/lanes'
 import { UnparsableMail } from '../../src/mail/parse/parse'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { createMailbox, importMail } from '../support/mail'
@@ -28,7 +21,7 @@ const FROM = 'From: Ann <ann@example.com>'
  * Far above what any of these takes, so that a slow machine does not fail, and far below what a loop would take. The
  * memory is that of the whole process, which may keep 200 MB from message to message.
  */
-const LIMITS = { timeout_ms: 20_000, processor_ms: 4000, max_memory_bytes: 500e6 }
+const LIMITS = { timeout_ms: 20_000, quick_ms: 4000, max_memory_bytes: 500e6 }
 
 const BROKEN = new URL('../support/broken-parser.ts', import.meta.url)
 
@@ -190,16 +183,16 @@ const PAGES: [string, () => Buffer][] = [
 ]
 
 describe('the parser', () => {
-  const lane = createLane()
-  afterAll(lane.close)
+  const reader = createParser()
+  afterAll(reader.close)
 
   test.each(REFUSED)('refuses %s', async (_, raw) => {
-    expect(await lane.parse(raw(), LIMITS).catch((error) => error)).toBeInstanceOf(UnparsableMail)
+    expect(await reader.parse(raw(), LIMITS).catch((error) => error)).toBeInstanceOf(UnparsableMail)
   })
 
   test.each([...FIELDS, ...CONTENTS, ...TEXTS, ...PAGES])('reads %s', async (_, make) => {
     const raw = make()
-    const parsed = await lane.parse(raw, LIMITS)
+    const parsed = await reader.parse(raw, LIMITS)
     const { text, body_html, subject } = parsed
     const isKept = parsed.attachments.some(({ content }) => content.length > raw.length / 3)
     expect(text.includes('Hello') || isKept).toBe(true)
@@ -274,7 +267,7 @@ describe('the parser', () => {
     ]
     const settled = Promise.all(open.map((mail) => mail.catch(({ name, message }) => ({ name, message }))))
     await parser.close()
-    expect(await settled).toEqual(Array(3).fill({ name: 'Error', message: 'The parser is closed' }))
+    expect(await settled).toEqual(Array(3).fill({ name: 'Error', message: 'The lane is closed' }))
     expect(await parser.parse(Buffer.from('next'))).toMatchObject({ text: 'next' })
     await parser.close()
   })
@@ -292,9 +285,9 @@ describe('the parser', () => {
 
   test('ends with the service that was killed, even in the middle of a message', async () => {
     const program = `
-      import { parseIn, startWorker } from '${new URL('../../src/mail/parse/process.ts', import.meta.url).pathname}'
+      import { askWorker, startWorker } from '${new URL('../../src/process/lane-worker.ts', import.meta.url).pathname}'
       const worker = await startWorker(new URL('${BROKEN}'), 0)
-      void parseIn(worker, Buffer.from('wait /nonexistent'), {}).catch(() => {})
+      void askWorker(worker, { raw: Buffer.from('wait /nonexistent') }).catch(() => {})
       console.log(worker.pid)`
     // The runner's own option for this would be passed on.
     const env = { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: undefined }

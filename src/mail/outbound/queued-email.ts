@@ -1,7 +1,7 @@
 /** Reads an email that is to be sent, and describes the message for it. */
 import { storage } from '../../attachments/storage'
 import { mayUseAddress } from '../../domains/claims'
-import { renderBody } from '../../html/body'
+import { render } from '../../html/render'
 import { placeImages } from '../../html/view'
 import { bounceAddress, replyAddress } from '../../messages/anchors'
 import type { OutboxJob } from '../../outbox/job'
@@ -84,9 +84,10 @@ export async function replyOf(
   address: string,
   recipients: MailRecipient[],
 ): Promise<CustomerReply> {
-  const [conversation, files] = await Promise.all([
+  const [conversation, files, { text }] = await Promise.all([
     readConversation(scope, email.ticket_id, id),
     readAttachments(scope, id),
+    render(email.body, scope.organization_id),
   ])
   const ofKind = (kind: MailRecipient['kind']) =>
     recipients.filter((one) => one.kind === kind).map(({ name, email }) => ({ name, address: email }))
@@ -108,7 +109,7 @@ export async function replyOf(
     message_id: email.email_message_id,
     in_reply_to: conversation.at(-1),
     references: conversation,
-    text: renderBody(email.body).text,
+    text,
     html,
     attachments: files.map((file) => ({
       ...attachmentOf(file),

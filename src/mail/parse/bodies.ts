@@ -1,6 +1,6 @@
 /** Tells the body of a message from its attachments, and reads the body as text and as HTML. Pure. */
 import sanitizeHtml from 'sanitize-html'
-import { htmlToText, sanitizeEmailHtml, textToHtml } from '../../html/body'
+import { htmlToText, limitHtml, sanitizeEmailHtml, textToHtml, textToPre } from '../../html/body'
 import { safeHtmlToText } from '../../html/text'
 import { decodeBytes, detectCharset } from '../mime/charset'
 import { joinFlowed } from '../mime/flowed'
@@ -65,8 +65,9 @@ export function readBody(root: Part): ReadBody {
   const budget: Budget = { text: MAX_BODY_LENGTH, html: MAX_BODY_LENGTH, detections: MAX_DETECTIONS, cut: new Set() }
   const body = withAnswerOfClick(root, renderPart(root, budget))
   const html = body.html?.trim() ? body.html : null
-  const body_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html, imagesByLocation(root))
-  const text = body.text ?? (html === null ? '' : safeHtmlToText(body_html))
+  const whole_html = html === null ? textToHtml(body.text ?? '') : sanitizeEmailHtml(html, imagesByLocation(root))
+  const text = body.text ?? (html === null ? '' : safeHtmlToText(whole_html))
+  const body_html = limitHtml(whole_html, text)
   const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
   return {
     text,
@@ -223,11 +224,6 @@ function showAddresses(html: string): string {
 
 function asText(body: Body): string | null {
   return body.text ?? (body.html === null ? null : htmlToText(body.html))
-}
-
-function textToPre(text: string): string {
-  const escaped = text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
-  return `<div style="white-space: pre-wrap">${escaped}</div>`
 }
 
 function withoutSignature(html: string): string {

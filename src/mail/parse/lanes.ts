@@ -6,12 +6,12 @@
  * begins again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its
  * end. In both lanes organizations take turns.
  */
-import type { ChildProcess } from 'node:child_process'
 import { availableParallelism, constants } from 'node:os'
-import { turns } from '../../flow/turns'
+import { createLane } from '../../process/lane'
+import { Ended, Refused, type WorkLimits } from '../../process/lane-worker'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
-import { Ended, end, hasEnded, memoryOf, type ParseLimits, parseIn, startWorker } from './process'
+import type { ParseWork } from './process-main'
 
 /** Of a processor. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
@@ -19,12 +19,6 @@ const QUICK_MS = 2000
 const SLOW_MOST = 2
 /** The same of one group, where patient ones count: another one waits for a single message of it. */
 const SLOW_MOST_OF_GROUP = 1
-/** A process that holds more after a message is replaced; a new one takes 20 ms to start. */
-const MAX_IDLE_BYTES = 200e6
-/** The memory of a process is looked at after each message larger than this, and after so many others. */
-const LARGE_BYTES = 100_000
-const SMALL_ONES = 100
-
 export type ParserOptions = {
   /** Time of a processor, in the quick lane. */
   quick_ms?: number
@@ -71,10 +65,10 @@ export function createParser(script = SCRIPT): Parser {
   /** Messages in work or waiting in the slow lane. */
   const slow_ones = new Set<Waiting>()
 
-  async function parseSlowly(raw: Uint8Array, limits: ParseLimits, one: Waiting): Promise<ParsedMail> {
+  async function parseSlowly(work: ParseWork, limits: WorkLimits, one: Waiting): Promise<ParsedMail> {
     slow_ones.add(one)
     try {
-      return await slow.parse(raw, limits, one.group)
+      return await parseIn(slow, work, limits, one.group)
     } catch (error) {
       throw error instanceof Ended ? new UnparsableMail(error.message, { cause: error.cause }) : error
     } finally {
@@ -84,20 +78,35 @@ export function createParser(script = SCRIPT): Parser {
   }
 
   return {
-    async parse(raw, { is_slow = false, is_patient = false, group, quick_ms = QUICK_MS, ...limits } = {}) {
+    async parse(raw, { is_slow = false, is_patient = false, group, quick_ms = QUICK_MS, ...options } = {}) {
+      const { envelope_sender = 'anybody', ...limits } = options
+      const work: ParseWork = { raw, envelope_sender }
       if (!is_slow) {
         try {
-          return await quick.parse(raw, { ...limits, processor_ms: quick_ms }, group)
+          return await parseIn(quick, work, { ...limits, processor_ms: quick_ms }, group)
         } catch (error) {
           if (!(error instanceof Ended)) throw error
         }
       }
       if (!is_patient && isFull([...slow_ones], group)) throw new ParserBusy('Other messages take long to parse')
-      return parseSlowly(raw, limits, { group, is_patient })
+      return parseSlowly(work, limits, { group, is_patient })
     },
     async close() {
       await Promise.all([quick.close(), slow.close()])
     },
+  }
+}
+
+async function parseIn(
+  lane: ReturnType<typeof createLane>,
+  work: ParseWork,
+  limits: WorkLimits,
+  group: string | undefined,
+): Promise<ParsedMail> {
+  try {
+    return await lane.run<ParsedMail>(work, { ...limits, group, size: work.raw.length })
+  } catch (error) {
+    throw error instanceof Refused ? new UnparsableMail(error.message) : error
   }
 }
 
@@ -107,79 +116,6 @@ type Waiting = Required<Pick<ParserOptions, 'is_patient'>> & Pick<ParserOptions,
 function isFull(slow_ones: Waiting[], group: string | undefined): boolean {
   const of_group = slow_ones.filter((one) => group !== undefined && one.group === group)
   return of_group.length >= SLOW_MOST_OF_GROUP || slow_ones.filter((one) => !one.is_patient).length >= SLOW_MOST
-}
-
-/** Bytes of a message after which its process is replaced: both ends keep their buffers of it until the next one. */
-const ONCE_BYTES = 5e6
-
-/** True for a process that is to be replaced, because it holds too much memory after a message. */
-function isSpent(worker: ChildProcess, raw: Uint8Array): boolean {
-  return raw.length > ONCE_BYTES || memoryOf(worker) > MAX_IDLE_BYTES
-}
-
-/** The processes of a lane, at most, and their priority for the system, as in `setPriority`. */
-type LaneOptions = { processes?: number; priority?: number }
-
-/** Makes a lane: processes, which start when they are needed, and the messages that wait for one. */
-export function createLane(script = SCRIPT, { processes = 1, priority = 0 }: LaneOptions = {}) {
-  const inTurn = turns(processes)
-  const workers = new Set<ChildProcess>()
-  /** Those that parse nothing just now. */
-  const idle: ChildProcess[] = []
-  let is_closing = false
-
-  const start = async () => {
-    const worker = await startWorker(script, priority)
-    workers.add(worker)
-    worker.once('exit', () => workers.delete(worker))
-    if (is_closing) await end(worker)
-    return worker
-  }
-  const take = async (): Promise<ChildProcess> => {
-    const worker = idle.pop()
-    if (!worker) return start()
-    return hasEnded(worker) ? take() : worker
-  }
-  let parsed = 0
-  const putBack = async (worker: ChildProcess, raw: Uint8Array) => {
-    if (hasEnded(worker)) return
-    const is_looked_at = raw.length > LARGE_BYTES || ++parsed % SMALL_ONES === 0
-    if (is_closing || (is_looked_at && isSpent(worker, raw))) await end(worker)
-    else idle.push(worker)
-  }
-  /** Messages in work or waiting. */
-  const work = new Set<Promise<unknown>>()
-  /** Ends the processes after the messages that wait. */
-  const rest = async () => {
-    await Promise.allSettled(work)
-    await Promise.all(idle.splice(0).map(end))
-  }
-  return {
-    rest,
-    /** @throws Ended; another error when no process could be started, or the lane is closed */
-    parse(raw: Uint8Array, limits: ParseLimits, group?: string): Promise<ParsedMail> {
-      const parsing = inTurn(async () => {
-        let worker: ChildProcess | undefined
-        try {
-          worker = await take()
-          return await parseIn(worker, raw, limits)
-        } catch (error) {
-          throw is_closing ? new Error('The parser is closed', { cause: error }) : error
-        } finally {
-          if (worker) await putBack(worker, raw)
-        }
-      }, group)
-      work.add(parsing)
-      return parsing.finally(() => work.delete(parsing))
-    },
-    /** Messages in work or waiting are not parsed. */
-    async close(): Promise<void> {
-      is_closing = true
-      await Promise.all([...workers].map(end))
-      await rest()
-      is_closing = false
-    },
-  }
 }
 
 const parser = createParser()

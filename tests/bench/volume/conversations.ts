@@ -42,7 +42,7 @@ export function noRows(): Rows {
 }
 
 /** Adds the ticket with this number, and all that belongs to it. */
-export function addConversation(rows: Rows, random: Random, tenant: Tenant, number: number): void {
+export async function addConversation(rows: Rows, random: Random, tenant: Tenant, number: number): Promise<void> {
   const organization_id = tenant.id
   const created_ms = START_MS + Math.floor((SPAN_MS * number) / tenant.size)
   const id = random.idAt(created_ms)
@@ -79,9 +79,9 @@ export function addConversation(rows: Rows, random: Random, tenant: Tenant, numb
   const document = startVector(prefixOf(tenant.number, number), MAX_DOCUMENT)
   for (const facet of [status, priority, assignee?.id ?? [], labels].flat()) document.addFacet(facetWord(facet))
   document.addCode(code)
-  document.addText(subject)
+  await document.addText(subject)
   for (const body of addMessages(rows, random, { tenant, id, number, created_ms, contact, agent }))
-    document.addText(body)
+    await document.addText(body)
   const { vector, size } = document.finish()
   rows.ticket_search.push({ organization_id, ticket_id: id, document: vector, size })
   if (random.chance(0.3)) addTimeEntry(rows, random, tenant, { id, created_ms, agent })

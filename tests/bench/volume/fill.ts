@@ -104,7 +104,7 @@ async function writeTickets(
     const rows = noRows()
     for (const tenant of tenants) {
       const [from, to] = [part - 1, part].map((parts) => Math.round((tenant.size * parts) / PARTS))
-      for (let number = from! + 1; number <= to!; number++) addConversation(rows, random, tenant, number)
+      for (let number = from! + 1; number <= to!; number++) await addConversation(rows, random, tenant, number)
     }
     await writing
     writing = writeRows(sql, connection, rows)

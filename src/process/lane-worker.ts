@@ -1,14 +1,12 @@
-/** Runs a process that parses one message at a time, and ends it when a message takes too much time or memory. */
+/** Runs a process that does one piece of work at a time, and ends it when a piece takes too much time or memory. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { bareEnvironment, runnerOf } from '../../process/child'
-import type { EnvelopeSender } from './bounce'
-import { type ParsedMail, UnparsableMail } from './parse'
-import type { ParseAnswer, ParseRequest } from './process-main'
+import { bareEnvironment, runnerOf } from './child'
+import type { Answer } from './serve'
 
-/** The time that a message may take, and the start of a process. */
+/** The time that a piece of work may take, and the start of a process. */
 const TIMEOUT_MS = 30_000
 /** A message of 25 MiB takes some 300 MB, with what Bun itself needs. */
 const MAX_MEMORY_BYTES = 1e9
@@ -17,36 +15,35 @@ const PAGE_BYTES = 4096
 /** The unit in which Linux counts processor time, on every machine. */
 const TICK_MS = 10
 
-/** `processor_ms` is time of a processor, so that a message is not slow because the machine is busy. */
-export type ParseLimits = {
-  timeout_ms?: number
-  max_memory_bytes?: number
-  processor_ms?: number
-  envelope_sender?: EnvelopeSender
-}
+/** `processor_ms` is time of a processor, so that work is not slow because the machine is busy. */
+export type WorkLimits = { timeout_ms?: number; max_memory_bytes?: number; processor_ms?: number }
 
-/** Says that the process was ended because the message took too much, or that the process died. */
+/** Says that the process was ended because the work took too much, or that the process died. */
 export class Ended extends Error {
   override readonly name = 'Ended'
 }
 
+/** Says that the program of the process has refused the work. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+}
+
 let lastId = 0
 
-/** Parses a message in a process. @throws Ended; UnparsableMail when the parser refuses the message */
-export function parseIn(
+/** Has a process do a piece of work. @throws Ended, Refused */
+export function askWorker<Result>(
   worker: ChildProcess,
-  raw: Uint8Array,
+  work: object,
   {
     timeout_ms = TIMEOUT_MS,
     max_memory_bytes = MAX_MEMORY_BYTES,
     processor_ms = Number.POSITIVE_INFINITY,
-    envelope_sender = 'anybody',
-  }: ParseLimits,
-): Promise<ParsedMail> {
-  const request: ParseRequest = { id: ++lastId, raw, envelope_sender }
-  // Read when the watch begins: most messages are parsed by then, and reading /proc costs a fifth of parsing one of 5 kB.
+  }: WorkLimits = {},
+): Promise<Result> {
+  const id = ++lastId
+  // Read when the watch begins: most work is done by then, and reading /proc costs a fifth of parsing a mail of 5 kB.
   let most_processor_ms: number | undefined
-  return new Promise<ParsedMail>((resolve, reject) => {
+  return new Promise<Result>((resolve, reject) => {
     const settle = (finish: () => void) => {
       clearTimeout(timer)
       clearInterval(watch)
@@ -56,27 +53,27 @@ export function parseIn(
     const fail = (message: string, cause?: unknown) =>
       settle(() => end(worker).finally(() => reject(new Ended(message, { cause }))))
     const onMessage = (message: unknown) => {
-      const answer = message as ParseAnswer
-      if (answer.id !== request.id) return
-      if ('mail' in answer) settle(() => resolve(answer.mail))
-      else settle(() => reject(new UnparsableMail(answer.error)))
+      const answer = message as Answer<Result>
+      if (answer.id !== id) return
+      if ('result' in answer) settle(() => resolve(answer.result))
+      else settle(() => reject(new Refused(answer.error)))
     }
-    const onError = (error: Error) => fail('The parser failed', error)
-    const onExit = () => fail('The parser ended')
-    const timer = setTimeout(() => fail(`The message took longer than ${timeout_ms} ms to parse`), timeout_ms)
+    const onError = (error: Error) => fail('The process failed', error)
+    const onExit = () => fail('The process ended')
+    const timer = setTimeout(() => fail(`It took longer than ${timeout_ms} ms`), timeout_ms)
     const watch = setInterval(() => {
       const used_ms = processorTimeOf(worker)
       most_processor_ms ??= used_ms + processor_ms
-      if (memoryOf(worker) > max_memory_bytes) fail('The message took too much memory to parse')
-      else if (used_ms > most_processor_ms) fail(`The message took longer than ${processor_ms} ms to parse`)
+      if (memoryOf(worker) > max_memory_bytes) fail('It took too much memory')
+      else if (used_ms > most_processor_ms) fail(`It took longer than ${processor_ms} ms`)
     }, WATCH_MS)
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
-    worker.send(request)
+    worker.send({ id, work })
   })
 }
 
 /**
- * Starts a process. Resolves once it has said that it is ready, so that only a message can be the reason of a later end.
+ * Starts a process. Resolves once it has said that it is ready, so that only work can be the reason of a later end.
  * @param priority for the system, as in `setPriority`
  */
 export async function startWorker(script: URL, priority: number): Promise<ChildProcess> {
@@ -87,13 +84,13 @@ export async function startWorker(script: URL, priority: number): Promise<ChildP
     serialization: 'advanced',
     execArgv: ['--no-orphans'],
   })
-  // An idle parser does not keep this process alive, and ends with it.
+  // An idle process does not keep this one alive, and ends with it.
   worker.unref()
   const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
   worker.once('message', () => resolve())
   worker.once('error', reject)
-  worker.once('exit', () => reject(new Error('The parser ended before it was ready')))
-  const timer = setTimeout(() => reject(new Error('The parser does not get ready')), TIMEOUT_MS)
+  worker.once('exit', () => reject(new Error('The process ended before it was ready')))
+  const timer = setTimeout(() => reject(new Error('The process does not get ready')), TIMEOUT_MS)
   try {
     await ready
     if (worker.pid && priority !== 0) setPriority(worker.pid, priority)

@@ -1,0 +1,31 @@
+/** Renders bodies: short ones at once, long ones in processes beside the service, where organizations take turns. */
+import { availableParallelism } from 'node:os'
+import { createLane } from '../process/lane'
+import { Ended, type WorkLimits } from '../process/lane-worker'
+import { isLong, limitHtml, type RenderedBody, renderBody, textToPre } from './body'
+
+/** A million characters of the worst HTML take 1.5 s of a processor. */
+const LIMITS: WorkLimits = { processor_ms: 10_000 }
+
+const lane = createLane(new URL('./render-main.ts', import.meta.url), { processes: availableParallelism() })
+
+/**
+ * Renders a body as `renderBody` does. To be called outside a transaction: a long body may wait for its turn.
+ * @param group id of the organization whose body it is
+ * @returns the body as plain text when it takes too long
+ * @throws Error when no process could be started
+ */
+export async function render(body: string, group: string, limits = LIMITS): Promise<RenderedBody> {
+  if (!isLong(body)) return renderBody(body)
+  try {
+    return await lane.run<RenderedBody>({ body }, { ...limits, group, size: Buffer.byteLength(body) })
+  } catch (error) {
+    if (!(error instanceof Ended)) throw error
+    return { body_html: limitHtml(textToPre(body), body), text: body }
+  }
+}
+
+/** Ends the processes and the work in them. */
+export function closeRenderer(): Promise<void> {
+  return lane.close()
+}
