@@ -7,6 +7,7 @@ import {
   ATTRIBUTIONS,
   FROM_FIELD,
   HISTORY,
+  NAME_AS_AUTHOR,
   OTHER_FIELD,
   PERSON_AS_AUTHOR,
   SENT_FIELD,
@@ -70,15 +71,23 @@ export function findQuotedHeader(lines: string[]): { start: number; header: numb
   return header < plain.length ? { start, header } : null
 }
 
+/**
+ * Where a quotation stands: without marks, with marks between words of the answer, or with marks at the end. The less there
+ * is to tell it from words, the more its announcement must say.
+ */
+type Place = 'unmarked' | 'between' | 'last'
+
 /** Gives the first line of what announces the marked quotation at `quote`; null when nothing does. */
-export function announcementOf(plain: string[], quote: number): number | null {
+export function announcementOf(plain: string[], quote: number, place: 'between' | 'last'): number | null {
   let end = quote
   while (end > 0 && plain[end - 1]?.trim() === '') end -= 1
   if (isMarker(plain[end - 1] ?? '')) return end - 1
   for (let start = Math.max(0, end - 3); start < end; start += 1) {
-    if (attributionEnd(plain, start, 'marked') === end) return start
+    if (attributionEnd(plain, start, place) === end) return start
   }
-  return null
+  // Apple Mail and others put the announcement behind the first marks.
+  const inner = plain.slice(quote, quote + MAX_FIELDS).map((line) => line.replace(/^\s{0,3}>\s?/, ''))
+  return attributionEnd(inner.slice(nextText(inner, 0)), 0, place) === null ? null : quote
 }
 
 /** Drops blank lines at the end, and rules, with and without words between them. */
@@ -152,7 +161,7 @@ function announcesUnmarked(lines: string[], index: number): boolean {
 }
 
 /** Gives the index of the line behind an announcement, which may be wrapped into three lines; null without one. */
-function attributionEnd(lines: string[], index: number, quotation: 'marked' | 'unmarked'): number | null {
+function attributionEnd(lines: string[], index: number, place: Place): number | null {
   const first = lines[index]?.trim() ?? ''
   if (isQuoted(first)) return null
   let joined = ''
@@ -161,19 +170,21 @@ function attributionEnd(lines: string[], index: number, quotation: 'marked' | 'u
     if (line === '' || line.length > MAX_LINE) return null
     // Gmail wraps behind the bracket of an address.
     joined = count === 1 || /[<(]$/.test(joined) ? joined + line : `${joined} ${line}`
-    if (!/[:：]$/.test(line) || !/\d/.test(joined)) continue
+    if (!/[:：]$/.test(line)) continue
     const is_start = count === 1 || ATTRIBUTION_START.test(first) || /^\s*</.test(lines[index + 1] ?? '')
     if (!is_start || !ATTRIBUTIONS.some((pattern) => pattern.test(joined))) continue
-    if (isOfProgram(joined, quotation)) return index + count
+    if (isOfProgram(joined, place)) return index + count
   }
   return null
 }
 
-/** True for an announcement of a mail program. Where no marks confirm it, it must name more than a day. */
-function isOfProgram(announcement: string, quotation: 'marked' | 'unmarked'): boolean {
-  if (ADDRESS.test(announcement)) return quotation === 'marked' || YEAR.test(announcement)
-  if (!YEAR.test(announcement) || PERSON_AS_AUTHOR.test(announcement)) return false
-  return quotation === 'marked' || TIME.test(announcement)
+/** True for an announcement of a mail program. */
+function isOfProgram(announcement: string, place: Place): boolean {
+  const has_moment = YEAR.test(announcement) || TIME.test(announcement)
+  if (ADDRESS.test(announcement)) return place === 'last' || has_moment
+  if (PERSON_AS_AUTHOR.test(announcement)) return false
+  if (place === 'last' && NAME_AS_AUTHOR.test(announcement)) return true
+  return YEAR.test(announcement) && (place !== 'unmarked' || TIME.test(announcement))
 }
 
 function nextText(lines: string[], index: number): number {

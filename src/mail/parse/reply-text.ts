@@ -68,7 +68,7 @@ function withoutQuotation(lines: string[], plain: string[]): string[] {
   let start = end
   while (start > 0 && (isQuoted(lines[start - 1] ?? '') || lines[start - 1]?.trim() === '')) start -= 1
   const below = withoutFooter(withoutSignature(lines.slice(end)))
-  const announced = announcementOf(plain, start)
+  const announced = announcementOf(plain, start, hasText(below) ? 'between' : 'last')
   const above = announced === null ? lines.slice(0, start) : dropSeparators(lines.slice(0, announced))
   if (!hasText(below)) return withoutSignature(above)
   const is_between = announced !== null && hasText(above) && !above.some(isQuoted)
@@ -77,14 +77,18 @@ function withoutQuotation(lines: string[], plain: string[]): string[] {
 
 /** Drops signatures: the one of the writer, and those of lists below it. */
 function withoutSignature(lines: string[]): string[] {
-  let kept = lines
+  let kept = withoutDevice(lines)
   for (let count = 0; count < MAX_FOOTERS; count += 1) {
     const start = signatureStart(kept)
     if (start < 0) break
     kept = kept.slice(0, start)
   }
-  const last = kept.findLastIndex((line) => line.trim() !== '')
-  return DEVICE_SIGNATURES.some((pattern) => pattern.test(kept[last] ?? '')) ? kept.slice(0, last) : kept
+  return withoutDevice(kept)
+}
+
+function withoutDevice(lines: string[]): string[] {
+  const last = lines.findLastIndex((line) => line.trim() !== '')
+  return DEVICE_SIGNATURES.some((pattern) => pattern.test(lines[last] ?? '')) ? lines.slice(0, last) : lines
 }
 
 /**

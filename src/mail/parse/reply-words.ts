@@ -8,6 +8,7 @@ export const ATTRIBUTIONS = [
   /^在.{4,300}写道[：:]$/,
   /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
   /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
+  /^(?:quoting|zitat von|citando|citation de|citat från|citaat van) .{2,200}:$/i,
   // In any language: a year (of the Buddhist era, too), a time and an address before a colon.
   /^(?=.*(?:19|20|25)\d\d)(?=.*\d[:.]\d\d)(?=.*(?:[<(]| by )[^<>()\s]{1,100}@[^<>()\s]{1,100}[>):]).{20,500}[:：]$/,
 ]
@@ -33,10 +34,16 @@ export const PERSON_AS_AUTHOR = new RegExp(
   'iu',
 )
 
+/** Matches an announcement of nothing but a name, which some programs put directly above the marks. */
+export const NAME_AS_AUTHOR =
+  /^["“]?\p{Lu}[\p{L}\p{M}.'’" -]{0,60} (?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|kirjoitti) ?:$/u
+
 /** Lines that begin the history: everything below them is quoted. */
 export const HISTORY = [
   /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
   /^\s*-{3,} ?On .{4,200} wrote ?-{3,}\s*$/,
+  // Yahoo on Android puts the quotation into the same line.
+  /^\s*\p{L}.{4,80}\b20\d\d.{0,60}\d:\d\d.{0,100}<[^<>\s]{1,100}@[^<>\s]{1,100}>.{0,20}[:：]\s{2,}\S/u,
   /^.{2,80} ---\d{1,2}[./]\d{1,2}[./]\d{4} .{4,40}---/,
   /^\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato)\s*:\s*$/i,
   /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
@@ -120,7 +127,7 @@ export const FOOTER = new RegExp(
 
 /** Beginnings of the line that a phone or an app puts below a mail, before its own name. */
 const SENT_BY = [
-  'sent from (?:my|the|mail for|outlook|yahoo|gmail|samsung)\\b|sent (?:via|with|using) (?=\\S)|get outlook for',
+  'sent from (?:(?:my|the)(?! (?:office|home|house|desk|work|old|new|other|private|account|address|e-?mail|wife|husband|colleague))|mail for|outlook|yahoo|gmail|samsung)\\b|get \\w{2,20} for (?:android|ios|iphone)|sent (?:via|with|using) (?=\\S)|get outlook for',
   'gesendet (?:von|mit)|envoyé (?:de|depuis|à partir de)|enviado (?:desde|do|de|a partir do)|enviat des d',
   "inviat[oa] (?:da|dal|dallo|dalla|con)\\b|inviat[oa] dall['’]|(?:verzonden|verstuurd) vanaf|skickat från|sendt fra",
   'lähetetty|отправлено (?:с|из)|надіслано з|изпратено от|wysłan[eo] z|odesláno z|odoslané z|poslano (?:s|z|iz)',
@@ -139,5 +146,5 @@ export const DEVICE_SIGNATURES = [
   new RegExp(`^\\s*(?:${SENT_BY.join('|')}).{0,60}$`, 'i'),
   new RegExp(`^.{0,60}(?:${SENT_BY_BEHIND.join('|')})\\s*$`, 'i'),
   /^\s*(?:diese nachricht wurde )?von meinem .{1,60} gesendet\.?\s*$/i,
-  /^.{0,60}\bOutlook\b.{0,60}<https:\/\/aka\.ms\/\w{1,20}>\s*$/,
+  /^.{0,60}\bOutlook\b.{0,60}<https:\/\/aka\.ms\/\w{1,20}>.{0,30}$/,
 ]
