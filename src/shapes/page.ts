@@ -47,6 +47,8 @@ export type PagedList<Row, Counts> = {
   count(rows: Promise<Row[]>): Promise<Counts[]>
   /** Throws the 404 of the path. */
   parent?(): Promise<unknown>
+  /** So many rows are shown by number, those behind them only by cursor; all when left out. */
+  reach?: number
 }
 
 export type Page<T> = { data: T[]; meta: PageMeta }
@@ -93,6 +95,8 @@ async function numberedPage<Row extends object, Counts extends { total: number }
 ): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
   const { page = 1 } = query
   const per_page = perPage(query)
+  const last = Math.ceil((list.reach ?? Number.POSITIVE_INFINITY) / per_page)
+  if (page > last) return pageBeyond(scope, query, list, last)
   const offset = Math.min((page - 1) * per_page, Number.MAX_SAFE_INTEGER)
   const settled = list.sort.end && (await settledTime(scope.sql))
   const found = list.rows(rangeOf(scope, list.sort, per_page, scope.sql``, offset))
@@ -101,6 +105,24 @@ async function numberedPage<Row extends object, Counts extends { total: number }
   const data = rows.slice(0, per_page)
   const next_cursor = nextCursor(identityOf(scope, query, list), list.sort, rows, data, settled)
   return { data, meta: { total, page, per_page, next_cursor, ...others } as PageMeta & Partial<Counts> }
+}
+
+/**
+ * A page behind the last one that is shown by number. It is empty when the list ends before.
+ * @throws VALIDATION_ERROR with the cursor that goes on behind the last page
+ */
+async function pageBeyond<Row extends object, Counts extends { total: number }>(
+  scope: Scope,
+  query: Paging,
+  list: PagedList<Row, Counts>,
+  last: number,
+): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
+  const { data, meta } = await numberedPage(scope, { ...query, page: last }, list)
+  if (data.length < meta.per_page || meta.next_cursor === null) {
+    return { data: [], meta: { ...meta, page: query.page } }
+  }
+  const { next_cursor: cursor } = meta
+  throw fieldError('VALIDATION_ERROR', '/query/page', `must be at most ${last}. details.cursor leads on`, { cursor })
 }
 
 async function pageAfter<Row extends object, Counts>(

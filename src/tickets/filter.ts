@@ -47,12 +47,15 @@ export function keyOf({ sql }: Scope, id: Fragment, by: Order['by']): Fragment {
   return { id, updated_at: sql`t.updated_at`, rank: sql`ticket_rank(t.priority)` }[by]
 }
 
-/** The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its labels. */
+/**
+ * The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its labels. With
+ * `coalesce` the labels are compared one by one: an index that is searched for 50 labels took 40 us for each ticket.
+ */
 export function isLabelled({ sql, organization_id }: Scope, id: Fragment, label_ids: string[] | undefined): Fragment {
   return label_ids
     ? sql`and (
         select true from ticket_labels where organization_id = ${organization_id} and ticket_id = ${id}
-          and label_id = any(${label_ids}::uuid[]) limit 1
+          and coalesce(label_id, label_id) = any(${label_ids}::uuid[]) limit 1
       )`
     : sql``
 }

@@ -8,7 +8,7 @@ import type { Scope } from '../scope'
 import type { PagedList } from '../shapes/page'
 import type { Sorting } from '../shapes/sorting'
 import { talliesOf, tally } from '../tallies/tallies'
-import { ofEachLabel, type Selection } from './filter'
+import { filters, isLabelled, keyOf, ofEachLabel, type Selection } from './filter'
 import type { TicketFilter } from './model'
 import type { TicketRow } from './row'
 
@@ -23,16 +23,24 @@ export type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
 
 export type Way = {
   sort: Sorting<ListRow>
+  /** Tells if the page is near an end of the order, for a way that depends on it. */
+  isNear?(range: Range): Promise<boolean>
   /** SQL for `with`: the last table is `page`, with the column `id`. */
-  find(range: Range): Fragment
+  find(range: Range, is_near?: boolean): Fragment
   /** SQL for the number of all tickets that match, when they are found on the way. */
   found?: Fragment
+  /** The same by itself, when it is not known otherwise. */
+  counted?: Fragment
   /** Walks from an end of the list to the page, however far that is. */
   is_walk?: boolean
 }
 
-/** Tickets with the labels, when they are at most so many, are sorted. With more of them the order is walked. */
+/** Tickets that have labels so often at most are all read. Of more, some come soon in any order. */
+const LABELLED_MOST = 50_000
+/** Tickets that match, when they are at most so many, are sorted. With more of them the order is walked. */
 const SORTED_MOST = 5000
+/** So many tickets are looked at in an order before all that match are sorted instead. */
+const WALKED_MOST = 20_000
 /** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
 export const FAR = 2000
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -40,13 +48,15 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** The way to a page of a list without a search. */
 export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Selection): Promise<Way> {
   const { label_ids, contact_id, company_id, assignee_id, status } = filter
-  if (selected.by !== 'id') {
-    const is_few = label_ids && (await isRare(scope, label_ids))
-    return is_few ? sortLabels(scope, filter, selected, label_ids) : inOrder(scope, filter, selected)
+  const names = Object.keys(conditionsOf(filter))
+  const is_by_id = selected.by === 'id'
+  if (is_by_id && label_ids?.length === 1 && names.every((name) => name === 'label_ids' || name === 'status')) {
+    return mergeLabels(scope, filter, selected, label_ids)
   }
-  if (contact_id || company_id) return inOrder(scope, filter, selected)
-  if (assignee_id) return status ? inOrder(scope, filter, selected) : mergeStatuses(scope, selected)
-  return label_ids ? mergeLabels(scope, filter, selected, label_ids) : inOrder(scope, filter, selected)
+  if (label_ids && (await areFew(scope, label_ids))) return sortLabels(scope, filter, selected, label_ids)
+  if (!is_by_id && names.length > 0) return nearOrSorted(scope, selected, ofTickets(scope, filter, selected))
+  const is_merged = is_by_id && assignee_id && !status && !contact_id && !company_id
+  return is_merged ? mergeStatuses(scope, selected) : inOrder(scope, filter, selected)
 }
 
 /** For an index that has the order: its first entries are the page. */
@@ -115,41 +125,99 @@ function mergeStatuses({ sql }: Scope, selected: Selection): Way {
   }
 }
 
-/** For labels of few tickets, in another order than that of creation: all are found before they are sorted. */
+/** For labels of few tickets: all are found before they are sorted. */
 function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
   const { sql } = scope
-  const columns = sql`hit.id, ${selected.sort_key} as sort_key`
-  return amongAll(
-    scope,
-    selected,
-    sql`select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}`,
-  )
-}
-
-/** For what leads to tickets in no order: all are found before they are sorted. */
-export function sortFound(scope: Scope, selected: Selection): Way {
-  const { sql } = scope
-  const { matching, id, sort_key } = selected
-  return amongAll(scope, selected, sql`select ${id} as id, ${sort_key} as sort_key ${matching}`)
-}
-
-/** @param hits SQL for all tickets that match, with `id` and `sort_key` */
-function amongAll({ sql }: Scope, selected: Selection, hits: Fragment): Way {
+  const columns = sql`hit.id, ${selected.by === 'id' ? sql`hit.id` : selected.sort_key} as sort_key`
+  const labelled = (shown: Fragment) => ofEachLabel(scope, label_ids, filter, shown, sql``)
   return {
-    sort: sorting(sql, selected, sql`hit.sort_key`, sql`hit.id`),
+    sort: sorting(sql, selected, selected.by === 'id' ? sql`hit.id` : sql`hit.sort_key`, sql`hit.id`),
     find: ({ slice }) => sql`
-      hits as materialized (${hits}),
+      hits as materialized (select distinct hit.id, hit.sort_key ${labelled(columns)}),
       page as materialized (select hit.id from hits hit where true ${slice})`,
     found: sql`(select count(*) from hits)`,
+    counted: sql`(select count(distinct hit.id) ${labelled(sql`hit.id`)})`,
   }
 }
 
-/** Tells if so few tickets have one of the labels that it costs little to sort them. */
-async function isRare(scope: Scope, label_ids: string[]): Promise<boolean> {
+/** What `nearOrSorted` reads of. */
+type Source = {
+  /** Tells if so few tickets match that they are sorted. */
+  areFew(): Promise<boolean>
+  /** SQL behind `from tickets t`: the conditions, each with `and` before it, or a join and them. */
+  asking: Fragment
+  /** Tickets that are asked at most, and three more for each that comes before the page. */
+  walked_most: number
+  /** A statement for all that match, with the columns `id`, `updated_at` and `priority`. */
+  all: Fragment
+}
+
+/**
+ * For an order that the filter knows nothing of. The order is walked when enough of its first tickets match. Else, or when few
+ * match at all, these are sorted: then the first of them may be anywhere in the order.
+ */
+export function nearOrSorted(scope: Scope, selected: Selection, source: Source): Way {
+  const { sql } = scope
+  return {
+    sort: sorting(sql, selected, keyOf(scope, sql`t.id`, selected.by), sql`t.id`),
+    isNear: async (range) => !(await source.areFew()) && isNear(scope, source, range),
+    find: (range, is_near) =>
+      is_near
+        ? sql`page as materialized (select t.id ${selected.matching} ${range.slice})`
+        : sql`
+            hits as materialized (${source.all}),
+            page as materialized (select t.id from hits t where true ${range.slice})`,
+  }
+}
+
+function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection): Source {
+  const { sql, organization_id } = scope
+  const { label_ids } = filter
+  const conditions = filters(scope, sql`t.id`, filter)
+  const most = sql.unsafe(`limit ${SORTED_MOST + 1}`)
+  return {
+    // Labels that few tickets have do not come here.
+    async areFew() {
+      if (label_ids) return false
+      const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
+      return row!.n <= SORTED_MOST
+    },
+    asking: sql`where true ${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
+    walked_most: WALKED_MOST,
+    all: sql`
+      select t.id, t.updated_at, t.priority from tickets t
+      where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions} ${
+        label_ids
+          ? sql`and t.id in (
+              select l.ticket_id from ticket_labels l
+              where l.organization_id = ${organization_id} and l.label_id = any(${label_ids}::uuid[]))`
+          : sql``
+      }`,
+  }
+}
+
+/** Tells if the first tickets in the order of a list hold the page. */
+async function isNear({ sql, organization_id }: Scope, source: Source, range: Range): Promise<boolean> {
+  const { behind, order, offset, limit } = range
+  const needed = offset + limit
+  const most = offset ? sql`limit ${source.walked_most + 3 * offset}` : sql.unsafe(`limit ${source.walked_most}`)
+  const [row] = await sql<{ n: number }[]>`
+    select count(*) as n from (
+      select 1 from (
+        select t.* from tickets t
+        where t.organization_id = ${organization_id} and t.deleted_at is null
+          ${behind} ${order} ${most}
+      ) as t ${source.asking} ${offset ? sql`limit ${needed}` : sql.unsafe(`limit ${needed}`)}
+    ) as near`
+  return row!.n === needed
+}
+
+/** Tells if tickets have these labels so seldom that all of them are read. */
+async function areFew(scope: Scope, label_ids: string[]): Promise<boolean> {
   const { sql } = scope
   const [row] = await sql<{ n: number }[]>`
     select ${tally(scope, 'tickets_of_label', sql`and key = any(${label_ids}::uuid[])`)} as n`
-  return row!.n <= SORTED_MOST
+  return row!.n <= LABELLED_MOST
 }
 
 /** @param sort_key what the statement sorts by @param id what breaks its ties */
@@ -165,6 +233,6 @@ export function sorting(sql: Sql, { by, direction }: Selection, sort_key: Fragme
 }
 
 /** The conditions that a filter has. */
-function conditionsOf({ sort: _s, page: _p, per_page: _n, cursor: _c, ...conditions }: TicketFilter) {
+export function conditionsOf({ sort: _s, page: _p, per_page: _n, cursor: _c, ...conditions }: TicketFilter) {
   return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined && value !== ''))
 }

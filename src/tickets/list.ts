@@ -4,7 +4,7 @@ import type { Scope } from '../scope'
 import { page } from '../shapes/page'
 import { exactTime } from '../shapes/settled'
 import { type Selection, selection } from './filter'
-import { FAR, type ListRow, wayToPage } from './find-page'
+import { conditionsOf, FAR, type ListRow, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
 import { fromNearerEnd } from './nearer-end'
 import { fields, present, withNames } from './row'
@@ -21,16 +21,19 @@ export async function listTickets(
   const { sql, organization_id } = scope
   const found_by_words = await searched(scope, filter)
   const selected = found_by_words ?? selection(scope, filter, filter.sort)
-  const { total, is_capped } = totalOf(scope, filter, selected)
   const way = await (found_by_words ? wayOfSearch(scope, filter, found_by_words) : wayToPage(scope, filter, selected))
+  const { total, is_capped } = totalOf(scope, filter, selected, way.counted)
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
     sort: way.sort,
+    reach:
+      is_capped || (selected.by !== 'id' && Object.keys(conditionsOf(filter)).length > 0) ? COUNTED_MOST : undefined,
     async rows(range) {
       const is_far = way.is_walk && !is_capped && range.offset >= FAR
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
+      const is_near = await way.isNear?.(part)
       return sql<ListRow[]>`
-        with ${way.find(part)}
+        with ${way.find(part, is_near)}
         select ${fields(scope)} ${extras(sql, selected, range.count === 'all' ? (way.found ?? total) : undefined)}
         from page
         join tickets t on t.organization_id = ${organization_id} and t.id = page.id

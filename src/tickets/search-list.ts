@@ -8,7 +8,7 @@ import { blocksOf, documentOf, foundInBlock, SLACK, type TicketSearch, ticketSea
 import { firstIdAt } from '../shapes/ids'
 import { tally } from '../tallies/tallies'
 import { filters, isLabelled, keyOf, type Order, type Selection, sortOf } from './filter'
-import { inOrder, type Range, sortFound, sorting, type Way } from './find-page'
+import { inOrder, nearOrSorted, type Range, sorting, type Way } from './find-page'
 import type { TicketConditions, TicketFilter } from './model'
 import { COUNTED_MOST } from './total'
 
@@ -42,12 +42,22 @@ async function isOfFew(scope: Scope, { contact_id, company_id }: TicketCondition
 
 /** The way to a page of a search. */
 export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
+  const { sql, organization_id } = scope
   const { search } = selected
   if (selected.asks_each) return inOrder(scope, filter, selected)
   if (selected.by === 'id') return fromBlocks(scope, filter, selected)
-  return search.older || (await isCountable(scope, selected))
-    ? sortFound(scope, selected)
-    : inOrder(scope, filter, askingEach(scope, search, filter, selected))
+  const walked = askingEach(scope, search, filter, selected)
+  return nearOrSorted(scope, walked, {
+    areFew: async () => search.older !== undefined || isCountable(scope, selected),
+    asking: sql`cross join lateral ${documentOf(scope, search)} as document where true ${filters(scope, sql`t.id`, filter)}`,
+    walked_most: ASKED_MOST,
+    all: sql`
+      select t.id, t.updated_at, t.priority
+      from (select hit.id ${inBlocks(scope, search, filter, { ...selected, by: 'id' }, sql``).matching}) as hit, lateral (
+        select t.id, t.updated_at, t.priority from tickets t
+        where t.organization_id = ${organization_id} and t.id = hit.id offset 0
+      ) as t`,
+  })
 }
 
 /** Conditions that are words of the documents. */

@@ -8,7 +8,7 @@ import type { Scope } from '../scope'
 import { firstIdAt } from '../shapes/ids'
 import { type TallyKind, tally } from '../tallies/tallies'
 import { countOf } from './counts'
-import { filters, ofEachLabel, type Selection } from './filter'
+import { filters, type Selection } from './filter'
 import type { TicketConditions } from './model'
 
 const DAY_MS = 86_400_000
@@ -19,22 +19,17 @@ export const COUNTED_MOST = 10_000
 /** SQL for the number, as a scalar expression. A capped one that is larger than the cap says only that there are more. */
 type Total = { total: Fragment; is_capped: boolean }
 
-/** The total of a list, as a statement is to read it. */
-export function totalOf(scope: Scope, conditions: TicketConditions, selected: Selection): Total {
-  const kept = keptTotal(scope, conditions)
-  return kept ? { total: kept, is_capped: false } : { total: cappedTotal(scope, conditions, selected), is_capped: true }
-}
-
-/** SQL for the number up to one more than the cap. Each of several labels is read so far and no farther. */
-function cappedTotal(scope: Scope, conditions: TicketConditions, { matching }: Selection): Fragment {
+/**
+ * The total of a list, as a statement is to read it: counted up to one more than the cap, unless it is kept.
+ * @param counted SQL for it where there is a better one
+ */
+export function totalOf(scope: Scope, conditions: TicketConditions, selected: Selection, counted?: Fragment): Total {
   const { sql } = scope
-  const { search, label_ids, contact_id, company_id, assignee_id } = conditions
+  const kept = keptTotal(scope, conditions)
+  if (kept) return { total: kept, is_capped: false }
   const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  if (search || !label_ids || contact_id || company_id || assignee_id) {
-    return sql`(select count(*) from (select 1 ${matching} ${most}) as counted)`
-  }
-  const labelled = ofEachLabel(scope, label_ids, conditions, sql`hit.id`, sql`order by hit.id desc ${most}`)
-  return sql`(select least(count(distinct hit.id), ${COUNTED_MOST + 1}) ${labelled})`
+  const total = counted ?? sql`(select count(*) from (select 1 ${selected.matching} ${most}) as counted)`
+  return { total, is_capped: true }
 }
 
 /** SQL for a number that is kept. @returns undefined when there is none for these conditions */
