@@ -1,9 +1,9 @@
-import { addressKey } from '../address/email'
 import { type AuditEntry, auditAccount, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import type { Origin } from '../scope'
+import { lockAccount, lockAccountOf } from './account-lock'
 import { forgetMemberships, requireSessionNow, type TokenOfUser } from './membership'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
@@ -166,8 +166,9 @@ async function lockOwn(
   caller: TokenOfUser,
   verified_hash: string | null,
 ): Promise<{ name: string }> {
+  await lockAccount(inner, caller.id)
   const [account] = await inner.sql<{ name: string; password_hash: string }[]>`
-    select name, password_hash from users where id = ${caller.id} for no key update`
+    select name, password_hash from users where id = ${caller.id}`
   await requireSessionNow(inner, caller)
   if (!account) throw new ApiError('INVALID_TOKEN')
   if (verified_hash !== null && account.password_hash !== verified_hash) throw wrongPassword()
@@ -201,10 +202,11 @@ export async function setPassword(
 ): Promise<string | undefined> {
   const password_hash = await hashPassword(password)
   return transact(connection, async (inner) => {
-    const [user] = await inner.sql<{ id: string }[]>`
-      update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
-      where email_key = ${addressKey(email)} returning id`
+    const user = await lockAccountOf(inner, email)
     if (!user) return undefined
+    await inner.sql`
+      update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
+      where id = ${user.id}`
     await endSessions(inner, user.id)
     const resource = { type: 'user', id: user.id } as const
     await auditAccount({ ...inner, actor: OPERATOR }, user.id, { action: 'operator.user_password', resource })

@@ -1,6 +1,7 @@
 /** Forgets accounts that have belonged to no organization for long, for a background job. */
 import { type Connection, type Sql, transact } from '../db/transact'
 import { inBatches } from '../flow/batches'
+import { lockFreeAccounts } from './account-lock'
 
 const BATCH = 500
 
@@ -16,15 +17,19 @@ export async function forgetAccounts(connection: Connection, retention_days: num
 
 async function forgetBatch(sql: Sql, retention_days: number): Promise<number> {
   const long_ago = () => sql`now() - make_interval(days => ${retention_days})`
-  const found = await sql<{ id: string }[]>`
+  const find = (among = sql``) => sql<{ id: string }[]>`
     select u.id from users u
     where u.password_hash <> '' and u.updated_at < ${long_ago()}
       and not exists (
         select 1 from memberships m
         where m.user_id = u.id and (m.removed_at is null or m.removed_at >= ${long_ago()})
       )
-      and not exists (select 1 from invitations i where i.email_key = u.email_key)
-    order by u.id limit ${BATCH} for update skip locked`
+      and not exists (select 1 from invitations i where i.email_key = u.email_key) ${among}
+    order by u.id limit ${BATCH}`
+  const candidates = (await find()).map(({ id }) => id)
+  const locked = candidates.length > 0 ? await lockFreeAccounts({ sql }, candidates) : []
+  // Somebody may have made one a member again before it was locked.
+  const found = locked.length > 0 ? await find(sql`and u.id = any(${locked}::uuid[])`) : []
   if (found.length === 0) return 0
   const ids = found.map(({ id }) => id)
   await sql`delete from refresh_tokens where user_id = any(${ids}::uuid[])`

@@ -15,6 +15,7 @@ import { resetLetter } from '../letters/letter-texts'
 import { findWay, isOwnMailbox } from '../letters/ways'
 import { subscriberOf } from '../net/client-address'
 import { inTransaction, type Origin, type Scope, SYSTEM } from '../scope'
+import { lockAccount } from './account-lock'
 import { forgetMemberships } from './membership'
 import { hashPassword } from './password'
 import { endSessions } from './sessions'
@@ -64,7 +65,7 @@ export async function resetPassword(
   const user_id = await transact(connection, async (inner) => {
     const { sql } = inner
     const { user_id, organization_id } = await getReset(inner, token)
-    await sql`select from users where id = ${user_id} for update`
+    await lockAccount(inner, user_id)
     const { count } = await sql`
       update password_resets set used_at = now() where token_hash = ${hashToken(token)} and used_at is null`
     if (count === 0 || (organization_id && (await isMemberBeside(inner, user_id, organization_id)))) {
@@ -114,12 +115,14 @@ async function sendReset(connection: Connection, email: string): Promise<void> {
 
 /** @returns undefined when the account has had its links of this hour, or has another address meanwhile */
 async function insertReset(
-  { sql }: Scope,
+  scope: Scope,
   { id: user_id, email }: { id: string; email: string },
   token: string,
   organization_id: string | null,
 ): Promise<string | undefined> {
-  const { count } = await sql`select from users where id = ${user_id} and email = ${email} for update`
+  const { sql } = scope
+  await lockAccount(scope, user_id)
+  const { count } = await sql`select from users where id = ${user_id} and email = ${email}`
   if (count === 0) return undefined
   const [sent] = await sql<[{ links: number }]>`
     select count(*) as links from password_resets

@@ -1,6 +1,7 @@
 import { addressKey } from '../address/email'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
+import { lockAccount } from './account-lock'
 import type { Me } from './model'
 
 type Account = { id: string; email: string; name: string; password_hash: string }
@@ -13,17 +14,16 @@ export async function findAccount({ sql }: Connection, email: string): Promise<A
 }
 
 /**
- * Locks an account whose password was verified before the transaction, until it ends. Not `for share`: two such locks on a
- * reference table of a cluster end in a deadlock, because each then takes a second lock that conflicts with the other's first.
+ * Locks an account whose password was verified before the transaction, until it ends.
  * @returns undefined when the password has been changed since
  */
 export async function lockVerified(
-  { sql }: Connection,
+  inner: Connection,
   { id, password_hash }: Pick<Account, 'id' | 'password_hash'>,
 ): Promise<Account | undefined> {
-  const [account] = await sql<Account[]>`
-    select id, email, name, password_hash from users
-    where id = ${id} and password_hash = ${password_hash} for no key update`
+  await lockAccount(inner, id)
+  const [account] = await inner.sql<Account[]>`
+    select id, email, name, password_hash from users where id = ${id} and password_hash = ${password_hash}`
   return account
 }
 

@@ -9,6 +9,7 @@ import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Origin } from '../scope'
+import { lockAccount } from './account-lock'
 import type { Session, Tokens } from './model'
 import { listMemberships } from './queries'
 import { accessTokenFor, type Claims, hashToken, newSecretToken } from './tokens'
@@ -117,9 +118,10 @@ export async function endSession({ sql }: Connection, user_id: string, session_i
  * see it at once.
  * @param kept the session that stays; null ends all
  */
-export async function endSessions({ sql }: Connection, user_id: string, kept: string | null = null): Promise<void> {
+export async function endSessions(inner: Connection, user_id: string, kept: string | null = null): Promise<void> {
+  const { sql } = inner
+  const [, time] = await withChangeTime(sql, lockAccount(inner, user_id))
   await sql`delete from refresh_tokens where user_id = ${user_id} and id is distinct from ${kept}::uuid`
-  const [, time] = await withChangeTime(sql, sql`select 1 from users where id = ${user_id} for no key update`)
   await sql`update users set sessions_ended_at = ${time} where id = ${user_id}`
 }
 

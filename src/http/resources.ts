@@ -2,6 +2,7 @@
  * Resources: the only list of what an id in a path means. Read by the checks that answer 404, by the locks under
  * If-Match, and by the documented errors.
  */
+import { lockAccount } from '../auth/account-lock'
 import { ApiError, type ErrorCode } from '../errors'
 import type { Scope } from '../scope'
 
@@ -101,7 +102,7 @@ async function findRows(
   for (const [name, id] of Object.entries(params)) {
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/resources.ts knows`)
     const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
-    if (lock && locked_by) await sql`select from users where id = ${id} for update`
+    if (lock && locked_by) await lockAccount({ sql }, id)
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}

@@ -1,6 +1,7 @@
 /** What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is. */
 import { addressKey } from '../address/email'
 import { audit, auditAccount } from '../audit-log/audit'
+import { lockAccountOf } from '../auth/account-lock'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword, isPassword, verifyPassword } from '../auth/password'
 import { tryPassword } from '../auth/password-guesses'
@@ -89,7 +90,7 @@ async function accountFor(
   guess: GuessOrigin,
 ): Promise<InvitedAccount> {
   const { sql } = scope
-  await sql`select from users where email_key = ${addressKey(invitation.email)} for update`
+  await lockAccountOf(scope, invitation.email)
   const account = await findInvitedAccount(scope, invitation)
   if (!account) return createAccount(scope, invitation, input)
   if (account.is_password_held) {

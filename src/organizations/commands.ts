@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { audit, auditChanges, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
+import { lockAccountOf } from '../auth/account-lock'
 import { generatedPassword, hashPassword } from '../auth/password'
 import { newId } from '../db/columns'
 import { organizations, ticket_counters } from '../db/schema'
@@ -9,7 +10,7 @@ import { OperatorError } from '../errors'
 import { createInvitationLink } from '../invitations/commands'
 import { inTransaction, type Scope, SYSTEM } from '../scope'
 import { addAtOnce } from '../users/commands'
-import { isReliedOnElsewhere, lockAccount } from '../users/queries'
+import { isReliedOnElsewhere } from '../users/queries'
 import type { Organization, OrganizationChanges } from './model'
 import { getOrganization, lockOrganization } from './queries'
 
@@ -92,7 +93,7 @@ async function addFirstAdmin(
   { email, name, password }: NewOrganization['admin'],
   password_hash: string,
 ): Promise<FirstAdmin> {
-  const account = await lockAccount(scope, email)
+  const account = await lockAccountOf(scope, email)
   const fields = { email, name, role: 'admin' } as const
   if (!(await isReliedOnElsewhere(scope, email))) {
     return { type: 'member', id: await addAtOnce(scope, account?.id, fields, password_hash), email }

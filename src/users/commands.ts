@@ -2,6 +2,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import { addressKey } from '../address/email'
 import { audit, auditChanges } from '../audit-log/audit'
 import { changesOf, masked } from '../audit-log/changes-of'
+import { lockAccount, lockAccountOf } from '../auth/account-lock'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword } from '../auth/password'
 import { lacking, permits } from '../auth/permissions'
@@ -17,17 +18,7 @@ import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from 
 import { stopTimerOf } from '../timers/commands'
 import { addMembership, isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
-import {
-  findPerson,
-  getMember,
-  getUser,
-  isMember,
-  isMemberElsewhere,
-  isReliedOnElsewhere,
-  lockAccount,
-  lockAccountById,
-  lockAdmins,
-} from './queries'
+import { findPerson, getMember, getUser, isMember, isMemberElsewhere, isReliedOnElsewhere, lockAdmins } from './queries'
 
 /**
  * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once: its
@@ -42,7 +33,7 @@ export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   requireRight(scope, [input.role !== undefined && isAdmin(input.role), password !== undefined])
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   const id = await inTransaction(scope, async (scope) => {
-    const known = await lockAccount(scope, email)
+    const known = await lockAccountOf(scope, email)
     if (await isMember(scope, email)) throw alreadyMember()
     if (await isInvited(scope, email)) throw alreadyInvited()
     if (password_hash === undefined) return inviteUser(scope, input)
@@ -97,7 +88,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
   const { email, name, password, ...membership } = changes
   const password_hash = password === undefined ? undefined : await hashPassword(password)
   await inTransaction(scope, async (scope) => {
-    await lockAccountById(scope, id)
+    await lockAccount(scope, id)
     await lockAdmins(scope)
     const user = await getMember(scope, id)
     const after = { ...user, ...membership }

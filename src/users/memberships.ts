@@ -1,10 +1,11 @@
 /** Memberships: adding and ending them, with the rule that an organization keeps an admin. */
+import { lockAccount } from '../auth/account-lock'
 import { forgetMemberships } from '../auth/membership'
 import { endSessionsOfNoMember } from '../auth/sessions'
 import { ApiError, fieldError } from '../errors'
 import { afterCommit, type Scope } from '../scope'
 import { stopTimerOf } from '../timers/commands'
-import { ADMINS, hasActiveAdmin, lockAccountById, lockAdmins } from './queries'
+import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
 type MembershipFields = {
   role: 'admin' | 'agent'
@@ -35,7 +36,7 @@ export async function addMembership(scope: Scope, user_id: string, fields: Membe
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
   const { sql, organization_id } = scope
-  await lockAccountById(scope, user_id)
+  await lockAccount(scope, user_id)
   await lockAdmins(scope)
   const [member] = await sql<{ role: string; active: boolean }[]>`
     update memberships set removed_at = now(), updated_at = now()

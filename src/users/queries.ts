@@ -66,20 +66,6 @@ export async function isMember({ sql, organization_id }: Scope, email: string): 
   return found.length > 0
 }
 
-/** Locks the account of an email until the caller's transaction ends. @returns undefined when there is none */
-export async function lockAccount({ sql }: Scope, email: string): Promise<{ id: string } | undefined> {
-  const [account] = await sql<{ id: string }[]>`select id from users where email_key = ${addressKey(email)} for update`
-  return account
-}
-
-/**
- * Locks an account by its id until the caller's transaction ends: it becomes a member nowhere, and nobody signs in to it,
- * meanwhile. A transaction that locks admins too locks the account first.
- */
-export async function lockAccountById({ sql }: Scope, user_id: string): Promise<void> {
-  await sql`select from users where id = ${user_id} for update`
-}
-
 /**
  * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so that
  * two admins who remove each other at the same time wait for each other instead of both succeeding. Tickets that are

@@ -1,6 +1,7 @@
 /** Sign-ins and new passwords that another change overtakes after their password or link was checked. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { setPassword, updateMe } from '../../src/auth/commands'
+import { forgetAccounts } from '../../src/auth/forget-accounts'
 import { requestReset, resetPassword } from '../../src/auth/password-reset'
 import { connection } from '../../src/db/pool'
 import type { Connection } from '../../src/db/transact'
@@ -119,6 +120,46 @@ describe('a link for a new password', () => {
     await drain()
     expect(desk.sink.messages).toHaveLength(before)
   })
+})
+
+test('of sign-ins, a link and an admin who sets a password, all at once, no session of the old password is left', async () => {
+  using _ = operatorServer()
+  for (let round = 0; round < 3; round++) {
+    const member = await organization.addMember('agent')
+    const token = await linkFor(member.email)
+    const signInAs = () => stranger().post('/auth/login', { email: member.email, password: PASSWORD })
+    const [changed, was_set, ...sign_ins] = await Promise.all([
+      organization.admin.patch(`/users/${member.user_id}`, { password: NEW }),
+      reset(token),
+      ...[signInAs(), signInAs(), signInAs()],
+    ])
+    expect([changed.status, was_set.status]).toEqual([200, 204])
+    for (const { status, body } of sign_ins) {
+      expect([200, 401]).toContain(status)
+      if (status !== 200) continue
+      const authorization = { authorization: `Bearer ${body.access_token}` }
+      expectError(await stranger().get('/auth/me', authorization), 401, 'INVALID_TOKEN')
+      expectError(await stranger().post('/auth/refresh', body), 401, 'INVALID_TOKEN')
+    }
+    const answers = [NEW, OTHER].map((password) => stranger().post('/auth/login', { email: member.email, password }))
+    const right = (await Promise.all(answers)).filter(({ status }) => status === 200)
+    expect(right).toHaveLength(1)
+  }
+})
+
+test('who is invited anew while an account is forgotten gets a whole account', async () => {
+  const member = await organization.addMember('agent')
+  await organization.admin.delete(`/users/${member.user_id}`)
+  const { sql } = connection()
+  await sql`update memberships set removed_at = '2020-01-01' where user_id = ${member.user_id}`
+  await sql`update users set updated_at = '2020-01-01' where id = ${member.user_id}`
+  const again = { email: member.email, name: 'Back', password: NEW }
+  const answer = await overtake(
+    (inner) => forgetAccounts(inner, 365),
+    () => organization.admin.post('/users', again),
+  )
+  expect([answer.status, answer.body.data?.email]).toEqual([201, member.email])
+  expect((await signIn(member.email, NEW)).email).toBe(member.email)
 })
 
 /** The admin of the test's organization, in a transaction. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { lockAccount } from '../../src/auth/account-lock'
 import { newId } from '../../src/db/columns'
 import { inTransaction, type Scope } from '../../src/scope'
 import { deleteUser, updateUser } from '../../src/users/commands'
-import { lockAccountById } from '../../src/users/queries'
 import {
   type Answer,
   type Client,
@@ -329,7 +329,7 @@ describe('changes under If-Match', () => {
     const { scope, admin } = await createOrganization()
     const change = { answer: Promise.resolve<Answer | undefined>(undefined) }
     await inTransaction(scope, async (inner) => {
-      await lockAccountById(inner, admin.user_id)
+      await lockAccount(inner, admin.user_id)
       change.answer = admin.patch(`/users/${admin.user_id}`, { hourly_rate: 7 }, any)
       await someoneWaits()
       await updateUser(inner, admin.user_id, { currency: 'CHF' })
