@@ -49,3 +49,6 @@ export function addressKey(address: string): string {
 export function mailboxKey(address: string): string {
   return addressKey(address.trim()).replace(/\+[^@]*@/, '@')
 }
+
+/** Stands where the address of a person was who is erased (RFC 2606): nothing is ever sent there. */
+export const ERASED_EMAIL = 'erased@erased.invalid'

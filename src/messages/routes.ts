@@ -6,6 +6,7 @@ import { path } from '../shapes/fields'
 import { createMessage, deleteMessage } from './commands'
 import { Message, MessageFilter, NewMessage } from './model'
 import { getMessage, listMessages, type MessagePage } from './queries'
+import { resendMessage } from './resend'
 
 export const messageRoutes = new Elysia({
   tags: ['Messages'],
@@ -47,6 +48,24 @@ export const messageRoutes = new Elysia({
       params: path('ticket_id', 'message_id'),
       response: one(Message),
       detail: { summary: 'Get message', permission: 'messages:read' },
+    },
+  )
+
+  .post(
+    '/tickets/:ticket_id/messages/:message_id/resend',
+    ({ scope, params }) => data(resendMessage(scope, params.ticket_id, params.message_id)),
+    {
+      params: path('ticket_id', 'message_id'),
+      response: one(Message),
+      detail: {
+        summary: 'Send message again',
+        description:
+          'To the recipients that `failed` or `bounced`, with the same Message-ID; the contact gets it at its address of ' +
+          'now. 422 when there is nobody, when no mailbox can send, and while it is being sent',
+        permission: 'messages:write',
+        codes: ['EMAIL_SEND_FAILED'],
+        idempotency: 'afterwards',
+      },
     },
   )
 

@@ -25,6 +25,23 @@ export async function enqueueWork(
   afterCommit(scope, () => wake(kind))
 }
 
+/**
+ * Queues an email that was sent or given up, or what is left of it, as if it were new.
+ * @param locked_at the time of the change
+ * @returns false when an attempt is under way: its outcome would end this one, too
+ */
+export async function requeueEmail(scope: Scope, id: string, lane_id: string, locked_at: string): Promise<boolean> {
+  const { sql, organization_id } = scope
+  const { count } = await sql`
+    insert into outbox as o (organization_id, id, kind, lane_id, run_at, queued_at, traceparent)
+    values (${organization_id}, ${id}, 'email', ${lane_id}, ${locked_at}, ${locked_at}, ${currentTraceparent()})
+    on conflict (organization_id, id) do update
+      set lane_id = excluded.lane_id, run_at = excluded.run_at, queued_at = excluded.queued_at, attempts = 0, claims = 0
+      where o.lease_until <= excluded.run_at`
+  afterCommit(scope, () => wake('email'))
+  return count > 0
+}
+
 /** SQL for the time of the first attempt to send: now, or later when `RETRY_SCHEDULE_SECONDS` begins with a delay. */
 export function firstAttemptAt(sql: Sql) {
   return sql`now() + ${config.RETRY_SCHEDULE_SECONDS[0] ?? 0}::float8 * interval '1 second'`

@@ -2,13 +2,15 @@
  * Erases a person from the tickets of others: what the person wrote there, and the address. These rows are not linked to
  * the contact, so that all rows of the organization are looked at, some thousand at a time.
  */
+
+import { ERASED_EMAIL } from '../address/email'
 import { withChangeTime } from '../db/change-time'
 import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
 import { rebuildSearch } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
 import { scrubbed, TELLING_TYPES } from './erase-tickets'
-import { ERASED_EMAIL, type Traces, walk } from './traces'
+import { type Traces, walk } from './traces'
 
 /** Rows that are read at once. */
 const STEP = 2000

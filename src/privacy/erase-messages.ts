@@ -1,7 +1,9 @@
 /** Erases messages with their files and recipients: they stay as rows without what they said and who wrote them. */
+
+import { ERASED_EMAIL } from '../address/email'
 import { removeSoon } from '../attachments/removals'
 import type { Scope } from '../scope'
-import { ERASED, ERASED_EMAIL } from './traces'
+import { ERASED } from './traces'
 
 export type Erased = { messages: number; attachments: number }
 

@@ -1,9 +1,11 @@
 /** Erases what the tickets of a person say. Tickets, codes, times and amounts stay. */
+
+import { ERASED_EMAIL } from '../address/email'
 import { withChangeTime } from '../db/change-time'
 import { inTransaction, type Scope } from '../scope'
 import { newDocument, organizationNumber } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
-import { ERASED, ERASED_EMAIL, walk } from './traces'
+import { ERASED, walk } from './traces'
 
 /** Tickets of one transaction. */
 const TICKETS = 50
@@ -83,7 +85,7 @@ async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
 /** Types of entries of a timeline that may hold a text, a name or an address of a person (`timeline/activity.ts`). */
 export const TELLING_TYPES = [
   ...['changed', 'time_changed', 'participant_added', 'participant_removed'],
-  ...['email_sent', 'email_failed', 'email_bounced'],
+  ...['email_sent', 'email_resent', 'email_failed', 'email_bounced'],
 ]
 
 /** The assignments that take a person out of an entry of a timeline. They use only functions whose result never changes. */
@@ -95,7 +97,7 @@ export function scrubbed({ sql }: Scope) {
       when type = 'changed' and data ->> 'field' in ('subject', 'contact') then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
       when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
-      when type = 'email_sent' then data || '{"recipients": []}'
+      when type in ('email_sent', 'email_resent') then data || '{"recipients": []}'
       when type = 'email_failed' then data || ${replaced({ recipient: ERASED_EMAIL, error: null })}
       when type = 'email_bounced' then data || ${replaced({ error: ERASED })}
       else data

@@ -6,8 +6,6 @@ import type { Scope } from '../scope'
 
 /** Stands where a text or a name was. */
 export const ERASED = '[erased]'
-/** Stands where an address must be (RFC 2606). */
-export const ERASED_EMAIL = 'erased@erased.invalid'
 
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 

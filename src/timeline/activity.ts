@@ -18,6 +18,7 @@ type ActivityData = {
   time_changed: { time_entry_id: string; changes: Record<string, { from: unknown; to: unknown }> }
   time_deleted: { time_entry_id: string; duration_minutes: number }
   email_sent: { message_id: string; recipients: string[] }
+  email_resent: { message_id: string; recipients: string[] }
   email_failed: { message_id: string; recipient: string; error: string | null }
   email_bounced: { message_id: string; error: string }
   participant_added: { participant_id: string; email: string }

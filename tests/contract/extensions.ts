@@ -85,6 +85,9 @@ GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail
 GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses
 GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
+POST /tickets/:ticket_id/messages/:message_id/resend <- resend: a failed email goes out again with the same Message-ID, to the address that the contact has now
+POST /tickets/:ticket_id/messages/:message_id/resend / 422 EMAIL_SEND_FAILED <- resend: it is refused > when no mailbox can send
+Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others
 GET / / CONSOLE=off <- console-files: CONSOLE=off leaves a page that points to the documentation

@@ -4,7 +4,7 @@ import type { Attachment } from '../../../attachments/model'
 import type { Message } from '../../../messages/model'
 import type { TicketWithMessages } from '../../../tickets/model'
 import { fileAddress } from '../api'
-import { bytes, Dot, Question, Time, tell } from '../ui'
+import { Action, bytes, Dot, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'
 import { MessageFrame } from './message-frame'
 
@@ -18,6 +18,11 @@ export function Conversation({
 }: View & { ticket: TicketWithMessages; reload: () => Promise<void> }) {
   const [doomed, setDoomed] = useState<Message>()
   const [most, setMost] = useState(SHOWN)
+  const resend = async ({ id }: Message) => {
+    const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages/${id}/resend`)
+    tell(data.email_status === 'sent' ? 'The answer is sent.' : `It is not sent yet. ${data.email_error ?? ''}`)
+    await reload()
+  }
   const hidden = Math.max(0, ticket.messages.length - most)
   return (
     <ol class="messages" aria-label="Messages">
@@ -31,7 +36,7 @@ export function Conversation({
       )}
       {ticket.messages.slice(hidden).map((message) => (
         <li key={message.id}>
-          <OneMessage message={message} onDelete={() => setDoomed(message)} />
+          <OneMessage message={message} resend={() => resend(message)} onDelete={() => setDoomed(message)} />
         </li>
       ))}
       {doomed && (
@@ -57,7 +62,9 @@ function kindOf({ is_internal, direction }: Message): string {
   return is_internal ? 'note' : (direction ?? 'note')
 }
 
-function OneMessage({ message, onDelete }: { message: Message; onDelete: () => void }) {
+type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void }
+
+function OneMessage({ message, resend, onDelete }: OneMessageProps) {
   const { sender, created_at, is_internal, auto_reply, sender_verified, reply_text, body } = message
   const [is_whole, setWhole] = useState(false)
   const is_folded = reply_text !== null && reply_text.trim() !== '' && reply_text.trim() !== body.trim() && !is_whole
@@ -71,6 +78,11 @@ function OneMessage({ message, onDelete }: { message: Message; onDelete: () => v
         {sender_verified === false && <Dot kind="failed">sender forged</Dot>}
         <span class="grow" />
         <EmailStatus message={message} />
+        {message.email_recipients.some(({ status }) => status === 'failed' || status === 'bounced') && (
+          <Action run={resend} label={`Send the message of ${sender.name} again`}>
+            Send again
+          </Action>
+        )}
         <Time at={created_at} />
         <button type="button" class="quiet" aria-label={`Delete the message of ${sender.name}`} onClick={onDelete}>
           Delete

@@ -57,6 +57,7 @@ const WORDS: Record<string, (data: Data) => string> = {
   time_changed: () => 'changed logged time',
   time_deleted: ({ duration_minutes }) => `deleted ${duration(duration_minutes)} of logged time`,
   email_sent: ({ recipients }) => `sent an email to ${recipients.join(', ')}`,
+  email_resent: ({ recipients }) => `sends an email again to ${recipients.join(', ')}`,
   email_failed: ({ recipient, error }) => `could not send to ${recipient}: ${error ?? 'no reason given'}`,
   email_bounced: ({ error }) => `got an email back: ${error}`,
   participant_added: ({ email }) => `added ${email}`,

@@ -18,6 +18,7 @@ export function Mailboxes({ api }: View) {
         ? `The server of ${address} took the sign-in in ${data.response_time_ms} ms.`
         : `${address}: ${data.error}`,
     )
+    await list.reload()
   }
   return (
     <>
@@ -36,6 +37,11 @@ export function Mailboxes({ api }: View) {
               <Dot kind={one.active ? 'sent' : 'closed'}>
                 {one.active ? (one.is_default ? 'default' : 'active') : 'off'}
               </Dot>
+              {!one.sending.ok && (
+                <Dot kind="failed">
+                  cannot send, {one.sending.queued} waiting: {one.sending.error}
+                </Dot>
+              )}
             </td>
             <td class="buttons">
               <Action run={() => test(one)} disabled={!one.smtp} label={`Test ${one.address}`}>
