@@ -1,4 +1,5 @@
 /** What a person left behind: the ids of rows, and the address in any text. */
+import { domainToUnicode } from 'node:url'
 import { addressKey } from '../address/email'
 import { ZERO_ID } from '../db/columns'
 import { ApiError } from '../errors'
@@ -35,17 +36,35 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     for (const id of await idsOf(scope, tickets.slice(start, start + STEP))) ids.add(id)
   }
   const { email_key } = contact
-  const spellings = [email_key, contact.email.toLowerCase()]
+  const spelling = oneSpelling(email_key)
   return {
     contact_id: contact.id,
     email_key,
     tickets,
-    isAddress: (address) => address !== null && addressKey(address) === email_key,
+    isAddress: (address) => address !== null && addressKey(withoutQuotes(address.trim())) === email_key,
     isIn(text) {
-      const lower = text.toLowerCase()
-      return spellings.some((one) => lower.includes(one)) || (lower.match(UUID) ?? []).some((id) => ids.has(id))
+      return oneSpelling(text).includes(spelling) || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
     },
   }
+}
+
+/**
+ * Writes the addresses of a text in one way: lower case, domains in Unicode (UTS 46), local parts without quotes, whether the
+ * text is JSON or not.
+ */
+function oneSpelling(text: string): string {
+  return withoutQuotes(text)
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll('。', '.')
+    .replace(/xn--[a-z0-9-]{1,59}/g, (label) => domainToUnicode(label) || label)
+}
+
+/** A local part in quotes that needs none (RFC 5321, section 4.1.2), in JSON too. */
+const QUOTED = /\\?"([^\s"\\@]{1,64})\\?"@/g
+
+function withoutQuotes(address: string): string {
+  return address.replace(QUOTED, '$1@')
 }
 
 /** The tickets of a contact, hidden ones too. */

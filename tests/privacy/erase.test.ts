@@ -212,6 +212,48 @@ describe('erasing a person', () => {
     expect((await own.admin.post(`/contacts/${contact.id}/erase`)).status).toBe(404)
   })
 
+  test.each(['xn--bcher-kva.example', 'bücher.example'])(
+    'at %s leaves no spelling of the address anywhere',
+    async (domain) => {
+      const name = `zyxumlaut.${domain.length}`
+      const own = await createWaitingDesk()
+      const { agent, admin, scope, address } = own
+      await hearEvents(scope)
+      const contact = await createContact(agent, { email: `${name}@${domain}` })
+      const spellings = ['bücher', 'BÜCHER', 'bu\u0308cher', 'xn--bcher-kva', 'XN--BCHER-KVA', 'ｂücher'].flatMap(
+        (label) => [`${name}@${label}.example`, `${name.toUpperCase()}@${label}.Example`],
+      )
+      for (const email of spellings) {
+        const other = await insertTicket(scope, { contact: { name: 'Olga', email: `olga.${newId()}@other.example` } })
+        const key = { 'idempotency-key': newId() }
+        const path = `/tickets/${other.id}`
+        const added = await agent.post(`${path}/participants`, { email }, key)
+        expect(added.status).toBe(201)
+        const written = await agent.post(
+          `${path}/messages`,
+          { body: 'To you', cc: [email] },
+          { 'idempotency-key': newId() },
+        )
+        expect(written.status).toBe(201)
+        await agent.delete(`${path}/participants/${added.body.data.id}`)
+      }
+      const senders = [...spellings, `"${name}"@bücher.example`, `"${name}"@xn--bcher-kva.example`]
+      for (const from of senders) await importMail(admin, own.mailbox_id, mailFrom(from, address, {}, 'Hello'))
+      expect(await columnsWith(name)).toEqual(
+        expect.arrayContaining([
+          'activities.data',
+          'events.body',
+          'idempotency_keys.answer',
+          'inbound_messages.from_email',
+        ]),
+      )
+      expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(200)
+      await removeStoredBytes(connection())
+      expect(await columnsWith(name)).toEqual([])
+      expect(await filesWith(name)).toEqual([])
+    },
+  )
+
   test('keeps tickets, codes, times and amounts, and the other people of other tickets', async () => {
     const own = await createWaitingDesk()
     const { contact, ticket, entry } = await plant(own)
