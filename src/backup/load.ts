@@ -56,6 +56,24 @@ async function refuseUnknown(sql: Transaction, tables: Manifest['tables']): Prom
   }
 }
 
+/** Numbers that the lost service may have given out after the backup, in each organization. */
+const GAP = 1000
+
+/**
+ * Lets no ticket get a number that the lost service gave to another after the backup: people and mail name tickets by it.
+ * @param from the last number that was given out, in any organization; without it each that has numbers leaves a gap
+ */
+export async function passTicketNumbers(sql: Transaction, from?: number): Promise<void> {
+  if (from === undefined) {
+    await sql`update ticket_counters set next_number = next_number + ${GAP} where next_number > 1`
+    return
+  }
+  await sql`
+    insert into ticket_counters as counters (organization_id, next_number)
+    select id, ${from + 1}::int from organizations
+    on conflict (organization_id) do update set next_number = greatest(counters.next_number, excluded.next_number)`
+}
+
 /** @throws BackupError naming the first table that has other rows than the backup */
 export async function compareRows(sql: Transaction, tables: Manifest['tables']): Promise<void> {
   for (const table of tables) {

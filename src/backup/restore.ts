@@ -17,7 +17,7 @@ import { DATA_ENTRIES, RESTORE_LOCK, UNFINISHED_RESTORE } from '../start/data-di
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
-import { compareRows, loadDatabase, refuseFilled, refuseNewerBackup } from './load'
+import { compareRows, loadDatabase, passTicketNumbers, refuseFilled, refuseNewerBackup } from './load'
 import { type Manifest, readManifest } from './manifest'
 import { enterFolder } from './operator-folder'
 import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
@@ -48,10 +48,11 @@ export async function checkBackup(folder: string): Promise<Checked> {
 /**
  * Restores a backup into the database and the attachment store that the settings name, and brings the database to the schema
  * of this release.
+ * @param numbers_from the last ticket number that may have been given out, in any organization; a gap is left without it
  * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something is not
  * as it was backed up, or when the migration at the end fails. Otherwise nothing stays of a restore that failed.
  */
-export async function restore(folder: string): Promise<Checked> {
+export async function restore(folder: string, numbers_from?: number): Promise<Checked> {
   try {
     const manifest = await readBackup(path.resolve(folder))
     await refuseNewerBackup(manifest)
@@ -61,7 +62,7 @@ export async function restore(folder: string): Promise<Checked> {
       await dropRoot('create', undefined, '.')
       if (keys.generated) writeGeneratedKey(keys.current)
       useSecrets(keys.current, keys.previous)
-      await restoreEverything(manifest)
+      await restoreEverything(manifest, numbers_from)
     } catch (error) {
       if (fs.existsSync(markFile())) clearDataDir()
       throw error
@@ -155,10 +156,10 @@ function markFile(): string {
   return path.join(config.DATA_DIR, UNFINISHED_RESTORE)
 }
 
-async function restoreEverything(manifest: Manifest): Promise<void> {
+async function restoreEverything(manifest: Manifest, numbers_from: number | undefined): Promise<void> {
   const database = await openAsItIs('create')
   try {
-    await fillAlone(database.target, manifest)
+    await fillAlone(database.target, manifest, numbers_from)
     fs.rmSync(markFile(), { force: true })
     await migrateRestored(database.target)
   } finally {
@@ -183,22 +184,23 @@ async function migrateRestored(target: Target): Promise<void> {
  * Fills the database while no other process may migrate or restore it.
  * @throws BackupError when one does, or the database is not empty
  */
-function fillAlone(target: Target, manifest: Manifest): Promise<void> {
+function fillAlone(target: Target, manifest: Manifest, numbers_from: number | undefined): Promise<void> {
   return withSession(target, (holder) =>
     longTransaction(holder, MODE, async (hold) => {
       if (!(await tryMigrationLock(hold))) {
         throw new BackupError('another restore into this database is at work, or a migration of it: wait for its end')
       }
-      await withSession(target, (session) => fill(session, manifest))
+      await withSession(target, (session) => fill(session, manifest, numbers_from))
     }),
   )
 }
 
-async function fill(session: Session, manifest: Manifest): Promise<void> {
+async function fill(session: Session, manifest: Manifest, numbers_from: number | undefined): Promise<void> {
   await longTransaction(session, MODE, refuseFilled)
   await restoreFiles(manifest.files)
   await longTransaction(session, MODE, async (sql) => {
     await loadDatabase(sql, manifest)
+    await passTicketNumbers(sql, numbers_from)
     await tryStoredSecrets(sql, 'it is not that of the service which was backed up')
   })
   // The first statements of the service are planned with figures of what is there.

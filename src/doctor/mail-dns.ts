@@ -109,7 +109,7 @@ async function mxFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
 async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boolean> {
   const { SMTP_HOSTNAME, SMTP_PORT, SMTP_TRUSTED_RELAYS } = config
   const own = SMTP_HOSTNAME.toLowerCase()
-  // The check of SMTP_HOSTNAME speaks of a name that is none of the internet.
+  // Another check looks at SMTP_HOSTNAME itself.
   if (SMTP_PORT === 0 || SMTP_TRUSTED_RELAYS.length > 0 || !isPublicDomain(own) || hosts.includes(own)) return false
   const [ours, ...theirs] = await Promise.all([own, ...hosts].map((host) => ask(lookup, host, 'A')))
   if (ours === 'unknown' || theirs.includes('unknown')) return false

@@ -58,8 +58,18 @@ export function checkFolder(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     accessSync(folder, constants.W_OK)
   } catch (error) {
-    throw new ConfigError(`DATA_DIR ${DATA_DIR} cannot be used: ${error instanceof Error ? error.message : error}`)
+    throw new ConfigError(
+      `DATA_DIR ${DATA_DIR} cannot be used: ${error instanceof Error ? error.message : error}${whoMayWrite(error, DATA_DIR)}`,
+    )
   }
+}
+
+/** Says who asks and what mends it, when the system refuses a folder to this user. */
+function whoMayWrite(error: unknown, data_dir: string): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') return ''
+  const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  return `. This is OS user ${uid}: as root, mkdir -p ${data_dir} && chown -R ${uid}:${gid} ${data_dir}`
 }
 
 /** Listens on the address for a moment: only that shows whether a listener can have it. */

@@ -43,7 +43,8 @@ beforeAll(async () => {
   backup = freshFolder()
   made = await runCli(['backup', backup], settingsOf(source.url))
   restored = { ...settingsOf(await empty.create()), DATA_DIR: freshFolder() }
-  restoring = await runCli(['restore', backup], restored)
+  // Without a gap in the ticket numbers all rows are as they were.
+  restoring = await runCli(['restore', backup, '--numbers-from', '0'], restored)
 })
 
 afterAll(async () => {
@@ -67,6 +68,28 @@ test('a restore gives the same rows, schema, sequences and files to a role that 
   expect(await contentsOf(DATABASE_URL)).toEqual(await contentsOf(source.url))
   expect(filesOf(path.join(DATA_DIR, 'attachments'))).toEqual(filesOf(path.join(process.env.DATA_DIR!, 'attachments')))
   expect(fs.readdirSync(DATA_DIR)).toEqual(['attachments'])
+})
+
+test('numbers of tickets that were made after the backup are not given to others', async () => {
+  const numbersAfter = async (...options: string[]) => {
+    const settings = { ...settingsOf(await empty.create()), DATA_DIR: freshFolder() }
+    expect(await runCli(['restore', backup, ...options], settings)).toMatchObject({ code: 0, stderr: '' })
+    const sql = postgres(settings.DATABASE_URL, { max: 1 })
+    const counters = await sql<{ number: number; n: number }[]>`
+      select o.name, c.next_number as number from organizations o left join ticket_counters c on c.organization_id = o.id
+      order by o.name`
+    await sql.end()
+    return counters.map(({ number }) => number)
+  }
+  const before = await connection().sql<{ number: number }[]>`
+    select c.next_number as number from organizations o left join ticket_counters c on c.organization_id = o.id
+    order by o.name`
+  const numbers = before.map(({ number }) => number)
+  expect(Math.min(...numbers)).toBeGreaterThan(1)
+  expect(await numbersAfter()).toEqual(numbers.map((number) => number + 1000))
+  expect(await numbersAfter('--numbers-from', '4711')).toEqual(numbers.map(() => 4712))
+  const wrong = await runCli(['restore', backup, '--numbers-from', '1e9'], settingsOf(await empty.create()))
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('--numbers-from must be a number')])
 })
 
 test('a restore into a place that is not empty is refused', async () => {
@@ -191,7 +214,7 @@ test.skipIf(Boolean(WHY_NO_PGBOUNCER))(`through a pooler (${WHY_NO_PGBOUNCER ?? 
   const target = await empty.create()
   const pooler = await startPgBouncer(target)
   const pooled = { ...settingsOf(pooler.url), DATA_DIR: freshFolder() }
-  await runHere(pooled, () => restore(backup))
+  await runHere(pooled, () => restore(backup, 0))
   expect(await contentsOf(target)).toEqual(await contentsOf(source.url))
   const folder = freshFolder()
   await runHere(pooled, () => backUp(folder))

@@ -38,6 +38,20 @@ function settings(changes: Partial<Config>): Config {
 }
 
 describe('the start is refused by the name of the setting', () => {
+  test.skipIf(process.getuid?.() !== 0)('a folder that the user may not write names the user and the command', () => {
+    const closed = fs.mkdtempSync(path.join(dir, 'closed-'))
+    fs.chmodSync(closed, 0o755)
+    process.seteuid!(4711)
+    try {
+      const data = path.join(closed, 'data')
+      expect(() => checkFolder(data, { DATA_DIR: data })).toThrow(
+        `This is OS user 4711: as root, mkdir -p ${data} && chown -R 4711:${process.getegid!()} ${data}`,
+      )
+    } finally {
+      process.seteuid!(0)
+    }
+  })
+
   test('that no form can tell is wrong', async () => {
     fs.writeFileSync(path.join(dir, 'damaged.pem'), one.cert.replace(/\n\w{20}/, '\n'))
     const wrong: [Partial<Config>, string][] = [

@@ -15,7 +15,7 @@ export function userOf(dir: string): OsUser | undefined {
   if (own_uid === 0) return userBehind(owner)
   if (owner.uid === own_uid) return undefined
   throw new EmbeddedError(
-    `${dir} belongs to OS user ${owner.uid}, this is user ${own_uid}: start as root, or chown -R the folder`,
+    `${dir} belongs to OS user ${owner.uid}, this is user ${own_uid}: start as root, or as root chown -R ${own_uid}:${process.getgid?.()} ${dir}`,
   )
 }
 
