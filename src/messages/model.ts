@@ -10,7 +10,8 @@ import { Paging, query, queryFlag } from '../shapes/query'
 const BODY_HTML =
   'Safe to put in a page as it is: runs nothing and covers nothing around it. Images among the attachments are shown, ' +
   'and so are https images that the team wrote. In what a customer wrote the address of any other image is in ' +
-  '`data-src`, because loading it would tell the sender that the message is read: copy it to `src` to show the image'
+  '`data-src`, because loading it would tell the sender that the message is read: copy it to `src` to show the image. ' +
+  'At most 2,000,000 characters; `body` has everything'
 
 export const Message = Type.Object({
   id: Uuid,
