@@ -76,14 +76,13 @@ export async function isMailboxUsable({ sql, organization_id }: Scope, id: strin
   return found.length > 0
 }
 
-type MailboxAtAddress = { organization_id: string; id: string; address: string }
-type AddressedMailbox = MailboxAtAddress & { is_active: boolean; has_address: boolean; may_use_address: boolean }
-
-/** Finds the active mailbox that has an address, in any organization, however it is written, with or without a `+tag`. */
-export async function findMailboxByAddress({ sql }: Connection, address: string): Promise<MailboxAtAddress | null> {
-  const [mailbox] = await findMailboxesByAddress(sql, [address])
-  if (!mailbox?.is_active || !mailbox.may_use_address) return null
-  return { organization_id: mailbox.organization_id, id: mailbox.id, address: mailbox.address }
+type AddressedMailbox = {
+  organization_id: string
+  id: string
+  address: string
+  is_active: boolean
+  has_address: boolean
+  may_use_address: boolean
 }
 
 /**
