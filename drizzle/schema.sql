@@ -235,6 +235,8 @@ create table inbound_fingerprints (
   organization_id uuid not null,
   fingerprint text not null,
   inbound_message_id uuid not null,
+  words text[],
+  from_list boolean default false not null,
   constraint inbound_fingerprints_organization_id_fingerprint_pk PRIMARY KEY (organization_id, fingerprint)
 );
 CREATE INDEX inbound_fingerprints_message ON inbound_fingerprints USING btree (organization_id, inbound_message_id);
@@ -452,6 +454,7 @@ create table organizations (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
   sender_policy text default 'flag'::text not null,
+  form_senders text[] default '{}'::text[] not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),

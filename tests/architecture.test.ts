@@ -81,7 +81,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['mail/sender', 'mail/mime net config log address db flow'],
   [
     'mail/inbound',
-    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts mailboxes messages metrics net outbox participants tickets webhooks`,
+    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts letters mailboxes messages metrics net outbox participants tickets webhooks`,
   ],
   ['mail/outbound', `${SHARED} net attachments domains messages metrics outbox`],
 

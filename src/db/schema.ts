@@ -130,6 +130,8 @@ export const organizations = referenceTable(
     currency: text().notNull().default('USD'),
     reopen_on_reply: boolean().notNull().default(true),
     sender_policy: text({ enum: SENDER_POLICIES }).notNull().default('flag'),
+    /** Addresses and domains of forms, whose mail is by the address in Reply-To; as they were given. */
+    form_senders: text().array().notNull().default([]),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -1147,6 +1149,10 @@ export const inbound_fingerprints = distributedTable(
     organization_id: uuid().notNull(),
     fingerprint: text().notNull(),
     inbound_message_id: uuid().notNull(),
+    /** Digests of the texts that came under its Message-ID; null without one, and in rows of older releases. */
+    words: text().array(),
+    /** A mailing list passed one of the messages on. */
+    from_list: boolean().notNull().default(false),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.fingerprint] }),

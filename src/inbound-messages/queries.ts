@@ -28,10 +28,13 @@ export async function getInboundMessage(scope: Scope, id: string): Promise<Inbou
   return row
 }
 
-/** Opens an original. @throws INBOUND_MESSAGE_NOT_FOUND, also once the retention has removed it */
+/**
+ * Opens an original. Until it is filed nobody knows if it holds a letter of the service.
+ * @throws INBOUND_MESSAGE_NOT_FOUND, also while it is pending, and once it was removed
+ */
 export async function openOriginal({ sql, organization_id }: Scope, id: string): Promise<ReadableStream<Uint8Array>> {
   const [row] = await sql<{ storage_key: string | null }[]>`
-    select storage_key from inbound_messages where organization_id = ${organization_id} and id = ${id}`
+    select storage_key from inbound_messages where organization_id = ${organization_id} and id = ${id} and outcome <> 'pending'`
   if (!row?.storage_key) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
   return storage().open(row.storage_key)
 }

@@ -1,4 +1,5 @@
 import { eq, sql } from 'drizzle-orm'
+import { addressKey } from '../address/email'
 import { audit, auditChanges, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { lockAccountOf } from '../auth/account-lock'
@@ -16,7 +17,7 @@ import { getOrganization, lockOrganization } from './queries'
 
 /** Changes the settings; null puts prefix and currency back to their defaults. */
 export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
-  const { ticket_prefix, currency, ...others } = changes
+  const { ticket_prefix, currency, form_senders, ...others } = changes
   return inTransaction(scope, async (scope) => {
     const before = await lockOrganization(scope)
     await scope.db
@@ -25,6 +26,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
         ...others,
         ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
         ...(currency !== undefined && { currency: currency ?? 'USD' }),
+        ...(form_senders && { form_senders: [...new Map(form_senders.map((one) => [addressKey(one), one])).values()] }),
         updated_at: sql`now()`,
       })
       .where(eq(organizations.id, scope.organization_id))

@@ -1,8 +1,21 @@
 import { Type } from '@sinclair/typebox'
+import { toDomain } from '../address/domains'
+import { isEmailAddress } from '../address/email'
 import { SENDER_POLICIES } from '../db/schema'
 import { orNull, Uuid } from '../shapes/answers'
-import { body, flag, nameInput, nullable, oneOf, optional } from '../shapes/fields'
+import { body, flag, nameInput, nullable, oneOf, optional, text } from '../shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../shapes/money'
+
+const form_sender = text({
+  max: 254,
+  rule: (value) => isEmailAddress(value) || toDomain(value) !== undefined,
+  fault: 'must be an email address or a domain such as example.com',
+})
+const form_senders = Type.Array(form_sender, {
+  maxItems: 50,
+  fault: 'must be a list of at most 50 addresses and domains',
+  description: 'Replaces the list. A domain stands for those below it, too',
+})
 
 export const Organization = Type.Object({
   id: Uuid,
@@ -15,6 +28,9 @@ export const Organization = Type.Object({
     description:
       '`flag`: `sender_verified` only shows how well the sender of an email is known; `restrict`: an email whose sender is not proven joins no ticket by a code in its subject, and subscribes nobody',
   }),
+  form_senders: Type.Array(Type.String(), {
+    description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',
+  }),
 })
 export type Organization = typeof Organization.static
 
@@ -25,5 +41,6 @@ export const OrganizationChanges = body({
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
   reopen_on_reply: optional(flag()),
   sender_policy: optional(oneOf(SENDER_POLICIES)),
+  form_senders: optional(form_senders),
 })
 export type OrganizationChanges = typeof OrganizationChanges.static

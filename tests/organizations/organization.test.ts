@@ -21,6 +21,7 @@ describe('the organization', () => {
       currency: 'USD',
       reopen_on_reply: true,
       sender_policy: 'flag',
+      form_senders: [],
     })
     expect((await admin.get('/organization')).body).toEqual(answer.body)
   })
@@ -34,6 +35,7 @@ describe('the organization', () => {
       currency: 'EUR',
       reopen_on_reply: false,
       sender_policy: 'restrict',
+      form_senders: ['Form@Firm.example', 'wix.example', 'bücher.example'],
     }
     const { id, ...before } = (await admin.get('/organization')).body.data
     for (const [field, value] of Object.entries(changes)) {
@@ -43,6 +45,14 @@ describe('the organization', () => {
       expect(answer.body.data).toEqual({ id, ...before })
     }
     expect((await agent.get('/organization')).body.data).toEqual({ id, ...before })
+  })
+
+  test('has each form sender once, whatever its case, and none after an empty list', async () => {
+    const { admin } = await createOrganization()
+    const given = [' forms@firm.example ', 'FORMS@firm.example', 'wix.example']
+    const answer = await admin.patch('/organization', { form_senders: given })
+    expect(answer.body.data.form_senders).toEqual(['FORMS@firm.example', 'wix.example'])
+    expect((await admin.patch('/organization', { form_senders: [] })).body.data.form_senders).toEqual([])
   })
 
   test('gets its defaults back with null', async () => {
@@ -79,6 +89,11 @@ describe('the organization', () => {
     [{ reopen_on_reply: null }, '/reopen_on_reply'],
     [{ sender_policy: 'off' }, '/sender_policy'],
     [{ sender_policy: null }, '/sender_policy'],
+    [{ form_senders: null }, '/form_senders'],
+    [{ form_senders: 'wix.example' }, '/form_senders'],
+    [{ form_senders: ['wix.example', 'wix'] }, '/form_senders/1'],
+    [{ form_senders: ['a@b@wix.example'] }, '/form_senders/0'],
+    [{ form_senders: Array(51).fill('wix.example') }, '/form_senders'],
   ])('is not changed by %j', async (changes, path) => {
     const { admin } = await createOrganization()
     const before = (await admin.get('/organization')).body

@@ -14,6 +14,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'auth/queries getMe',
     'auth/sessions endSessionsOfNoMember',
     'invitations/queries getByToken',
+    'letters/live-links findLiveTokens',
     'invitations/queries findInvitedAccount',
     'organizations/queries listOrganizations',
   ],

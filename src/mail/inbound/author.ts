@@ -2,11 +2,15 @@
  * Finds who wrote a message when From does not say: lists and forms write an address of ours there, and machines one that
  * nobody reads.
  */
+import { domainsOf, toDomain } from '../../address/domains'
 import { addressKey, isEmailAddress, mailboxKey } from '../../address/email'
 import type { Scope } from '../../scope'
-import type { MailHeaders } from '../parse/parse'
+import { displayName, isOfList, type MailHeaders } from '../parse/parse'
 import type { InboundMail, Member, Sender } from './message'
+import { domainOf } from './own-domains'
 import type { SenderSource } from './trust'
+
+type Address = MailHeaders['reply_to'][number]
 
 /** Addresses of Reply-To that are looked at. */
 const MAX_REPLY_TO = 10
@@ -17,6 +21,8 @@ const UNREAD =
 /** Names of programs and of the accounts that they run under. */
 const PROGRAM =
   /^(?:wordpress|www-?data|apache2?|httpd|nginx|nobody|web-?server|php-?mailer|cgi(?:-?mailer)?|form-?mail(?:er)?)\d{0,3}$/
+/** Local parts of addresses from which forms and shops write in the name of a visitor. */
+const FORM = /^(?:mailer|forms?|form-submission|webform|notifications?|notify)$/
 /** Envelope senders that name one message only: reports come back there. */
 const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs|msprvs\d|btv1)(?=$|[-_.+=@\d])|=/
 
@@ -26,20 +32,26 @@ const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs
  * on from.
  */
 export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<InboundMail[]> {
-  const known = await findKnown(scope, [...new Set(mails.flatMap(candidatesOf))])
+  const [known, form_senders] = await Promise.all([
+    findKnown(scope, [...new Set(mails.flatMap(candidatesOf))]),
+    mails.some(({ headers }) => answersElsewhere(headers)) ? readFormSenders(scope) : [],
+  ])
   return mails.map((mail) => {
     const ways = new Set(mail.headers.ways.map(mailboxKey))
     const isMailbox = (address: string) => known.get(addressKey(address))?.is_mailbox ?? false
     const isOurs = (address: string) => isMailbox(address) || ways.has(mailboxKey(address))
-    const sender = chooseSender(mail, isOurs, isMailbox)
+    const sender = chooseSender(mail, isOurs, isMailbox, form_senders)
     const reply_to = replyToOf(mail.headers, sender, isOurs)
     const sender_source = sourceOf(mail, sender, isMailbox)
     const from = mail.headers.from?.address
-    const member = sender_source === 'from' && from ? (known.get(addressKey(from))?.member ?? null) : null
+    // Nobody writes to customers as the null sender.
+    const may_be_member = sender_source === 'from' && mail.envelope_sender !== ''
+    const member = may_be_member && from ? (known.get(addressKey(from))?.member ?? null) : null
     const forwarded = mail.content?.forwarded ?? null
     const is_customers = forwarded !== null && !isMailbox(forwarded.author.address)
     const passed_on = member && is_customers ? { by: member, note: forwarded.note } : null
-    return { ...mail, sender, reply_to, sender_source, member, passed_on }
+    const is_from_mailbox = from !== undefined && isMailbox(from)
+    return { ...mail, sender, reply_to, sender_source, member, passed_on, is_from_mailbox }
   })
 }
 
@@ -68,13 +80,12 @@ async function findKnown({ sql, organization_id }: Scope, addresses: string[]) {
 }
 
 function candidatesOf({ headers, content, sender, envelope_sender }: InboundMail): string[] {
-  const { from, original_from, reply_to, sender: resent } = headers
-  const answers = reply_to.slice(0, MAX_REPLY_TO)
+  const { from, original_from, sender: resent } = headers
   const named = [
     from,
     sender && { address: sender.email },
     original_from,
-    ...answers,
+    ...answersTo(headers),
     resent,
     content?.forwarded?.author,
   ]
@@ -93,18 +104,60 @@ function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undef
  * From, unless the address is ours or nobody reads there; then the first usable one of X-Original-From, Reply-To and
  * Sender; then the envelope sender; then an address at which nobody reads. Mail without From has its sender already.
  */
-function chooseSender(mail: InboundMail, isOurs: IsOurs, isMailbox: IsOurs): Sender | undefined {
+function chooseSender(
+  mail: InboundMail,
+  isOurs: IsOurs,
+  isMailbox: IsOurs,
+  form_senders: string[],
+): Sender | undefined {
   const { headers, sender } = mail
-  const { from, original_from, reply_to, sender: resent } = headers
+  const { from, original_from, sender: resent } = headers
   if (!from) return sender && !isMailbox(sender.email) ? sender : undefined
   const isUsable = (address: string) => !isOurs(address) && !isNobody(address)
-  if (isUsable(from.address)) return sender
+  if (isUsable(from.address)) return visitorOf(headers, from, isUsable, form_senders) ?? sender
   // People who write to themselves have their own address in Delivered-To: only a Reply-To says that it is a form's.
   const is_way = !isMailbox(from.address) && !isNobody(from.address)
-  const others = [original_from, ...reply_to.slice(0, MAX_REPLY_TO), is_way ? null : resent]
+  const others = [original_from, ...answersTo(headers), is_way ? null : resent]
   const other = others.find((one) => one !== null && isUsable(one.address))
   if (other) return { name: other.name, email: other.address }
   return is_way ? sender : senderInEnvelope(mail, isOurs, isMailbox(from.address) ? 'mailbox' : 'nobody')
+}
+
+/**
+ * The person in whose name a form, or a list that writes its own address into From, has sent mail: the first usable
+ * address of Reply-To at another domain, unless it is that of the list.
+ */
+function visitorOf(headers: MailHeaders, from: Address, isUsable: IsOurs, form_senders: string[]): Sender | undefined {
+  const { list, to } = headers
+  if (!list && !FORM.test(localPart(from.address)) && !isAmong(form_senders, from.address)) return undefined
+  const lists = new Set(list ? to.map(({ address }) => addressKey(address)) : [])
+  const visitor = answersTo(headers).find(({ address }) => {
+    const is_list = list !== null && (isOfList(list, address) || lists.has(addressKey(address)))
+    return isUsable(address) && domainOf(address) !== domainOf(from.address) && !is_list
+  })
+  return visitor && { name: visitor.name || displayName(from.name, visitor.address), email: visitor.address }
+}
+
+/** True when the list has the address, or its domain or one above it. */
+function isAmong(form_senders: string[], address: string): boolean {
+  const names = new Set([addressKey(address), ...domainsOf(address)])
+  return form_senders.some((one) => names.has(one.includes('@') ? addressKey(one) : (toDomain(one) ?? '')))
+}
+
+async function readFormSenders({ sql, organization_id }: Scope): Promise<string[]> {
+  const [row] = await sql<{ form_senders: string[] }[]>`
+    select form_senders from organizations where id = ${organization_id}`
+  return row?.form_senders ?? []
+}
+
+/** True when Reply-To has an address of another domain than From. */
+function answersElsewhere(headers: MailHeaders): boolean {
+  const domain = headers.from && domainOf(headers.from.address)
+  return answersTo(headers).some(({ address }) => domainOf(address) !== domain)
+}
+
+function answersTo({ reply_to }: MailHeaders): Address[] {
+  return reply_to.slice(0, MAX_REPLY_TO)
 }
 
 /** @param from whose address From is: any other is better than a mailbox of ours */
@@ -116,9 +169,9 @@ function senderInEnvelope({ sender, envelope_sender }: InboundMail, isOurs: IsOu
 }
 
 /** The first address of Reply-To that somebody reads, unless it is the sender. */
-function replyToOf({ reply_to }: MailHeaders, sender: Sender | undefined, isOurs: IsOurs): string | null {
+function replyToOf(headers: MailHeaders, sender: Sender | undefined, isOurs: IsOurs): string | null {
   if (!sender) return null
-  const found = reply_to.slice(0, MAX_REPLY_TO).find(({ address }) => !isOurs(address) && !isNobody(address))
+  const found = answersTo(headers).find(({ address }) => !isOurs(address) && !isNobody(address))
   return found && addressKey(found.address) !== addressKey(sender.email) ? found.address : null
 }
 

@@ -162,7 +162,7 @@ async function draftAll(
       ticket_id,
       contact,
       actor: { type: 'contact', id, name, email },
-      draft: draftOf(one.mail, one.parts, contact),
+      draft: draftOf(one.mail, one.parts, contact, one.decision),
     }
   })
 }

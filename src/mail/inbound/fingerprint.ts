@@ -1,8 +1,10 @@
 /** Recognizes a message however often it is delivered. */
 import { createHash } from 'node:crypto'
 import { addressKey } from '../../address/email'
+import type { Fragment } from '../../db/transact'
 import type { Scope } from '../../scope'
 import type { MailHeaders } from '../parse/parse'
+import { holdsText, withoutSpace } from './same-text'
 
 export type Fingerprint = {
   text: string
@@ -10,47 +12,115 @@ export type Fingerprint = {
   former: string | null
   /** Only the content tells it from the next message, and devices send the same words again and again. */
   is_brief: boolean
+  /** Tells texts under one Message-ID apart; null without an id, because then the fingerprint is that of the text, too. */
+  words: string | null
+  is_dated: boolean
 }
+
+/** Says of a message that its fingerprint is known: it is the same again, or has another text. */
+export type Filed = 'again' | 'with another text'
 
 /** A brief fingerprint holds for so long: in this time a server sends again what it got no reply for. */
 const BRIEF_HOURS = 1
+/** Other texts that are taken under one Message-ID. What goes in a circle, and changes on the way, ends there. */
+const MAX_OTHER_TEXTS = 5
+/** Texts that are remembered under one Message-ID. */
+const MAX_TEXTS = 50
 
 /**
- * Key = Message-ID + sender + date. The id alone is not unique: devices reuse it and strangers can copy it. Without an id
- * the rest of the header and the body stand in for it, without a date the body. Other header fields are left out, because
- * relays add theirs on the way.
+ * The key is Message-ID, sender and date. The id alone is not unique: devices reuse it and strangers can copy it. Without
+ * an id the rest of the header and the body stand in for it. Other header fields are left out, because relays add theirs on
+ * the way. A report and other mail always differ, because reports are not shown.
+ * @param parsed null when the message could not be parsed
  */
 export function fingerprintOf(
   headers: MailHeaders,
   raw: Uint8Array,
+  parsed: { text: string; is_report: boolean } | null,
   sender?: { name: string; email: string },
 ): Fingerprint {
   const { message_id, subject, date, to, cc, in_reply_to, references } = headers
   const hash = createHash('sha256')
   const content = [sender?.name, subject, to, cc, in_reply_to, references]
-  hash.update(JSON.stringify([sender && addressKey(sender.email), date, ...(message_id ? [] : content)]))
-  if (!message_id || !date) hash.update(raw.subarray(bodyStart(raw)))
+  const kind = parsed?.is_report ? ['report'] : []
+  hash.update(JSON.stringify([sender && addressKey(sender.email), date, ...kind, ...(message_id ? [] : content)]))
+  const body = raw.subarray(bodyStart(raw))
+  if (!message_id) hash.update(body)
   const digest = hash.digest('hex')
   return {
     text: message_id ? `id:${message_id} ${digest}` : `sha256:${digest}`,
     former: message_id && `id:${message_id}`,
     is_brief: !message_id && !date,
+    words: message_id && digestOf(parsed ? withoutSpace(parsed.text) : body),
+    is_dated: date !== null,
   }
 }
 
-/** Finds those of the messages that the organization has filed. @returns their places in the list */
-export async function findFiled({ sql, organization_id }: Scope, fingerprints: Fingerprint[]): Promise<Set<number>> {
-  const rows = fingerprints.map((fingerprint, place) => ({ place, ...fingerprint }))
-  const found = await sql<{ place: number }[]>`
-    select g.place
+function digestOf(content: string | Uint8Array): string {
+  return createHash('sha256').update(content).digest('base64url').slice(0, 22)
+}
+
+/** What is compared of a message. */
+type Asked = {
+  fingerprint: Fingerprint
+  headers: MailHeaders
+  content: { text: string } | null
+  sender_verified: boolean | null
+}
+
+type Found = { place: number; words: string[] | null; from_list: boolean; body: string | null }
+
+/**
+ * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with a
+ * copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
+ * @returns what is known of them, by their places in the list
+ */
+export async function findFiled({ sql, organization_id }: Scope, mails: Asked[]): Promise<Map<number, Filed>> {
+  const rows = mails.map(({ fingerprint, headers, sender_verified }, place) => ({
+    place,
+    from_list: headers.list !== null,
+    is_forged: sender_verified === false,
+    ...fingerprint,
+  }))
+  const found = await sql<Found[]>`
+    select g.place, f.words, f.from_list, m.body
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as g (place integer, text text, former text, is_brief boolean)
-    where exists (
-      select 1 from inbound_fingerprints f
-      where f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
-        and (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
-    )`
-  return new Set(found.map(({ place }) => place))
+      as g (place integer, text text, former text, is_brief boolean, words text, from_list boolean,
+        is_forged boolean)
+    join inbound_fingerprints f on f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
+    left join inbound_messages i on i.organization_id = ${organization_id} and i.id = f.inbound_message_id
+    left join messages m on m.organization_id = ${organization_id} and m.id = i.message_id
+      and (g.from_list or f.from_list) and g.words <> all(f.words)
+    where (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
+      and (g.is_forged or i.sender_verified is not false)`
+  return new Map(
+    found.flatMap((one) => {
+      const filed = compare(mails[one.place]!, one)
+      return filed ? [[one.place, filed] as const] : []
+    }),
+  )
+}
+
+/** @param found what releases before did not note the words of is the same message, whatever its text */
+function compare({ fingerprint, headers, content }: Asked, found: Found) {
+  const { words, is_dated } = fingerprint
+  if (words === null || found.words === null || found.words.includes(words)) return 'again'
+  const text = content?.text ?? ''
+  if ((headers.list !== null || found.from_list) && found.body !== null) {
+    if (holdsText(text, found.body) || holdsText(found.body, text)) return 'again'
+  }
+  if (found.words.length <= MAX_OTHER_TEXTS) return 'with another text'
+  // A device without a clock has one id for all that it says.
+  return is_dated ? 'again' : null
+}
+
+/** What a fingerprint becomes that is filed once more: it gets the words of the message. */
+export function mergeFingerprints({ sql }: Pick<Scope, 'sql'>): Fragment {
+  return sql`
+    on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id,
+      from_list = inbound_fingerprints.from_list or excluded.from_list,
+      words = case when cardinality(inbound_fingerprints.words) < ${MAX_TEXTS}
+        then inbound_fingerprints.words || excluded.words else inbound_fingerprints.words end`
 }
 
 function bodyStart(raw: Uint8Array): number {

@@ -6,6 +6,7 @@ import { embedImages, textToHtml } from '../../html/body'
 import { readMessageId } from '../../messages/anchors'
 import type { MessageDraft } from '../../messages/draft'
 import { endsOf } from '../parse/parse'
+import type { IdUse } from './decide'
 import type { InboundMail } from './message'
 
 /** An attachment of an email, stored and waiting for its message. */
@@ -21,7 +22,12 @@ const UNPARSED = 'This email could not be read. The original is attached as mess
 const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
 /** @param contact who wrote it */
-export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name: string; email: string }) {
+export function draftOf(
+  mail: InboundMail,
+  parts: StoredPart[],
+  contact: { name: string; email: string },
+  { id_use }: { id_use: IdUse },
+) {
   const { content, headers, sender } = mail
   const body = content?.text ?? UNPARSED
   return {
@@ -34,12 +40,12 @@ export function draftOf(mail: InboundMail, parts: StoredPart[], contact: { name:
     direction: 'inbound',
     sender_name: sender?.name || contact.name,
     sender_email: sender?.email ?? contact.email,
-    auto_reply: content?.auto_reply || mail.envelope_sender === '',
+    auto_reply: content?.auto_reply ?? false,
     // The check was of the member who passed it on.
     sender_verified: mail.passed_on ? null : mail.sender_verified,
     reply_to: mail.reply_to,
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
-    email_message_id: headers.message_id,
+    email_message_id: id_use === 'copied' ? null : headers.message_id,
     references: ancestorsOf(mail),
     attachment_ids: parts.map(({ id }) => id),
   } satisfies MessageDraft

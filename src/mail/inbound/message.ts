@@ -5,13 +5,14 @@
  * says), `InboundMail` (both together), `MessageDraft` (what becomes a message of a ticket).
  */
 import { isEmailAddress } from '../../address/email'
+import { readBounceTag } from '../../messages/anchors'
 import type { Actor } from '../../scope'
 import { storable } from '../../search/fold'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
 import { checkSender } from '../sender/check'
 import type { Authentication } from '../sender/results'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
-import { isTagged } from './thread'
+import { destinationsOf } from './thread'
 import type { SenderSource } from './trust'
 
 /** A message that was accepted, over SMTP or by an import, as the ledger has it before it is filed. */
@@ -43,6 +44,8 @@ export type InboundMail = LedgerEntry & {
   member: Member | null
   /** What the member passes on is the mail of a customer, and the member's words are a note about it. */
   passed_on: { by: Member; note: string } | null
+  /** From is an address of a mailbox of the organization. */
+  is_from_mailbox: boolean
   /** Where the sender wants answers, when that is another address; null without one. */
   reply_to: string | null
   /** Its report about the delivery of another message; null when it is not a report. */
@@ -71,7 +74,9 @@ const MAX_ID_BYTES = 1000
 export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedMail | null): InboundMail {
   const headers = withStorableIds(parsed ?? readHeaders(raw))
   const sender = senderOf(headers, entry.envelope_sender)
-  const fingerprint = fingerprintOf(headers, raw, sender)
+  const bounce = parsed && bounceOf(entry, headers, parsed)
+  const said = parsed && { text: parsed.text, is_report: bounce !== null }
+  const fingerprint = fingerprintOf(headers, raw, said, sender)
   return {
     ...entry,
     raw,
@@ -81,8 +86,9 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     sender_source: 'from',
     member: null,
     passed_on: null,
+    is_from_mailbox: false,
     reply_to: null,
-    bounce: parsed && bounceOf(entry, headers, parsed),
+    bounce,
     fingerprint,
     sender_verified: null,
     authentication: null,
@@ -129,15 +135,15 @@ function senderOf({ from, sender }: MailHeaders, envelope_sender: string | null)
 const DAEMON = /^(?:mailer-daemon|postmaster)@/i
 
 /**
- * A delivery report. Other mail with the null sender is one too when it refers to a message, unless it is an automatic
- * answer, for which RFC 3834 prescribes the null sender.
+ * A delivery report. Other mail with the null sender is one too when a mail system wrote it, or when it came to a bounce
+ * address. Fax gateways, forms and automatic answers (RFC 3834) have the null sender, too, and report nothing.
  */
 function bounceOf({ recipient, envelope_sender }: LedgerEntry, headers: MailHeaders, mail: ParsedMail): Bounce | null {
   if (mail.bounce || envelope_sender !== '') return mail.bounce
-  if (mail.auto_reply && !DAEMON.test(headers.from?.address ?? '')) return null
-  const message_ids = [...headers.in_reply_to, ...headers.references]
-  if (message_ids.length === 0 && !isTagged(headers, recipient)) return null
-  const { subject } = headers
+  const is_addressed = destinationsOf(headers, recipient).some(readBounceTag)
+  if (!DAEMON.test(headers.from?.address ?? '') && (mail.auto_reply || !is_addressed)) return null
+  const { subject, in_reply_to, references } = headers
+  const message_ids = [...in_reply_to, ...references]
   const about = { message_ids, return_addresses: [] }
   return { kind: 'failed', is_formal: false, recipients: [], about, diagnostic: subject ?? '' }
 }

@@ -71,6 +71,8 @@ export async function addNoteOf(
  */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
   if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
+  // Of an answer that comes with several texts the first one went out.
+  if (decision.id_use !== 'own') return false
   if (mail.member === null || mail.sender_verified !== true || mail.content?.auto_reply !== false) return false
   if (decision.rule === 'reply_tag' && !isWrittenTo(mail, decision.ticket_id)) return false
   // Of an answer without new words the whole quotation would go out, which may hold what members wrote to each other.

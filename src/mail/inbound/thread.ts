@@ -11,7 +11,7 @@ import { type Scope, together } from '../../scope'
 import { endsOf, type MailHeaders } from '../parse/parse'
 import type { AnchorKind, Trust } from './trust'
 
-export type Rule = (typeof THREADING_RULES)[number]
+type Rule = (typeof THREADING_RULES)[number]
 
 export type Thread = {
   ticket_id: string
@@ -38,6 +38,8 @@ type ThreadQuestion = {
   /** Address of the writer, null when the message has none. */
   sender_email: string | null
   trust: Trust
+  /** It has the Message-ID of a message that is filed: that one's ticket comes first. */
+  is_repeated: boolean
 }
 
 /**
@@ -67,11 +69,6 @@ function personOf({ sender_email, trust }: ThreadQuestion) {
 /** The addresses that a message came to. Relays that do not keep the `+tag` in the envelope leave it in the header. */
 export function destinationsOf({ to, cc }: MailHeaders, recipient: string): string[] {
   return [recipient, ...[...to, ...cc].map(({ address }) => address)].slice(0, MAX_ADDRESSES)
-}
-
-/** True when a message came to an address that only our emails name. */
-export function isTagged(headers: MailHeaders, recipient: string): boolean {
-  return destinationsOf(headers, recipient).some((address) => readBounceTag(address) ?? readReplyTag(address))
 }
 
 type Found = Thread & { place: number }
@@ -113,7 +110,8 @@ function lookedUp(references: string[]): string[] {
 
 /**
  * Finds the ticket of the first id that leads to one: the ids of In-Reply-To, then those of References, the last one
- * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it. An id that others issued may lead to several tickets. The sender's own comes before
+ * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it, or which
+ * comes first when a message of the same sender and date has it. An id that others issued may lead to several tickets. The sender's own comes before
  * one that somebody made them a participant of, perhaps to catch their mail; then the ticket that has the message before
  * those that only refer to it; then the newest.
  */
@@ -122,14 +120,17 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
   const wanted = asked.flatMap((one) => {
     const { message_id, in_reply_to, references } = one.headers
     const named = (rule: Rule, ids: string[]) => ids.map((id) => ({ rule, email_message_id: id }))
+    const own = named('message_id', message_id === null ? [] : [message_id])
     return [
+      ...(one.is_repeated ? own : []),
       ...named('in_reply_to', in_reply_to.slice(0, MAX_IDS)),
       ...named('references', lookedUp(references).toReversed()),
-      ...named('message_id', message_id === null ? [] : [message_id]),
+      ...(one.is_repeated ? [] : own),
     ].map((id, position) => ({
       ...id,
       place: one.place,
       position,
+      is_repeated: one.is_repeated,
       message_id: id.rule === 'message_id' ? null : readMessageId(id.email_message_id),
       ...personOf(one),
     }))
@@ -139,7 +140,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
   return sql<Found[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json)
-        as x (place integer, rule text, position integer, email_message_id text, message_id uuid, sender_key text,
+        as x (place integer, rule text, position integer, is_repeated boolean, email_message_id text, message_id uuid, sender_key text,
           sender_domains text[])
     ), anchors as (
       select g.*, m.ticket_id, true as is_issued, true as is_message
@@ -150,7 +151,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
       -- Devices use one id for many messages: its own id counts only while no message has it.
-      where g.rule <> 'message_id' or not exists (
+      where g.rule <> 'message_id' or g.is_repeated or not exists (
         select 1 from email_anchors taken
         where taken.organization_id = ${organization_id} and taken.email_message_id = g.email_message_id
           and taken.message_id is not null

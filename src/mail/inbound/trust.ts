@@ -44,9 +44,14 @@ const FORGED: Trust = {
 export type SenderSource = 'from' | 'list' | 'elsewhere'
 
 /** What mail may do whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
-const BORROWED: Record<Exclude<SenderSource, 'from'>, Pick<Trust, 'threads_by_foreign_ids' | 'threads_by_code'>> = {
+const BORROWED: Record<Exclude<SenderSource, 'from'>, Partial<Trust>> = {
   list: { threads_by_foreign_ids: true, threads_by_code: false },
-  elsewhere: { threads_by_foreign_ids: false, threads_by_code: false },
+  elsewhere: {
+    threads_by_foreign_ids: false,
+    threads_by_code: false,
+    opens_with: 'listed',
+    adds: { issued: 'listed', foreign: 'listed' },
+  },
 }
 
 type Policy = (typeof SENDER_POLICIES)[number]

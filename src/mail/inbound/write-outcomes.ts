@@ -1,4 +1,5 @@
 /** Writes the outcomes of messages into the mail ledger. */
+import { removeSoon } from '../../attachments/removals'
 import { insertRows } from '../../db/insert-rows'
 import type { Fragment } from '../../db/transact'
 import { noteFiled } from '../../metrics/filed-mail'
@@ -6,6 +7,7 @@ import { count, type Figure } from '../../metrics/organization-figures'
 import { afterCommit, type Scope, together } from '../../scope'
 import { storable } from '../../search/fold'
 import type { Decision } from './decide'
+import { mergeFingerprints } from './fingerprint'
 import type { InboundMail } from './message'
 
 const MAX_LEDGER_SUBJECT = 1000
@@ -32,11 +34,7 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
   const others = rows.filter(({ outcome }) => outcome !== 'duplicate')
   const duplicates = rows.filter(({ outcome }) => outcome === 'duplicate')
   await together([
-    insertFingerprints(
-      scope,
-      others,
-      sql`on conflict (organization_id, fingerprint) do update set inbound_message_id = excluded.inbound_message_id`,
-    ),
+    insertFingerprints(scope, others, mergeFingerprints(scope)),
     insertFingerprints(scope, duplicates, sql`on conflict do nothing`),
     sql`
       with given as materialized (
@@ -51,6 +49,10 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
       from given g
       where i.organization_id = ${organization_id} and i.id = g.id`,
   ])
+  await dropOriginals(
+    scope,
+    filed.flatMap(({ mail, decision }) => (decision.outcome === 'own' && decision.is_letter ? mail.id : [])),
+  )
   afterCommit(scope, () => {
     for (const { id, outcome, rule, ticket_id, message_id } of rows) {
       count(organization_id, FIGURE[outcome] ?? 'mail_others')
@@ -59,13 +61,27 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
   })
 }
 
+/** Removes the originals of letters, which hold a link that opens an account. */
+async function dropOriginals({ sql, organization_id }: Scope, ids: string[]): Promise<void> {
+  if (ids.length === 0) return
+  const letters = await sql<{ storage_key: string | null }[]>`
+    select storage_key from inbound_messages
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) for update`
+  await sql`
+    update inbound_messages set storage_key = null
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  await removeSoon(sql, letters)
+}
+
 /** @param on_conflict for a fingerprint that is known already */
 function insertFingerprints(
   { sql, organization_id }: Scope,
   rows: ReturnType<typeof rowOf>[],
   on_conflict: Fragment,
 ): Promise<unknown> {
-  const fingerprints = rows.map(({ id, fingerprint }) => ({ organization_id, fingerprint, inbound_message_id: id }))
+  const fingerprints = rows.map(({ id, fingerprint, words, from_list }) => {
+    return { organization_id, fingerprint, inbound_message_id: id, words: words === null ? null : [words], from_list }
+  })
   return insertRows(sql, 'inbound_fingerprints', fingerprints, on_conflict)
 }
 
@@ -75,6 +91,8 @@ function rowOf({ mail, decision, about }: FiledMail) {
   return {
     id,
     fingerprint: fingerprint.text,
+    words: fingerprint.words,
+    from_list: headers.list !== null,
     outcome: decision.outcome,
     rule: 'rule' in decision ? decision.rule : null,
     email_message_id: headers.message_id,

@@ -10,6 +10,7 @@ import libmime from 'libmime'
 import { type Address, dropDirections, looksLikeAddress, parseAddresses } from './addresses'
 import { decodeUnlabelled } from './charset'
 import { decodeWords } from './encoded-words'
+import { type List, readList } from './mailing-list'
 
 /** One field as it came: its name in lower case, its value unfolded, each byte one character (latin1). */
 export type HeaderField = { key: string; value: string }
@@ -29,6 +30,8 @@ export type MailHeaders = {
   original_from: Address | null
   /** Addresses that the message was passed on from, or delivered to, on its way here. */
   ways: string[]
+  /** The mailing list that passed it on; null without one. */
+  list: List | null
   to: Address[]
   cc: Address[]
   subject: string | null
@@ -75,17 +78,20 @@ export function readFields(fields: HeaderField[], charset?: string | null): Mail
     valuesOf('from')
       .map((value) => parseAddresses(value))
       .find(({ length }) => length > 0) ?? []
-  const ids = (key: string) => messageIds(rawHeader(fields, key, charset) ?? '')
+  const from = authors[0] ?? null
+  const raw = (key: string) => rawHeader(fields, key, charset)
+  const ids = (key: string) => messageIds(raw(key) ?? '')
   return {
     message_id: messageId(rawHeader(fields, 'message-id', charset)),
     in_reply_to: ids('in-reply-to'),
     references: ids('references'),
-    from: authors[0] ?? null,
+    from,
     co_authors: authors.slice(1, MAX_AUTHORS),
     sender: usable('sender'),
     reply_to: all('reply-to'),
     original_from: usable('x-original-from'),
     ways: waysOf(fields),
+    list: readList({ list_id: raw('list-id'), list_post: raw('list-post'), precedence: raw('precedence'), from }),
     to: addresses('to'),
     cc: addresses('cc'),
     subject: subjectOf(headerText(fields, 'subject', charset, MAX_DETECTIONS)),

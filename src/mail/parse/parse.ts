@@ -9,11 +9,15 @@ import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { type Bounce, type EnvelopeSender, readBounce } from './bounce'
 import { ANSWER_SUBJECT } from './bounce-words'
 import { type Forwarded, readForwarded } from './forwarded'
+import { linkTokens } from './link-tokens'
 import { replyText } from './reply-text'
 
+export { displayName } from '../mime/addresses'
 export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
+export { isOfList } from '../mime/mailing-list'
 export { UnparsableMail } from '../mime/parts'
 export type { Bounce } from './bounce'
+export { tokensIn } from './link-tokens'
 
 export type ParsedMail = MailHeaders & {
   /** The plain text, or text made from the HTML; '' when there is neither. At most 1,000,000 characters. */
@@ -28,6 +32,8 @@ export type ParsedMail = MailHeaders & {
   reply_text: string | null
   /** The message that it passes on; null without one. */
   forwarded: Forwarded | null
+  /** Tokens in links, wherever it has them. */
+  link_tokens: string[]
 }
 
 /** Of the part of a read receipt that machines read. */
@@ -54,6 +60,7 @@ export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender
     bounce,
     reply_text: replyText(unsigned, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail') || null,
     forwarded: bounce ? null : readForwarded({ root, subject: headers.subject, text, attachments }),
+    link_tokens: linkTokens(root, [text, body_html]),
   }
 }
 

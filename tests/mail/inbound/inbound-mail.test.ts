@@ -400,7 +400,7 @@ test('a bounce about mail that is not ours is counted and makes nothing', async 
   const desk = await createDesk()
   const raw = rawMail(fields(desk, REPORT), report('failed', '5.1.1', 'unknown@elsewhere.example'))
   expect(await receive(desk, raw, '')).toMatchObject({ outcome: 'unmatched_bounce', ticket_id: null })
-  const plain = rawMail(fields(desk, { From: 'root@mx.example', Subject: 'Something failed' }))
+  const plain = rawMail(fields(desk, { From: 'postmaster@mx.example', Subject: 'Something failed' }))
   expect(await receive(desk, plain, '')).toMatchObject({ outcome: 'unmatched_bounce', ticket_id: null })
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(0)
   expect(await contactsOf(desk)).toEqual([])
@@ -414,26 +414,17 @@ test('a bounce cannot touch the message of another organization', async () => {
   expect((await readTicket(desk.agent, ticket.id)).messages[1].email_status).toBe('sent')
 })
 
-test('mail of the null sender about our message is a bounce that marks nothing, an automatic answer is none', async () => {
+test('what a mail system writes about our message is a bounce that marks nothing, an automatic answer is none', async () => {
   const desk = await createDesk()
   const { ticket, message } = await createAnswered(desk)
   const about = { In_Reply_To: `<${message.email_message_id}>` }
   const away = rawMail(fields(desk, { ...about, Auto_Submitted: 'auto-replied', Subject: 'Away' }))
   expect(await receive(desk, away, '')).toMatchObject({ outcome: 'message', ticket_id: ticket.id })
   expect((await readTicket(desk.agent, ticket.id)).messages[1].email_status).toBe('sent')
-  const reporters = { 'robot@mx.example': 'No such user', 'MAILER-DAEMON@mx.example': 'Mailbox full' }
-  for (const [From, Subject] of Object.entries(reporters)) {
-    const bare = rawMail(fields(desk, { ...about, From, Subject }))
-    expect(await receive(desk, bare, '')).toMatchObject({ outcome: 'bounce', message_id: message.id })
-  }
+  const bare = rawMail(fields(desk, { ...about, From: 'MAILER-DAEMON@mx.example', Subject: 'Mailbox full' }))
+  expect(await receive(desk, bare, '')).toMatchObject({ outcome: 'bounce', message_id: message.id })
   const after = await readTicket(desk.agent, ticket.id)
-  expect(after.messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([
-    false,
-    false,
-    true,
-    false,
-    false,
-  ])
+  expect(after.messages.map((one: { auto_reply: boolean }) => one.auto_reply)).toEqual([false, false, true, false])
   expect(after.messages[1]).toMatchObject({ email_status: 'sent', email_error: null })
   expect(await contactsOf(desk)).toHaveLength(1)
 })
@@ -441,7 +432,7 @@ test('mail of the null sender about our message is a bounce that marks nothing, 
 test('mail that this organization sent is dropped, mail of another organization of the service is not', async () => {
   const [desk, other] = [await createDesk(), await createDesk()]
   const { message } = await createAnswered(desk)
-  const raw = rawMail(fields(desk, { Message_ID: `<${message.email_message_id}>` }))
+  const raw = rawMail(fields(desk, { Message_ID: `<${message.email_message_id}>` }), message.body)
   expect(await receive(desk, raw)).toMatchObject({ outcome: 'own', ticket_id: null, message_id: null })
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(1)
   expect(await receive(other, raw)).toMatchObject({ outcome: 'ticket' })
@@ -522,15 +513,6 @@ test('whom a mail names that only knows the code is not subscribed until an agen
   const reply = fields(desk, { In_Reply_To: `<${message.email_message_id}>`, Cc: 'bob@customer.example' })
   expect(await receive(desk, rawMail(reply))).toMatchObject({ rule: 'in_reply_to', ticket_id: ticket.id })
   expect(await participants()).toContainEqual(['bob@customer.example', true])
-})
-
-test('what a person writes through a relay with the null sender is in the note', async () => {
-  const desk = await createDesk()
-  const { ticket, message } = await createAnswered(desk)
-  const raw = rawMail(fields(desk, { In_Reply_To: `<${message.email_message_id}>` }), 'Please send invoice 12.')
-  expect(await receive(desk, raw, '')).toMatchObject({ outcome: 'bounce' })
-  const { messages } = await readTicket(desk.agent, ticket.id)
-  expect(messages.at(-1)).toMatchObject({ is_internal: true, body: expect.stringContaining('Please send invoice 12.') })
 })
 
 test('two deliveries of a message at once make one ticket', async () => {

@@ -131,14 +131,91 @@ test.each<[string, Fields, string, { name: string; email: string }]>([
   ],
 ])('the sender in mail of %s is found', async (_, fields, envelope, sender) => {
   const row = await receive(fields, envelope)
-  // The null sender of a message that is no answer opens no ticket.
-  if (envelope === '') expect(row.from).toEqual(sender)
-  else {
-    expect(row).toMatchObject({ outcome: 'ticket', from: { email: sender.email }, sender_verified: null })
-    const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
-    expect({ ...sender, name: 'any' }).toEqual({ email: contact.email, name: 'any' })
-    expect(messages[0].sender).toEqual(sender)
+  expect(row).toMatchObject({ outcome: 'ticket', from: { email: sender.email }, sender_verified: null })
+  const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
+  expect({ ...sender, name: 'any' }).toEqual({ email: contact.email, name: 'any' })
+  expect(messages[0].sender).toEqual(sender)
+})
+
+test.each<[string, Fields, { name: string; email: string }]>([
+  ...['mailer', 'form', 'Forms', 'form-submission', 'webform', 'notification', 'notifications', 'notify'].map(
+    (word): [string, Fields, { name: string; email: string }] => [
+      `${word}@`,
+      { From: `Shop <${word}@shop.example>`, Reply_To: IVY },
+      { name: 'Ivy', email: 'ivy@visitor.example' },
+    ],
+  ),
+  [
+    'a form that writes the name into From',
+    { From: 'Ivy Visitor <mailer@shop.example>', Reply_To: 'ivy@visitor.example' },
+    { name: 'Ivy Visitor', email: 'ivy@visitor.example' },
+  ],
+  [
+    'a list that puts its address into From',
+    { From: 'Ivy via Team <team@lists.example>', Reply_To: `Team <team@lists.example>, ${IVY}` },
+    { name: 'Ivy', email: 'ivy@visitor.example' },
+  ],
+  [
+    'a list that is marked',
+    { From: 'Team <team@lists.example>', Reply_To: IVY, Precedence: 'list' },
+    { name: 'Ivy', email: 'ivy@visitor.example' },
+  ],
+])('the visitor in Reply-To wrote mail of %s, is not verified, and gets the answer', async (_, fields, sender) => {
+  const row = await receive(fields, 'bounces@shop.example')
+  expect(row).toMatchObject({ outcome: 'ticket', from: sender, sender_verified: null })
+  const { contact, messages } = await readTicket(desk.agent, row.ticket_id)
+  expect([contact.email, messages[0].sender]).toEqual([sender.email, sender])
+  expect(await answer(row.ticket_id)).toEqual([sender.email])
+})
+
+test.each<[string, Fields]>([
+  ['of the domain of the form', { From: 'mailer@shop.example', Reply_To: 'orders@SHOP.example' }],
+  ['of nobody', { From: 'mailer@shop.example', Reply_To: 'noreply@visitor.example' }],
+  ['of a mailbox of ours', { From: 'mailer@shop.example', Reply_To: 'support@desk.example' }],
+  ['in mail of an address that only begins alike', { From: 'formsby@shop.example', Reply_To: IVY }],
+  [
+    'that List-Post names',
+    { From: 'a@shop.example', Reply_To: 'x@l.example', List_Id: 'y', List_Post: '<mailto:x@l.example>' },
+  ],
+  ['that List-Id names', { From: 'a@shop.example', Reply_To: 'team@l.example', List_Id: 'Team <team.l.example>' }],
+  [
+    'to which a list was written',
+    { From: 'a@shop.example', Reply_To: 'team@l.example', Precedence: 'list', To: 'team@l.example' },
+  ],
+])('a Reply-To %s is not the writer', async (_, fields) => {
+  const row = await receive(fields, 'bounces@shop.example')
+  expect(row.from.email).toBe(fields.From as string)
+})
+
+test('the name of a form does not show the address of somebody else for the visitor', async () => {
+  const row = await receive({ From: '"form@shop.example Shop" <form@shop.example>', Reply_To: 'eve@attacker.example' })
+  expect(row.from).toEqual({ name: 'Shop', email: 'eve@attacker.example' })
+})
+
+test('mail of the form senders of the organization is by the address in Reply-To, that of others is not', async () => {
+  await desk.admin.patch('/organization', { form_senders: ['Hello@Site.example', 'wix.example'] })
+  const senderOf = async (From: string) => (await receive({ From, Reply_To: IVY })).from.email
+  for (const from of ['hello@site.example', 'a@wix.example', 'a@crm.wix.example']) {
+    expect(await senderOf(from)).toBe('ivy@visitor.example')
   }
+  for (const from of ['a@site.example', 'a@notwix.example']) expect(await senderOf(from)).toBe(from)
+  await desk.admin.patch('/organization', { form_senders: [] })
+  expect(await senderOf('a@wix.example')).toBe('a@wix.example')
+})
+
+test('who names a customer in Reply-To joins no ticket of the customer, and makes nobody a participant', async () => {
+  const first = await receive({ From: IVY, Message_ID: '<first@visitor.example>' })
+  const { code } = await readTicket(desk.agent, first.ticket_id)
+  const forged = { From: 'Ivy via Team <eve@attacker.example>', Reply_To: IVY, Cc: 'eve@attacker.example' }
+  for (const fields of [{ In_Reply_To: '<first@visitor.example>' }, { Subject: `[${code}]` }]) {
+    const row = await receive({ ...forged, ...fields }, 'eve@attacker.example')
+    expect(row).toMatchObject({ outcome: 'ticket', rule: 'new', sender_verified: null })
+    expect(await answer(row.ticket_id)).toEqual(['ivy@visitor.example'])
+  }
+  const { email_message_id } = await createMessage(desk.agent, first.ticket_id)
+  const held = await receive({ ...forged, In_Reply_To: `<${email_message_id}>` }, 'eve@attacker.example')
+  expect(held).toMatchObject({ outcome: 'message', ticket_id: first.ticket_id })
+  expect(await answer(first.ticket_id)).toEqual(['ivy@visitor.example'])
 })
 
 test('mail from a mailbox of ours that names nobody else has an unknown sender, and no answer goes in a circle', async () => {

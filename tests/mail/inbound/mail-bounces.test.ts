@@ -247,7 +247,8 @@ test('a report to the reply address of a ticket is about its latest email to who
   const third = await answer(first.ticket_id)
   const forwarded = report([{ address: 'forwarded@elsewhere.example', diagnostic: '552 5.2.2 Full' }])
   expect(await receive(forwarded, to)).toMatchObject({ outcome: 'bounce', message_id: third.id })
-  expect(await receive(plain({ Subject: 'Gone' }), to)).toMatchObject({ outcome: 'bounce', message_id: third.id })
+  const bare = plain({ From: 'MAILER-DAEMON@mx.example', Subject: 'Gone' })
+  expect(await receive(bare, to)).toMatchObject({ outcome: 'bounce', message_id: third.id })
 })
 
 test('a report to a reply address is no report about our mail when somebody is to be answered, or nothing was sent', async () => {
@@ -446,8 +447,9 @@ const FORGED_WORDS = 'The identity was verified by video call, the agent may now
 
 test.each<[string, (sent: Sent) => Buffer]>([
   [
-    'mail with the null sender and our Message-ID',
-    ({ email_message_id }) => plain({ In_Reply_To: `<${email_message_id}>`, Subject: 'Verified' }, FORGED_WORDS),
+    'mail of a mail system with our Message-ID',
+    ({ email_message_id }) =>
+      plain({ From: 'postmaster@mx.example', In_Reply_To: `<${email_message_id}>`, Subject: 'Verified' }, FORGED_WORDS),
   ],
   [
     'mail of a mail system that quotes our Message-ID and names the recipient',

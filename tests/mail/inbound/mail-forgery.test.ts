@@ -291,13 +291,14 @@ test('mail in the name of an agent or of a mailbox is mail of a contact, with no
   }
 })
 
-test('whoever uses the Message-ID of another message adds nothing to its ticket, and of ours nothing at all', async () => {
+test('whoever uses the Message-ID of another message, or of ours, adds nothing to its ticket', async () => {
   const replay = (id: string) =>
     importMail(desk.admin, desk.mailbox_id, rawMail({ From: stranger(), Subject: 'Replayed', Message_ID: `<${id}>` }))
-  const theirs = await replay(known.theirs)
-  expect(theirs).toMatchObject({ outcome: 'ticket', rule: 'new' })
-  expect(theirs.ticket_id).not.toBe(known.ticket_id)
-  expect(await replay(known.ours)).toMatchObject({ outcome: 'own', ticket_id: null, message_id: null })
+  for (const id of [known.theirs, known.ours]) {
+    const replayed = await replay(id)
+    expect(replayed).toMatchObject({ outcome: 'ticket', rule: 'new' })
+    expect(replayed.ticket_id).not.toBe(known.ticket_id)
+  }
   expect((await readTicket(desk.agent, known.ticket_id)).messages).toHaveLength(2)
 })
 

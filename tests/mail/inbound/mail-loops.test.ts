@@ -161,10 +161,10 @@ test('mail of ours that is forwarded back is dropped, also when a relay changed 
   started.sink.answer(({ stage }) =>
     stage === 'data' ? `250 2.0.0 OK <${given}> [Hostname=AM0.prod.outlook.com]` : undefined,
   )
-  await createMessage(desk.agent, ticket_id)
+  const { body } = await createMessage(desk.agent, ticket_id)
   expect(await settle(async ({ raw }) => ({ raw: Buffer.concat([Buffer.from('Received: by x\r\n'), raw]) }))).toBe(2)
   started.sink.answer()
-  const rewritten = rawMail({ From: desk.address, Subject: 'Re: Printer', Message_ID: `<${given}>` })
+  const rewritten = rawMail({ From: desk.address, Subject: 'Re: Printer', Message_ID: `<${given}>` }, body)
   await deliver(started.port, { to: desk.address, raw: rewritten })
   expect((await ledgerOf(desk)).map(({ outcome }: { outcome: string }) => outcome)).toEqual([
     'own',

@@ -207,7 +207,9 @@ test('the name in a quoted header loses the address of somebody else', async () 
 test('mail with the null sender that seems to pass something on is no mail of a member', async () => {
   const fields = { Subject: 'Fwd: Pump leaks', Auto_Submitted: 'auto-replied' }
   await deliver(desk.port, { from: '', to: desk.address, raw: rawMail({ From: PROVEN, ...fields }, GMAIL) })
-  expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'unmatched_bounce' })
+  const [row] = await ledgerOf(desk)
+  expect(row).toMatchObject({ outcome: 'ticket', from: { email: PROVEN } })
+  expect((await readTicket(desk.agent, row.ticket_id)).contact.email).toBe(PROVEN)
 })
 
 /** A conversation of a new contact. */

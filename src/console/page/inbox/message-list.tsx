@@ -65,7 +65,7 @@ function kindOf({ is_internal, direction }: Message): string {
 type OneMessageProps = { message: Message; resend: () => Promise<void>; onDelete: () => void }
 
 function OneMessage({ message, resend, onDelete }: OneMessageProps) {
-  const { sender, created_at, is_internal, auto_reply, sender_verified, reply_text, body } = message
+  const { sender, created_at, is_internal, auto_reply, sender_verified, reply_to, reply_text, body } = message
   const [is_whole, setWhole] = useState(false)
   const is_folded = reply_text !== null && reply_text.trim() !== '' && reply_text.trim() !== body.trim() && !is_whole
   return (
@@ -98,6 +98,7 @@ function OneMessage({ message, resend, onDelete }: OneMessageProps) {
           {is_whole ? 'Hide quoted text' : 'Show quoted text'}
         </button>
       )}
+      {reply_to !== null && <p class="cc">Reply-To: {reply_to}</p>}
       {message.cc.length > 0 && <p class="cc">Cc: {message.cc.join(', ')}</p>}
       <Files attachments={message.attachments} />
     </article>
