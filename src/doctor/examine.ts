@@ -15,6 +15,7 @@ import { type Check, type Finding, failure } from './finding'
 import { checkMailDns } from './mail-dns'
 import { checkMailName } from './mail-name'
 import { checkLetterWay, checkMailboxServers, checkSystemServer } from './mail-servers'
+import { checkMailboxFaults } from './mailbox-faults'
 import { checkObjectStore } from './object-store'
 import { checkService } from './own-service'
 import { checkLimits } from './process-limits'
@@ -51,6 +52,7 @@ const CHECKS: Check[] = [
   { name: 'work', needs: 'database', run: checkWaitingWork },
   { name: 'webhooks', needs: 'database', run: checkWebhooks },
   { name: 'mailbox servers', needs: 'database', run: checkMailboxServers },
+  { name: 'waiting mail', needs: 'database', run: checkMailboxFaults },
   { name: 'mail domains', needs: 'database', run: checkMailboxDomains },
   { name: 'mail name', needs: 'database', run: checkMailName },
   { name: 'dns', needs: 'database', run: checkMailDns },

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/db/columns'
 import { connection } from '../../../src/db/pool'
+import { checkMailboxFaults } from '../../../src/doctor/mailbox-faults'
 import { claim } from '../../../src/outbox/claim'
 import { endWaits } from '../../../src/outbox/lane-faults'
 import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
@@ -276,6 +277,23 @@ describe('while a mailbox is at fault', () => {
     expect(await triesOf(mailbox)).toMatchObject({ tries: 2 })
     expect(await sendingOf(mailbox)).toMatchObject({ ok: false, queued: 2 })
   })
+})
+
+test('the doctor names mailboxes at fault with what waits, and organizations whose email was given up', async () => {
+  const { sql } = connection()
+  await sql`delete from lane_faults`
+  await sql`delete from stats`
+  expect(await checkMailboxFaults(connection())).toEqual([])
+  const mailbox = await mailboxTo({ port: await freePort() })
+  await write()
+  await drain()
+  const { organization_id } = desk.scope
+  await sql`
+    insert into stats (organization_id, size_s, at, emails_failed) values (${organization_id}, 900, now() - interval '1 hour', 3)`
+  const [fault, failed] = (await checkMailboxFaults(connection())).map(({ message }) => message)
+  expect(fault).toContain(`${mailbox.address}: 1 waiting since `)
+  expect(fault).toContain('connect: ')
+  expect(failed).toContain(`3 recipients (organization ${organization_id}: 3)`)
 })
 
 test('a mailbox that is switched off keeps its mail without using attempts, and sends it when it is switched on', async () => {
