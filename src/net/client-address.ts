@@ -6,7 +6,7 @@ import { isInNetworks, type Network } from './networks'
 /** A subscriber of IPv6 has at least a network of this length, and may use any address in it. */
 const IPV6_BITS = 64
 /** Names no single subscriber. */
-const LOGGED_BITS = { ipv4: 24, ipv6: 48 }
+const NETWORK_BITS = { ipv4: 24, ipv6: 48 }
 
 /**
  * Finds the client's address.
@@ -28,10 +28,15 @@ export function subscriberOf(address: string): string {
   return networkOf(address, { ipv4: 32, ipv6: IPV6_BITS })
 }
 
+/** The network that one operator mostly has: 24 bits of IPv4, 48 of IPv6. */
+export function widerNetworkOf(address: string): string {
+  return networkOf(address, NETWORK_BITS)
+}
+
 /** What a line of the log shows of a client's address, as LOG_CLIENT_ADDRESS says; undefined for nothing. */
 export function loggedAddress(address: string): string | undefined {
   if (config.LOG_CLIENT_ADDRESS === 'full') return address
-  return config.LOG_CLIENT_ADDRESS === 'none' ? undefined : networkOf(address, LOGGED_BITS)
+  return config.LOG_CLIENT_ADDRESS === 'none' ? undefined : widerNetworkOf(address)
 }
 
 /** The first address of the network that has an address; any other text stays as it is. */

@@ -35,13 +35,14 @@ export const MAIL_SETTINGS = {
     default: '26214400',
   },
   SMTP_MAX_CLIENTS: {
-    meaning: 'SMTP connections at a time. One more gets `421`.',
+    meaning:
+      'SMTP connections at a time. One more gets `421`. A network of 24 bits of IPv4, or 48 of IPv6, gets a quarter of them, other than loopback and the relays of `SMTP_TRUSTED_RELAYS`.',
     read: CLIENTS,
     default: '1000',
   },
   SMTP_MAX_CLIENTS_PER_ADDRESS: {
     meaning:
-      'SMTP connections at a time from one IPv4 address or one IPv6 network of 64 bits. Loopback has no such limit.',
+      'SMTP connections at a time from one IPv4 address or one IPv6 network of 64 bits. Loopback and the relays of `SMTP_TRUSTED_RELAYS` have no such limit.',
     read: CLIENTS,
     default: '50',
   },

@@ -89,7 +89,7 @@ test('the settings reach the listener, and its transactions the metrics', async 
   service = await startService({ ...env, ...limits, METRICS_PORT: String(metrics_port) })
   const greetings = []
   const dialogs = []
-  for (const address of ['192.0.2.1', '192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4']) {
+  for (const address of ['192.0.2.1', '192.0.2.1', '198.51.100.1', '203.0.113.1', '203.0.114.1']) {
     const dialog = await smtpDialog(service.smtp_port)
     dialogs.push(dialog)
     dialog.write(`PROXY TCP4 ${address} 198.51.100.1 40000 25\r\n`)

@@ -6,7 +6,7 @@
  */
 
 /** One result, such as `dmarc=fail (p=reject) header.from=example.com`. */
-export type ResultOfMethod = {
+type ResultOfMethod = {
   /** Such as `dmarc`, in lower case, without its version. */
   method: string
   result: string

@@ -1,23 +1,24 @@
 /** Counts the connections of each client. */
 import ipaddr from 'ipaddr.js'
-import { subscriberOf } from '../../net/client-address'
 
 export class ClientCounter {
-  /** Connections by address, or by network of IPv6. */
   readonly #counts = new Map<string, number>()
 
+  /** @param nameOf what of an address is counted */
+  constructor(readonly nameOf: (address: string) => string) {}
+
   count(address: string): number {
-    return this.#counts.get(subscriberOf(address)) ?? 0
+    return this.#counts.get(this.nameOf(address)) ?? 0
   }
 
   add(address: string): void {
-    this.#counts.set(subscriberOf(address), this.count(address) + 1)
+    this.#counts.set(this.nameOf(address), this.count(address) + 1)
   }
 
   remove(address: string): void {
     const left = this.count(address) - 1
-    if (left > 0) this.#counts.set(subscriberOf(address), left)
-    else this.#counts.delete(subscriberOf(address))
+    if (left > 0) this.#counts.set(this.nameOf(address), left)
+    else this.#counts.delete(this.nameOf(address))
   }
 }
 

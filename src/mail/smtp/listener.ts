@@ -5,11 +5,13 @@
  */
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
 import { safeError } from '../../log'
+import { subscriberOf, widerNetworkOf } from '../../net/client-address'
 import { isInNetworks } from '../../net/networks'
 import { ClientCounter, isLoopback } from './clients'
 import { IncompleteError, readMessage } from './data'
 import { type Envelope, envelopeOf, type RcptMailbox } from './envelope'
 import { Gate } from './gate'
+import { Guesses } from './guesses'
 import { type SmtpLimits, type SmtpOptions, withLimits } from './options'
 import { ProtocolServer } from './protocol'
 import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
@@ -20,6 +22,8 @@ const RECIPIENTS_MAX = 100
 /** Nobody authenticates here, and the last three are jokes of the library. */
 const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
+/** One network gets this part of all connections. */
+const NETWORK_SHARE = 4
 /** During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere. */
 const DRAIN_SILENCE_MS = 200
 const DRAIN_LOOK_MS = 100
@@ -60,7 +64,9 @@ export class SmtpListener {
   readonly #options: SmtpOptions & SmtpLimits
   readonly #server: ProtocolServer
   readonly #gate: Gate
-  readonly #clients = new ClientCounter()
+  readonly #guesses: Guesses
+  readonly #clients = new ClientCounter(subscriberOf)
+  readonly #networks = new ClientCounter(widerNetworkOf)
   /** By the library's id of the session. */
   readonly #sessions = new Map<string, State>()
   /** Messages under way, complete or not; each resolves once it is answered. */
@@ -74,6 +80,7 @@ export class SmtpListener {
     this.port = options.port
     this.#options = options
     this.#gate = new Gate(options)
+    this.#guesses = new Guesses(options)
     const refused = (note: SmtpRefusalNote, id?: string) => options.refused?.(this.#complete(note, id))
     this.#server = new ProtocolServer(this.#librarySettings(), { ...options, refused })
     // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
@@ -145,19 +152,30 @@ export class SmtpListener {
 
   /** A client connects. */
   #open(session: SMTPServerSession, callback: Callback): void {
-    const { max_clients_per_address, session_deadline_ms, allowed = [] } = this.#options
+    const { session_deadline_ms, allowed = [] } = this.#options
     const { id, remoteAddress: address } = session
     if (allowed.length > 0 && !isInNetworks(address, allowed)) {
       return void callback(reply(554, '5.7.1 Connections from your address are not taken'))
     }
-    const is_exempt = isLoopback(address) || this.#server.isOfProxy(session)
-    if (!is_exempt && this.#clients.count(address) >= max_clients_per_address) {
-      return void callback(reply(421, '4.7.0 Too many connections from your address'))
-    }
+    const is_exempt = isLoopback(address) || this.#isRelay(address) || this.#server.isOfProxy(session)
+    const crowd = is_exempt ? undefined : this.#findCrowd(address)
+    if (crowd) return void callback(reply(421, `4.7.0 Too many connections from your ${crowd}`))
     this.#clients.add(address)
+    this.#networks.add(address)
     const deadline = setTimeout(() => this.#expire(id), session_deadline_ms)
     this.#sessions.set(id, { client: address, recipients: new Map(), began_ms: 0, is_overdue: false, deadline })
     callback()
+  }
+
+  #isRelay(address: string): boolean {
+    return isInNetworks(address, this.#options.relays ?? [])
+  }
+
+  /** What has all connections that it may have. A network gets a quarter of all, or as many as one address. */
+  #findCrowd(address: string): 'address' | 'network' | undefined {
+    const { max_clients, max_clients_per_address: most } = this.#options
+    if (this.#clients.count(address) >= most) return 'address'
+    return this.#networks.count(address) >= Math.max(max_clients / NETWORK_SHARE, most) ? 'network' : undefined
   }
 
   /** MAIL: a message begins. */
@@ -177,6 +195,8 @@ export class SmtpListener {
     const state = this.#sessions.get(id)
     if (mailbox instanceof Error) {
       if (state) state.refused = mailbox.recipient
+      const is_guess = mailbox.responseCode === 550 && state && !this.#isRelay(state.client)
+      if (is_guess) await this.#guesses.slowDown(state.client)
       return callback(mailbox)
     }
     state?.recipients.set(address, mailbox)
@@ -247,6 +267,7 @@ export class SmtpListener {
     clearTimeout(state.deadline)
     this.#sessions.delete(id)
     this.#clients.remove(state.client)
+    this.#networks.remove(state.client)
   }
 
   /** The deadline of a session has passed. */

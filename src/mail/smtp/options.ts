@@ -21,7 +21,7 @@ export type SmtpOptions = SmtpCaller &
     proxies?: Network[]
     /** Networks of the clients that may connect; an empty list lets everybody in. */
     allowed?: Network[]
-    /** Networks of relays that may name their client by XCLIENT. */
+    /** Networks of relays that may name their client by XCLIENT. No limit of one client holds for them. */
     relays?: Network[]
     log: Pick<Logger, 'debug' | 'warn' | 'error'>
   }
@@ -50,9 +50,13 @@ export type SmtpLimits = {
   max_clients: number
   /**
    * The same for each remote address, or network of 64 bits of IPv6. Loopback is exempt, because all relays on this
-   * host share one address. Proxies are exempt where they name no client.
+   * host share one address. Proxies are exempt where they name no client, and so are relays.
    */
   max_clients_per_address: number
+  /** Refused recipients of one network of 24 bits of IPv4, or 48 of IPv6, that are answered at once. */
+  free_guesses: number
+  /** Time after which such a network may name one more; until then its answers come late. Relays are exempt. */
+  guess_ms: number
   /** Time that a session may last after its last message: ends a sender of one byte a second. */
   session_deadline_ms: number
   /** Time that a client may be silent (RFC 5321, section 4.5.3.2.7, asks for 5 minutes). */
@@ -70,6 +74,8 @@ export type SmtpLimits = {
 const DEFAULT_LIMITS: SmtpLimits = {
   max_clients: 1000,
   max_clients_per_address: 50,
+  free_guesses: 20,
+  guess_ms: 1000,
   session_deadline_ms: 600_000,
   socket_timeout_ms: 300_000,
   proxy_header_ms: 5_000,

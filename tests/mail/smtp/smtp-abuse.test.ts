@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
+import type { Network } from '../../../src/net/networks'
 import { until } from '../../support/service'
 import { dotStuffed, type SmtpDialog, sendMail, smtpDialog } from '../../support/smtp'
 import {
@@ -61,6 +62,49 @@ describe('many connections', () => {
     connections[0]!.dialog.destroy()
     await until('there is room again', async () => (await proxied(server.port, same[0]!)).greeting.startsWith('220'))
     for (const { dialog } of connections) dialog.destroy()
+  })
+
+  test.each([
+    ['IPv4, of 24 bits', ['192.0.2.1', '192.0.2.2', '192.0.2.3'], '198.51.100.1'],
+    ['IPv6, of 48 bits', ['2001:db8:0:1::1', '2001:db8:0:2::1', '2001:db8:0:3::1'], '2001:db8:1::1'],
+  ])('one network of %s gets a quarter of all, unless it is of a trusted relay', async (_, same, other) => {
+    const limits = { max_clients: 8, max_clients_per_address: 1, proxies: [LOOPBACK] }
+    const greet = async (port: number) => {
+      const found = []
+      for (const address of [...same, other]) found.push(await proxied(port, address))
+      return found
+    }
+    const strict = await greet((await start(limits)).port)
+    expect(strict.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220', '421', '220'])
+    expect(strict[2]!.greeting).toContain('from your network')
+    const relays = same.map((address) => [ipaddr.parse(address), address.includes(':') ? 128 : 32] as Network)
+    const trusting = await greet((await start({ ...limits, relays })).port)
+    expect(trusting.map(({ greeting }) => greeting.slice(0, 3))).toEqual(['220', '220', '220', '220'])
+    for (const { dialog } of [...strict, ...trusting]) dialog.destroy()
+  })
+
+  test('a network that guesses recipients gets its answers late, in all its sessions; others do not', async () => {
+    const limits = { free_guesses: 3, guess_ms: 600_000, proxies: [LOOPBACK] }
+    const server = await start({ ...limits, relays: [ipaddr.parseCIDR('203.0.113.0/24')] })
+    const begin = async (address: string) => {
+      const { dialog } = await proxied(server.port, address)
+      for (const line of ['EHLO client.test', 'MAIL FROM:<eve@example.test>']) await dialog.command(line)
+      return dialog
+    }
+    using guesser = await begin('192.0.2.1')
+    for (const n of [1, 2]) expect(await guesser.command(`RCPT TO:<unknown${n}@example.com>`)).toStartWith('550')
+    using helper = await begin('192.0.2.99')
+    expect(await helper.command('RCPT TO:<unknown@example.com>')).toStartWith('550')
+    const late = [guesser, helper].map((dialog) =>
+      dialog.command('RCPT TO:<unknown9@example.com>').catch(() => 'ended'),
+    )
+    using third = await begin('192.0.2.7')
+    expect(await third.command('RCPT TO:<help@example.com>')).toStartWith('250')
+    using stranger = await begin('198.51.100.1')
+    expect(await stranger.command('RCPT TO:<unknown@example.com>')).toStartWith('550')
+    using relay = await begin('203.0.113.1')
+    for (const n of [1, 2, 3, 4, 5]) expect(await relay.command(`RCPT TO:<unknown${n}@example.com>`)).toStartWith('550')
+    expect(await Promise.race([...late, Promise.resolve('nothing yet')])).toBe('nothing yet')
   })
 
   test('loopback is exempt from the limit of one address', async () => {
@@ -176,6 +220,7 @@ describe.concurrent('floods', () => {
   test('of recipients ask for no more than are allowed', async () => {
     let lookups = 0
     const server = await start({
+      free_guesses: 3000,
       recipients: async () => {
         lookups += 1
         return null
