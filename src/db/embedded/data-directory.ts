@@ -56,12 +56,23 @@ function createData(home: Home, programs: string, settings: Settings): void {
   if (result.status !== 0) {
     remove()
     // The first error is the reason, the others follow from it.
-    throw new EmbeddedError(`the database cannot be created: ${errorsIn(result.stderr).at(0)}`)
+    const reason = errorsIn(result.stderr).at(0)
+    throw new EmbeddedError(`the database cannot be created: ${withoutAccount(reason, home.dir) ?? reason}`)
   }
   asUser(home.user, () => {
     fs.rmSync(home.data, { recursive: true, force: true })
     fs.renameSync(unfinished, home.data)
   })
+}
+
+/** What to do when the user has no account: only root can lend one to initdb. */
+function withoutAccount(reason: string | undefined, dir: string): string | undefined {
+  if (!reason?.includes('could not look up effective user ID')) return undefined
+  const uid = process.geteuid?.()
+  return (
+    `OS user ${uid} has no account, which PostgreSQL needs to make one: as root, useradd --uid ${uid} desk${uid}. ` +
+    `In a container, run as user 1000, after chown -R 1000:1000 ${dir}`
+  )
 }
 
 /**
