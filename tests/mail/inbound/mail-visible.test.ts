@@ -229,3 +229,14 @@ async function bodiesOfAll(): Promise<string[]> {
   const { data } = (await desk.agent.get('/tickets?per_page=100')).body
   return (await Promise.all(data.map(({ id }: { id: string }) => bodiesOf(id)))).flat()
 }
+
+test('a copy in a forged name that came first does not hide the message itself', async () => {
+  const again = { Message_ID: '<again@customer.example>' }
+  const forged = await receive(again, 'The pump leaks.')
+  const { sql, organization_id } = desk.scope
+  await sql`
+    update inbound_messages set sender_verified = false
+    where organization_id = ${organization_id} and id = ${forged.id}`
+  expect(await receive(again, 'The pump leaks.')).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  expect(await receive(again, 'The pump leaks.')).toMatchObject({ outcome: 'duplicate' })
+})
