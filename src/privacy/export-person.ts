@@ -3,15 +3,15 @@
 import { audit } from '../audit-log/audit'
 import { ZERO_ID } from '../db/columns'
 import type { InSteps, Steps } from '../flow/steps'
-import { type MessageRow, messageFields, presentMessage, versionedMessages } from '../messages/queries'
+import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import type { Scope } from '../scope'
 import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
 import { type Traces, tracesOf } from './traces'
 
 /** Rows of one step. */
 const STEP = 500
-/** Rows that are looked at for the person's address at once. */
-const LOOK = 2000
+/** Rows that are looked at for the person's address at once. Only those that may be the person's leave the database. */
+const LOOK = 20_000
 /** Messages of one step: each may be large. */
 const MESSAGES = 20
 
@@ -52,32 +52,42 @@ async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces):
 }
 
 async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
-  for (const ticket_id of traces.tickets) {
-    const { messages } = await versionedMessages(scope, ticket_id)
-    for await (const step of messages) yield step.map((message) => ({ ticket_id, ...message }))
+  const { sql, organization_id } = scope
+  for (const tickets of stepsOf(traces.tickets)) {
+    const rows = await sql<{ id: string }[]>`
+      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      order by ticket_id, id`
+    yield* readMessages(scope, rows)
   }
   const own = new Set(traces.tickets)
-  const { sql, organization_id } = scope
   for (let after = ZERO_ID; ; ) {
     const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
-      select id, ticket_id, sender_email from messages
-      where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}`
-    const found = rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id))
-    for (let start = 0; start < found.length; start += MESSAGES) {
-      yield await readMessages(scope, found.slice(start, start + MESSAGES))
-    }
+      with looked as materialized (
+        select id, ticket_id, sender_email from messages
+        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+      )
+      select * from looked
+      where sender_email ilike ${traces.address_like} or id = (select id from looked order by id desc limit 1)
+      order by id`
+    yield* readMessages(
+      scope,
+      rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id)),
+    )
     const last = rows.at(-1)
     if (!last) return
     after = last.id
   }
 }
 
-async function readMessages(scope: Scope, some: { id: string }[]): Promise<PersonMessage[]> {
+async function* readMessages(scope: Scope, messages: { id: string }[]): Steps<PersonMessage> {
   const { sql, organization_id } = scope
-  const rows = await sql<(MessageRow & { ticket_id: string })[]>`
-    select m.ticket_id, ${messageFields(scope)} from messages m
-    where m.organization_id = ${organization_id} and m.id = any(${some.map(({ id }) => id)}::uuid[]) order by m.id`
-  return rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
+  for (let start = 0; start < messages.length; start += MESSAGES) {
+    const ids = messages.slice(start, start + MESSAGES).map(({ id }) => id)
+    const rows = await sql<(MessageRow & { ticket_id: string })[]>`
+      select m.ticket_id, ${messageFields(scope)} from messages m
+      where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) order by m.ticket_id, m.id`
+    yield rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
+  }
 }
 
 async function* timeOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTime> {
@@ -98,14 +108,23 @@ async function* participationsOf({ sql, organization_id }: Scope, traces: Traces
   yield [...rows]
 }
 
-async function* mailOf({ sql, organization_id }: Scope, { isAddress, tickets }: Traces): Steps<PersonMail> {
+async function* mailOf(
+  { sql, organization_id }: Scope,
+  { isAddress, address_like, tickets }: Traces,
+): Steps<PersonMail> {
   const own = new Set(tickets)
   for (let after = ZERO_ID; ; ) {
     const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
-      select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
-        helo, email_message_id
-      from inbound_messages
-      where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}`
+      with looked as materialized (
+        select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
+          helo, email_message_id
+        from inbound_messages
+        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+      )
+      select * from looked
+      where from_email ilike ${address_like} or envelope_sender ilike ${address_like}
+        or ticket_id in (select unnest(${tickets}::uuid[])) or id = (select id from looked order by id desc limit 1)
+      order by id`
     yield rows.filter(
       (row) =>
         isAddress(row.from_email) ||

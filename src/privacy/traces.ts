@@ -18,6 +18,8 @@ export type Traces = {
   email_key: string
   /** The tickets of the contact, hidden ones too, oldest first. */
   tickets: string[]
+  /** A pattern for `ilike` that each spelling of the address matches, and few others do. */
+  address_like: string
   /** Tells if an address is the person's, however it is written. */
   isAddress(address: string | null): boolean
   /** Tells if a text has the address, or the id of the contact, of its tickets or of what belongs to these. */
@@ -41,6 +43,7 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     contact_id: contact.id,
     email_key,
     tickets,
+    address_like: patternOf(email_key),
     isAddress: (address) => address !== null && addressKey(withoutQuotes(address.trim())) === email_key,
     isIn(text) {
       return oneSpelling(text).includes(spelling) || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
@@ -65,6 +68,15 @@ const QUOTED = /\\?"([^\s"\\@]{1,64})\\?"@/g
 
 function withoutQuotes(address: string): string {
   return address.replace(QUOTED, '$1@')
+}
+
+/**
+ * A local part may be in quotes, a domain has several spellings, and of a letter that is not of ASCII the server may know other
+ * capitals.
+ */
+function patternOf(email_key: string): string {
+  const local = email_key.slice(0, email_key.lastIndexOf('@'))
+  return `%${local.replace(/[^a-z0-9.+-]+/g, '%')}%@%`
 }
 
 /** The tickets of a contact, hidden ones too. */

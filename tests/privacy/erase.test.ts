@@ -407,6 +407,27 @@ test('the export of a person has everything, with addresses of the files that wo
   expect(entries).toMatchObject([{ resource: { type: 'contact', id: contact.id } }])
 })
 
+test('the export of a person has what the person wrote in tickets of others, however the address is written', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const { sql, organization_id } = scope
+  const local = `car.la_${newId()}`
+  const contact = await createContact(agent, { email: `${local}@bücher.example` })
+  const ticket = await createTicket(agent)
+  const spellings = [
+    `${local}@xn--bcher-kva.example`,
+    `${local.toUpperCase()}@BÜCHER.example`,
+    `${local}@bücher.example`,
+  ]
+  const others = [`x${local}@bücher.example`, `${local}@other.example`, null]
+  for (const sender_email of [...others, ...spellings]) {
+    await sql`
+      insert into messages (organization_id, id, ticket_id, is_internal, direction, sender_name, sender_email, body, body_html)
+      values (${organization_id}, ${newId()}, ${ticket.id}, false, 'inbound', '', ${sender_email}, ${sender_email ?? ''}, '')`
+  }
+  const { data } = (await admin.get(`/contacts/${contact.id}/export`)).body
+  expect(data.messages.map(({ body }: { body: string }) => body)).toEqual(spellings)
+})
+
 async function createOrganizationWithContact() {
   const organization = await createOrganization()
   const contact = await createContact(organization.agent, { name: MARK, email: EMAIL })
