@@ -103,7 +103,7 @@ const SUMMARY_GROUPS = ['company', 'user', 'ticket', 'day'] as const
 export type SummaryGroup = (typeof SUMMARY_GROUPS)[number]
 
 export const SummaryQuery = query({
-  group_by: queryWord(SUMMARY_GROUPS, { description: 'Default company' }),
+  group_by: queryWord(SUMMARY_GROUPS, { description: 'Default company; `ticket` for at most 10000 tickets' }),
   ...Period,
 })
 export type SummaryQuery = typeof SummaryQuery.static

@@ -1,11 +1,18 @@
 import type { Fragment, Sql } from '../db/transact'
+import { fieldError } from '../errors'
 import type { Scope } from '../scope'
 import { companyOfEntry } from './companies'
 import type { Period, SummaryGroup, SummaryItem, SummaryQuery } from './model'
 import { matches } from './queries'
 import { daysOf } from './totals'
 
-/** Sums up time: one item for each group and currency, most minutes first. The names are read once for each group. */
+/** Items of a summary by ticket. With more of them a million tickets make an answer of 50 MB. */
+const TICKETS_MOST = 10_000
+
+/**
+ * Sums up time: one item for each group and currency, most minutes first. The names are read once for each group.
+ * @throws VALIDATION_ERROR for a summary by ticket with too many tickets
+ */
 export async function summarizeTime(
   scope: Scope,
   { group_by = 'company', ...period }: SummaryQuery,
@@ -17,11 +24,14 @@ export async function summarizeTime(
     group_by === 'day'
       ? sumsOfDays(scope, period)
       : sumsBy(scope, { company: companyOf(), user: sql`e.user_id`, ticket: sql`e.ticket_id` }[group_by], period)
-  return sql<SummaryItem[]>`
-    with sums as materialized (${sums})
+  const items = await sql<SummaryItem[]>`
+    with sums as materialized (${sums} ${group_by === 'ticket' ? sql`limit ${TICKETS_MOST + 1}` : sql``})
     select ${label(sql)}, s.total_minutes, s.billable_minutes, s.total_amount, s.currency
     from sums s ${names(scope)}
     order by s.total_minutes desc, s.key, s.currency`
+  if (group_by !== 'ticket' || items.length <= TICKETS_MOST) return items
+  const fault = `must begin a period in which time was logged on at most ${TICKETS_MOST} tickets`
+  throw fieldError('VALIDATION_ERROR', '/query/date_from', fault)
 }
 
 /** The statement that adds up, with the columns `key`, `currency` and the sums. */

@@ -7,6 +7,7 @@ import { summarizeTime } from '../../src/time-entries/summary'
 import { foldTimeTotals } from '../../src/time-entries/totals'
 import { type Client, createOrganization, startApi, stopApi } from '../support/api'
 import { createCompany, createContact, createTicket, logTime } from '../support/factories'
+import { insertContacts, insertTickets } from '../support/many-tickets'
 
 beforeAll(() => startApi(10))
 afterAll(stopApi)
@@ -184,3 +185,21 @@ async function companiesOfEntries({ sql, organization_id }: Scope) {
     select company_id from time_entries where organization_id = ${organization_id}`
   return rows.map((row) => row.company_id)
 }
+
+test('a summary by ticket is of at most 10,000 tickets, and of fewer in a shorter period', async () => {
+  const { agent, scope } = await createOrganization()
+  const { sql, organization_id } = scope
+  const [contact] = await insertContacts(scope, 1)
+  const tickets = await insertTickets(scope, contact!, 10_001)
+  // As a job does within seconds (`db/statistics.ts`).
+  await sql`analyze tickets`
+  await sql`
+    insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, currency, date)
+    select ${organization_id}, id, id, ${agent.user_id}, 5, 'USD', date '2026-01-01' + (n % 2)::integer
+    from unnest(${tickets}::uuid[]) with ordinality as given (id, n)`
+  const all = await agent.get('/time-entries/summary?group_by=ticket')
+  expect([all.status, all.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  expect(all.body.error.details.errors[0].path).toBe('/query/date_from')
+  const day = await agent.get('/time-entries/summary?group_by=ticket&date_from=2026-01-02')
+  expect([day.status, day.body.data.length]).toEqual([200, 5001])
+}, 30_000)
