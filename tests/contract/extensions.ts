@@ -28,7 +28,7 @@ API keys / permission / time_entries:write changes the time of anybody <- key-re
 API keys / never makes admins, sets passwords or touches keys <- key-requests: what a key does > never makes an admin, sets a password or changes an email
 API keys / unknown, mistyped: INVALID_TOKEN <- key-requests: the credential > that is unknown, mistyped or missing is INVALID_TOKEN
 API keys / revoked: INVALID_TOKEN <- key-routes: every route > with a revoked key is 401
-API keys / revoked elsewhere: within 10 seconds <- key-requests: the credential > ends within 10 seconds after another process revoked it
+API keys / revoked elsewhere: within 10 seconds <- key-requests: the credential > ends well within 10 seconds after another process revoked it
 API keys / from another network: FORBIDDEN <- key-routes: every route > from another network is 403
 API keys / network / behind a trusted proxy <- key-requests: the credential > counts from its networks alone, by the address that a trusted proxy gives
 API keys / outlives the person who made it <- api-keys: revoking > a key outlives the person who made it
