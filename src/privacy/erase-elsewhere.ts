@@ -1,6 +1,6 @@
 /**
- * Erases a person from the tickets of others: what the person wrote there, and the address. These rows are not linked to
- * the contact, so that all rows of the organization are looked at, some thousand at a time.
+ * Erases a person from the tickets of others: what the person wrote there, the address, and people that only this mail named.
+ * These rows are not linked to the contact, so that all rows of the organization are looked at, some thousand at a time.
  */
 
 import { ERASED_EMAIL } from '../address/email'
@@ -134,6 +134,29 @@ function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<voi
       await sql`
         update activities set ${scrubbed(scope)}
         where organization_id = ${organization_id} and id = any(${found}::uuid[])`
+      await removeNamedOnlyBy(scope, contact_id, found)
     },
   )
+}
+
+/**
+ * Removes participants that the person's mail has listed, unless an agent has confirmed them, or other mail of the ticket
+ * names them too.
+ * @param entries ids of entries of timelines. The person's messages are erased already
+ */
+async function removeNamedOnlyBy(
+  { sql, organization_id }: Scope,
+  contact_id: string,
+  entries: string[],
+): Promise<void> {
+  await sql`
+    delete from participants p using activities a
+    where a.organization_id = ${organization_id} and a.id = any(${entries}::uuid[]) and a.type = 'participant_added'
+      and a.actor_id = ${contact_id}
+      and p.organization_id = ${organization_id} and p.id = (a.data ->> 'participant_id')::uuid and not p.confirmed
+      and not exists (
+        select 1 from messages m
+        where m.organization_id = ${organization_id} and m.ticket_id = p.ticket_id
+          and lower(p.email) = any(lower((m.cc || coalesce(m.sender_email, ''))::text)::text[])
+      )`
 }

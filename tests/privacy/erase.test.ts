@@ -281,6 +281,32 @@ describe('erasing a person', () => {
     expect((await own.admin.get('/inbound-messages')).status).toBe(200)
   })
 
+  test('takes people that only mail of the person named out of the tickets of others', async () => {
+    const own = await createWaitingDesk()
+    const { agent, admin, mailbox_id, address } = own
+    const contact = await createContact(agent, { email: EMAIL })
+    const other = await insertTicket(own.scope, { contact: { name: 'Olga Other', email: 'olga@other.example' } })
+    const path = `/tickets/${other.id}/participants`
+    const names = async () => (await agent.get(path)).body.data.map(({ email }: { email: string }) => email).sort()
+    for (const email of [EMAIL, 'paul@other.example']) await agent.post(path, { email })
+    const mail = (from: string, ...others: string[]) =>
+      rawMail({
+        From: from,
+        To: address,
+        Cc: others.join(', '),
+        Subject: `Re: [${other.code}]`,
+        Message_ID: `<${newId()}@x>`,
+      })
+    await importMail(admin, mailbox_id, mail(EMAIL, 'only@a.example', 'both@a.example', 'chosen@a.example'))
+    await importMail(admin, mailbox_id, mail('paul@other.example', 'Both@A.example'))
+    await agent.post(path, { email: 'chosen@a.example' })
+    const others = ['both@a.example', 'chosen@a.example', 'paul@other.example']
+    expect(await names()).toEqual([...others, 'only@a.example', EMAIL].sort())
+
+    await admin.post(`/contacts/${contact.id}/erase`)
+    expect(await names()).toEqual(others)
+  })
+
   test('leaves events that are still to be delivered with ids only, and tells of the deletion', async () => {
     const own = await createWaitingDesk()
     const { contact, ticket } = await plant(own)
