@@ -77,7 +77,7 @@ Cursors / following / next_cursor is never null <- following: following by sort=
 Cursors / following / a row that changes comes again <- following: following by sort=updated_at > shows a row again when it changes
 Cursors / following / the last 5 seconds are held back <- following: following by sort=updated_at > holds back what changed in the last five seconds, and shows it later
 Cursors / following / nothing that commits late is missed <- following: following by sort=updated_at > loses no change of transactions that commit late and out of order, on two processes
-POST /users / 3 invitations an hour to one address, re-sent ones included: RATE_LIMITED <- invitations: an invitation > goes to one address three times within an hour, whoever sends it and however often it is taken back
+POST /users / 3 invitations an hour to one address, re-sent ones included: RATE_LIMITED <- invitations: an invitation > goes to one address three times within an hour, however often it is taken back
 POST /users / 100 invitations a day of one organization: RATE_LIMITED <- invitations: an invitation > is one of a hundred that an organization sends within a day
 POST /attachments / code / SERVICE_UNAVAILABLE <- store-faults: while S3 is away uploads and downloads get 503, mail 451, the log and a figure name it; then all works again
 POST /contacts/:id/erase / 503 when it takes long, and it goes on <- erase: an erasure that takes long goes on after its answer, and the next request waits for it

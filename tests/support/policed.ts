@@ -17,7 +17,6 @@ type Command = (typeof COMMANDS)[number]
 /** What requests may do with rows of other organizations, too, because what they decide is one thing for all organizations. */
 const SHARED: { table: string; may: Command[]; why: string }[] = [
   { table: 'invitations', may: ['select'], why: 'an account is not changed while another organization waits for it' },
-  { table: 'invitation_letters', may: ['select'], why: 'letters to one address are counted for all organizations' },
   { table: 'memberships', may: ['select'], why: 'an account is shared: its sessions end with the last membership' },
   {
     table: 'mailboxes',

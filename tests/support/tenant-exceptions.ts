@@ -30,10 +30,10 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'users/queries isMemberElsewhere',
     'users/queries isReliedOnElsewhere',
   ],
-  'letters to one address are counted for all organizations together': ['invitations/letter-limits'],
   'removes what has ended in tables with a copy on every machine': [
     'auth/forget-accounts',
     'invitations/commands removeOldInvitations',
+    'invitations/letter-limits forgetOldLetters',
   ],
   'an email is stored once for all organizations that got it: a job asks who still names it': [
     'attachments/removals namedOriginals',
