@@ -78,7 +78,9 @@ async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): 
     client ? checkSpf(client, envelope_sender ?? '', byFirstName(lookupOf)) : NO_SPF,
     readSignatures(raw, async (name, type) => (await lookupOf(name))(name, type), BODY_LIMIT_MS),
   ])
-  const found = trusted ? { ...trusted, is_undecided: false } : await checkDmarc(domain, spf, signatures, lookup)
+  // The relay found a signature valid that covers less than what is shown.
+  const believed = signatures.is_extended ? null : trusted
+  const found = believed ? { ...believed, is_undecided: false } : await checkDmarc(domain, spf, signatures, lookup)
   return isReadDifferently(from, signatures) ? { ...found, sender_verified: false, is_undecided: false } : found
 }
 

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import { once } from '../../flow/once'
 import type { RecordLookup } from '../../net/dns'
-import { headerBlock, splitHeader } from '../mime/headers'
+import { type HeaderField, headerBlock, splitHeader } from '../mime/headers'
 import { bestOf, type Result, resultOf } from './results'
 
 export type Signatures = {
@@ -18,7 +18,15 @@ export type Signatures = {
   /** Domains whose key could not be looked up. */
   undecided: string[]
   arc: Result
+  /** A valid signature covers less than what is shown: a field was added to it that programs read first. */
+  is_extended: boolean
 }
+
+/** Fields that a message has once (RFC 5322 section 3.6, RFC 2045 section 3). Of several, programs show the first. */
+const SINGLE_FIELDS = [
+  ...['date', 'from', 'sender', 'reply-to', 'to', 'cc', 'message-id', 'in-reply-to', 'references', 'subject'],
+  ...['content-type', 'content-transfer-encoding'],
+]
 
 /** Mail beyond these limits is made to take long; its signatures count as not acceptable. Real headers have some 20 KB. */
 const MAX_HEADER_BYTES = 262_144
@@ -29,7 +37,15 @@ const MAX_SIGNATURES = 8
 const MAX_LINE_BYTES = 524_288
 const SLICE_BYTES = 16_384
 
-const UNACCEPTABLE: Signatures = { from: null, from_fields: 1, dkim: 'policy', passing: [], undecided: [], arc: 'none' }
+const UNACCEPTABLE: Signatures = {
+  from: null,
+  from_fields: 1,
+  dkim: 'policy',
+  passing: [],
+  undecided: [],
+  arc: 'none',
+  is_extended: false,
+}
 
 /** The body takes too long, or has a line beyond the limit. */
 class BodyTooSlow extends Error {}
@@ -52,30 +68,30 @@ export async function readSignatures(
   if (header.length > MAX_HEADER_BYTES || countLines(header) > MAX_HEADER_LINES || from > MAX_FROM) return UNACCEPTABLE
   const has_body = signed > 0 || fields.some(({ key }) => key === 'arc-message-signature')
   if (!has_body || signed > MAX_SIGNATURES) {
-    const read = await verify(Readable.from([header, '\r\n\r\n']), lookup)
+    const read = await verify(Readable.from([header, '\r\n\r\n']), fields, lookup)
     return has_body ? { ...UNACCEPTABLE, from: read.from, from_fields: read.from_fields } : read
   }
   try {
-    return await verify(Readable.from(slicesOf(raw, performance.now() + time_limit_ms)), lookup)
+    return await verify(Readable.from(slicesOf(raw, performance.now() + time_limit_ms)), fields, lookup)
   } catch (error) {
-    if (error instanceof BodyTooSlow) return { ...UNACCEPTABLE, ...(await readFrom(header, lookup)) }
-    throw error
+    if (!(error instanceof BodyTooSlow)) throw error
+    const { from, from_fields } = await verify(Readable.from([header, '\r\n\r\n']), fields, lookup)
+    return { ...UNACCEPTABLE, from, from_fields }
   }
 }
 
-async function readFrom(header: Uint8Array, lookup: RecordLookup) {
-  const { from, from_fields } = await verify(Readable.from([header, '\r\n\r\n']), lookup)
-  return { from, from_fields }
-}
-
-/** A signature of a part of the body (`l=`) lets anybody add to the message: it counts only when it covers all of it. */
-async function verify(message: Readable, lookup: RecordLookup): Promise<Signatures> {
+/**
+ * A signature of a part of the body (`l=`) lets anybody add to the message, and so does one of a part of the fields of one
+ * name: it counts only when it covers all of it.
+ */
+async function verify(message: Readable, fields: HeaderField[], lookup: RecordLookup): Promise<Signatures> {
   const [{ dkimVerify }, { arc }] = await importVerifiers()
   const found = await dkimVerify(message, { resolver: lookup, rejectRsaSha1: true })
-  const results = found.results.map(({ signingDomain, status }) => ({
-    domain: signingDomain ?? '',
-    result: status.underSized ? ('policy' as const) : resultOf(status.result),
-  }))
+  const results = found.results.map(({ signingDomain, signingHeaders, status }) => {
+    const is_extended = status.result === 'pass' && leavesOut(signingHeaders?.headers ?? [], fields)
+    const result = status.underSized || is_extended ? ('policy' as const) : resultOf(status.result)
+    return { domain: signingDomain ?? '', result, is_extended }
+  })
   const having = (wanted: Result) => results.filter(({ result }) => result === wanted).map(({ domain }) => domain)
   const { chain, ...arc_data } = found.arc ?? {}
   const sealed = chain ? (await arc({ ...arc_data, chain }, { resolver: lookup })).status.result : undefined
@@ -87,7 +103,17 @@ async function verify(message: Readable, lookup: RecordLookup): Promise<Signatur
     passing: having('pass'),
     undecided: having('temperror'),
     arc: found.arc?.error ? 'fail' : resultOf(sealed),
+    is_extended: results.some(({ is_extended }) => is_extended),
   }
+}
+
+/** True when a message has a field once more than the signature that covers it: the check reads the last one first. */
+function leavesOut(signed: string[], fields: HeaderField[]): boolean {
+  const names = signed.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
+  return SINGLE_FIELDS.some((name) => {
+    const covered = names.filter((one) => one === name).length
+    return covered > 0 && fields.filter(({ key }) => key === name).length > covered
+  })
 }
 
 /**

@@ -48,6 +48,7 @@ beforeAll(async () => {
     [keyName('mail.rejects.example')]: { TXT: [KEY_RECORD] },
     [keyName('mail.quarantines.example')]: { TXT: [KEY_RECORD] },
     [keyName('attacker.example')]: { TXT: [KEY_RECORD] },
+    [keyName('passes.example')]: { TXT: [KEY_RECORD] },
     [keyName('slow.attacker.example')]: 'silent',
   })
   settings = withSettings({ DNS_SERVERS: [dns.address], TRUSTED_AUTHSERV_ID: 'mx.desk.example' })
@@ -146,6 +147,20 @@ const CASES: Case[] = [
     "a stranger's signature whose key is looked up slowly",
     false,
     async () => receive(await signed(mail('carla@rejects.example'), 'slow.attacker.example')),
+  ],
+  ['a signature, with another subject above the signed one', false, () => replay('Subject: Close my account')],
+  ['a signature, with other recipients above the signed ones', false, () => replay('To: eve@attacker.example')],
+  ['a signature, with another form of the body above the signed one', false, () => replay('Content-Type: text/html')],
+  ['a signature, with another Received above the signed mail', true, () => replay('Received: from mx.rejects.example')],
+  [
+    'a relay that says pass, with another subject above the signed one',
+    false,
+    () => replay('Subject: Close my account', `${FROM_ELSEWHERE}\r\nAuthentication-Results: ${RESULTS}`, relay),
+  ],
+  [
+    'a server that SPF knows, with another subject above the signed one',
+    true,
+    () => replay('Subject: Close my account', '', (raw) => receive(raw, 'carla@passes.example'), 'passes.example'),
   ],
   ['a signature of another body', false, async () => receive(await altered('Hello', 'Hallo'))],
   ['a signature of another subject', false, async () => receive(await altered('Subject: Hello', 'Subject: Hallo'))],
@@ -332,12 +347,25 @@ function written(field: string, address: string): Buffer {
   return mail('carla@rejects.example', { Received, Authentication_Results: field.replace('BANK', 'rejects.example') })
 }
 
+const FROM_ELSEWHERE = 'Received: from mx.example (mx.example [192.0.2.2]) by mx.desk.example'
 const RESULTS = 'mx.desk.example; dmarc=pass header.from=rejects.example'
 const LONG = 'x'.repeat(900_000) + 'y'.repeat(90_000)
 
 test.each(CASES)('mail of %s has sender_verified %p', async (_, expected, receive) => {
   expect((await receive()).sender_verified).toBe(expected)
 })
+
+/** Sends on what the owner of a domain has signed, with a field added above, where most programs read the first one. */
+async function replay(
+  field: string,
+  results = '',
+  send: (raw: Uint8Array) => Promise<{ sender_verified: unknown }> = receive,
+  domain = 'rejects.example',
+) {
+  const raw = await signed(mail(`carla@${domain}`, { Content_Type: 'text/plain' }), domain)
+  const added = [results, field].filter(Boolean).map((line) => `${line}\r\n`)
+  return send(Buffer.concat([Buffer.from(added.join('')), raw]))
+}
 
 async function altered(from: string, to: string): Promise<Buffer> {
   const raw = await signed(mail('carla@rejects.example'), 'rejects.example')
