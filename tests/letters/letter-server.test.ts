@@ -104,6 +104,17 @@ describe('a mailbox with the address of a person', () => {
     expect((await lastLetterTo(started.sink, invited)).token).not.toBe('')
   })
 
+  test('keeps no invitation back when its organization made the account without the person', async () => {
+    const other = await createOrganization()
+    const email = `${newId()}@b.example`
+    const made = await other.admin.post('/users', { email, name: 'Bea', password: 'chosen by others' })
+    expect(made.status).toBe(201)
+    await createMailbox(other.admin, { address: email })
+    expect((await desk.admin.post('/users', { email, name: 'Bea' })).status).toBe(201)
+    await drain()
+    expect((await lastLetterTo(started.sink, email)).token).not.toBe('')
+  })
+
   test('keeps letters back when it is that of an organization of the person', async () => {
     using _ = withSettings({
       SYSTEM_SMTP_URL: `smtp://127.0.0.1:${started.sink.port}`,
@@ -114,6 +125,7 @@ describe('a mailbox with the address of a person', () => {
     await createMailbox(other.admin, { address: admin.email })
     expect(await lettersTo(admin.email)).toEqual([1, 0])
     await connection().sql`insert into memberships (organization_id, user_id) values (${other.id}, ${admin.user_id})`
+    await connection().sql`update users set is_password_held = true where id = ${admin.user_id}`
     expect(await lettersTo(admin.email)).toEqual([0, 0])
   })
 })
