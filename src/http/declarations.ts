@@ -2,6 +2,7 @@
  * Declarations: what a route says of itself in its `detail`, beside its path. Authentication, idempotency and the
  * OpenAPI document read it here, so that nothing else has to be changed for a new route.
  */
+import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import type { Permission, Standing } from '../auth/permissions'
 import type { ErrorCode } from '../errors'
@@ -54,6 +55,8 @@ export type Declaration = {
   link?: (url: string) => string | undefined
   /** The body, by its declared media type. */
   body: 'json' | 'form' | 'bytes'
+  /** The model of a JSON body. */
+  model?: TSchema
   has_optional_body: boolean
   /** The status of its answer when nothing goes wrong. */
   success: number
@@ -79,7 +82,8 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', link, has_optional_body = false } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
-    declarations.set(name, { permission: permission!, idempotency, link, body, has_optional_body, success })
+    const model = hooks.body as TSchema | undefined
+    declarations.set(name, { permission: permission!, idempotency, link, body, model, has_optional_body, success })
   }
 }
 

@@ -2,6 +2,8 @@
  * Turns what TypeBox finds wrong in a body, a query or parameters into one 422. `details.errors` lists all faults. The
  * code is that of the first wrong field, in the order in which the model declares its fields.
  */
+import type { TSchema } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import type { ValidationError } from 'elysia'
 import { ApiError, ERRORS, type ErrorCode, type Fault } from '../errors'
@@ -35,14 +37,31 @@ type FieldFault = Fault & { code: ErrorCode; position: number }
 export function toValidationError(error: ValidationError): ApiError {
   if (error.type === 'body' && error.value === undefined) return new ApiError('BAD_REQUEST')
   const validator = error.validator as Validator
-  const order = Object.keys(validator.schema?.properties ?? {})
+  const prefix = error.type === 'body' ? '' : `/${error.type}`
+  return invalid(validator.Errors(error.value), validator.schema, prefix)
+}
+
+/**
+ * Judges a body before Elysia does, whose error writes the whole value into a message, several times: 0.5 s for 8 MB.
+ * @returns the 422, or undefined for a body that the model accepts
+ */
+export function judgeBody(model: TSchema, value: unknown): ApiError | undefined {
+  const checker = checkers.get(model) ?? TypeCompiler.Compile(model)
+  checkers.set(model, checker)
+  return checker.Check(value) ? undefined : invalid(checker.Errors(value), model as FieldSchema)
+}
+
+/** By model, each compiled when its first body comes. */
+const checkers = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+function invalid(found: Iterable<RawFault>, schema: FieldSchema = {}, prefix = ''): ApiError {
+  const order = Object.keys(schema.properties ?? {})
   const faults = new Map<string, FieldFault>()
-  for (const fault of inFields(validator.Errors(error.value))) {
+  for (const fault of inFields(found)) {
     if (faults.size >= MOST_FAULTS) break
     if (!faults.has(fault.path)) faults.set(fault.path, toFault(fault, order))
   }
   const sorted = [...faults.values()].sort((a, b) => a.position - b.position)
-  const prefix = error.type === 'body' ? '' : `/${error.type}`
   const errors = sorted.map(({ path, message }) => ({ path: prefix + path, message }))
   return new ApiError(sorted[0]?.code ?? 'VALIDATION_ERROR', { errors }, 422)
 }

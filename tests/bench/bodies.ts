@@ -20,7 +20,7 @@ function filled(begin: string, unit: string, end: string): string {
 const keys = Array.from({ length: 700_000 }, (_, i) => `"k${i}":1`).join(',')
 const items = (count: number, item: string) => Array.from({ length: count }, () => item).join(',')
 
-/** Bodies by their shape. Those of 99,999 values are the largest that are parsed. */
+/** Bodies by their shape. Those of 9,999 values are the largest that are parsed. */
 const BODIES: Record<string, string> = {
   '2.7 million []': filled('{"a":[[]', ',[]', ']}'),
   '2.7 million {}': filled('{"a":[{}', ',{}', ']}'),
@@ -34,10 +34,10 @@ const BODIES: Record<string, string> = {
   'one text of surrogate pairs': filled('{"name":"', '\\ud83d\\ude00', '"}'),
   'a number of 8 million digits': filled('{"name":', '1', '}'),
   'a key of 8 MiB with NUL': filled('{"', 'x', '\\u0000":"\\u0000"}'),
-  '99,999 empty arrays': `{"label_ids":[${items(99_997, '[]')}]}`,
-  '99,999 texts with NUL': `{"a":[${items(99_997, `"\\u0000${'x'.repeat(70)}"`)}]}`,
-  '99,999 ids': `{"label_ids":[${items(99_997, '"018f0000-0000-7000-8000-000000000000"')}]}`,
-  '99,999 keys': `{${Array.from({ length: 99_998 }, (_, i) => `"${'k'.repeat(70)}${i}":"x"`).join(',')}}`,
+  '9,999 empty arrays': `{"label_ids":[${items(9_997, '[]')}]}`,
+  '9,999 texts with NUL': `{"a":[${items(9_997, `"\\u0000${'x'.repeat(70)}"`)}]}`,
+  '9,999 ids': `{"label_ids":[${items(9_997, '"018f0000-0000-7000-8000-000000000000"')}]}`,
+  '9,999 keys': `{${Array.from({ length: 9_998 }, (_, i) => `"${'k'.repeat(70)}${i}":"x"`).join(',')}}`,
 }
 
 const dir = path.join(tmpdir(), `deskwire-bench-${crypto.randomUUID()}`)
