@@ -172,7 +172,7 @@ const PURE = new Set([
   ],
   ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
   ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],
-  ...['flow/at-once', 'flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
+  ...['flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
 ])
 
 describe('rooms:', () => {

@@ -7,7 +7,6 @@ import type { ConnectionOptions } from './connection-url'
 import { type Client, NO_LIMITS, openClient, openOrm } from './driver-client'
 import { isPooled, type TimeLimits } from './pooler'
 import { type ReadLimits, sharedReads, shareOf } from './reads'
-import { keepApart } from './sharing'
 import type { Connection } from './transact'
 
 /** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
@@ -65,7 +64,6 @@ export function connectDatabase(
   watching = openClient(target, WATCH_CONNECTIONS, limits)
   ofOrganization = options.ofOrganization
   reads = { ...READ_LIMITS, ...options.reads }
-  keepApart(Boolean(options.is_cluster || options.ofOrganization))
 }
 
 /** Connects once. @throws what the driver says when the database cannot be reached or refuses the user */

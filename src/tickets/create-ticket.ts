@@ -3,11 +3,9 @@
  * numbers, and writes.
  */
 import { newId } from '../db/columns'
-import { sharingKey } from '../db/sharing'
 import { isAway } from '../db/violations'
 import { ApiError, unknownIds } from '../errors'
-import { byOrganization } from '../flow/by-organization'
-import { gatheredBy } from '../flow/gather'
+import { gathered } from '../flow/gather'
 import { turns } from '../flow/turns'
 import { type RenderedBody, showsNothing } from '../html/body'
 import { render } from '../html/render'
@@ -66,7 +64,8 @@ const waitTurn = turns(WAITING_MOST)
  * One transaction at a time, as long as none waits for a lock: requests that come at the same time share it. One whose
  * connection was lost may have been committed, so it is not run again.
  */
-const writeShared = gatheredBy(({ scope }: Request) => sharingKey(scope.organization_id), writeAll, {
+const writeShared = gathered(writeAll, {
+  key: ({ scope }: Request) => scope.organization_id,
   most_runs: 4,
   patience_ms: 20,
   mayRepeat: (error) => !isAway(error),
@@ -100,12 +99,9 @@ async function writeAlone(scope: Scope, request: Request): Promise<Ticket> {
  * @param is_shared the requests do not wait for rows that others have locked, and each is listed with its ticket
  */
 async function write(shared: Scope, requests: Request[], is_shared: boolean): Promise<Outcome[]> {
-  const { sql } = shared
-  const found = await byOrganization(requests, organizationOf, (own, organization_id) =>
-    findReferences(
-      { sql, organization_id },
-      own.map(({ input }) => input),
-    ),
+  const found = await findReferences(
+    shared,
+    requests.map(({ input }) => input),
   )
   const accepted = requests.flatMap((request, index) => {
     const references = found[index]!
@@ -114,24 +110,20 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   if (accepted.length === 0) return found as ApiError[]
   // Before tickets lock anything: the numbers are taken on another connection.
   const unnumbered = accepted.flatMap(({ request }) => (request.number === undefined ? request : []))
-  await giveNumbers(unnumbered, is_shared ? takeNumbers : takeNumbersInside)
-  const locked = await lockNamed(sql, accepted, is_shared ? 'leave out' : 'wait')
+  await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
+  const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
   const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
-  const rows = await insertTickets(sql, tickets, locked)
+  const rows = await insertTickets(shared, tickets, locked)
   await publishNew(shared, tickets, rows)
   const by_id = new Map(tickets.map((ticket) => [ticket.id, { ticket, row: rows.get(ticket.id) }]))
   return requests.map(({ id }, index) => by_id.get(id) ?? (found[index] as ApiError))
 }
 
-function organizationOf({ scope }: Pick<Request, 'scope'>): string {
-  return scope.organization_id
-}
-
 /** Gives numbers to requests that have none yet. */
-async function giveNumbers(requests: Request[], take: typeof takeNumbers): Promise<void> {
+async function giveNumbers({ organization_id }: Scope, requests: Request[], take: typeof takeNumbers): Promise<void> {
   if (requests.length === 0) return
-  const numbers = await take(requests.map((request) => ({ organization_id: organizationOf(request), count: 1 })))
-  for (const [index, request] of requests.entries()) request.number = numbers[index]!
+  const first = await take(organization_id, requests.length)
+  for (const [index, request] of requests.entries()) request.number = first + index
 }
 
 function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {
@@ -142,46 +134,31 @@ function ticketOf(request: Request, references: NewTicketReferences, is_shared: 
   return { scope, id, number: number!, subject, priority, references, message, audit_row, traceparent }
 }
 
-type NewlyWritten = Pick<TicketToInsert, 'references' | 'message' | 'traceparent'> & {
-  /** Of the transaction, and the ticket's organization. */
-  scope: Scope
-  shown: Ticket
-}
-
 /** Publishes the events of new tickets that somebody listens to. */
 async function publishNew(shared: Scope, tickets: TicketToInsert[], rows: Map<string, Inserted>): Promise<void> {
   const heard = tickets.filter(({ id, references }) => rows.has(id) && references.subscribers.length > 0)
   if (heard.length === 0) return
-  const written = await together(
-    heard.map(async (ticket): Promise<NewlyWritten> => {
-      const scope = { ...shared, organization_id: organizationOf(ticket) }
-      return { ...ticket, scope, shown: await showInserted(scope, ticket, rows.get(ticket.id)!) }
-    }),
-  )
-  const messages = await readHeard(written)
+  const shown = await together(heard.map((ticket) => showInserted(shared, ticket, rows.get(ticket.id)!)))
+  const messages = await readHeard(shared, heard)
   await publishEach(
     shared,
-    written.map(({ scope: { organization_id }, references: { subscribers }, shown, message, traceparent }) => {
-      const events: NewEvent[] = [{ type: 'ticket.created', data: shown }]
-      if (shown.assignee) events.push({ type: 'ticket.assigned', data: shown })
+    heard.map(({ references: { subscribers }, message, traceparent }, index) => {
+      const ticket = shown[index]!
+      const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
+      if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
       const first = message && messages.get(message.id)
-      if (first) events.push(createdEvent(first, shown))
-      return { organization_id, events, subscribers, traceparent }
+      if (first) events.push(createdEvent(first, ticket))
+      return { events, subscribers, traceparent }
     }),
   )
 }
 
 /** Reads the first messages that somebody listens to, by id. */
-async function readHeard(written: NewlyWritten[]): Promise<Map<string, Message>> {
-  const heard = written.flatMap(({ scope, message, references: { subscribers } }) =>
-    message && hasSubscriber(subscribers, 'message.created') ? { scope, id: message.id } : [],
+async function readHeard(shared: Scope, tickets: TicketToInsert[]): Promise<Map<string, Message>> {
+  const ids = tickets.flatMap(({ message, references: { subscribers } }) =>
+    message && hasSubscriber(subscribers, 'message.created') ? message.id : [],
   )
-  const found = await byOrganization(heard, organizationOf, async (own) => {
-    const ids = own.map(({ id }) => id)
-    const messages = await getMessages(own[0]!.scope, ids)
-    return ids.flatMap((id) => messages.get(id) ?? [])
-  })
-  return new Map(found.map((message) => [message.id, message]))
+  return ids.length > 0 ? getMessages(shared, ids) : new Map()
 }
 
 /** @returns undefined for a description without text */

@@ -34,35 +34,29 @@ export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { comp
 /** What to do about tickets whose contact, or one of whose labels, others have locked. */
 type LockedRows = 'wait' | 'leave out'
 
-/** Rows that tickets of an organization name and that are locked for them: contacts with their companies, and labels. */
+/** Rows that tickets name and that are locked for them: contacts with their companies, and labels. */
 type NamedRows = { contacts: Map<string, string | null>; labels: Set<string> }
 
-/** The locked rows of each organization, and the time at which they were locked. */
-type Locked = { named: Map<string, NamedRows>; locked_at: string }
+/** The locked rows, and the time at which they were locked. */
+type Locked = NamedRows & { locked_at: string }
 
 /**
  * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the same time
  * reaches these tickets too, and their labels as foreign keys do.
- * @param tickets of one or several organizations, which may share a transaction (`sharingKey`)
  */
 export async function lockNamed(
-  sql: Sql,
-  tickets: Pick<TicketToInsert, 'scope' | 'references'>[],
+  scope: Scope,
+  tickets: Pick<TicketToInsert, 'references'>[],
   locked_rows: LockedRows,
 ): Promise<Locked> {
-  const groups = [...Map.groupBy(tickets, ({ scope }) => scope.organization_id)]
-  const locks = groups.map(async ([organization_id, own]): Promise<[string, NamedRows]> => {
-    const contact_ids = new Set(own.map(({ references }) => references.contact.id))
-    const label_ids = new Set(own.flatMap(({ references }) => references.labels.map(({ id }) => id)))
-    const scope = { sql, organization_id }
-    const [contacts, labels] = await together([
-      lockContacts(scope, [...contact_ids], locked_rows),
-      lockLabels(scope, [...label_ids], locked_rows),
-    ])
-    return [organization_id, { contacts, labels: new Set(labels) }]
-  })
-  const [named, locked_at] = await withChangeTime(sql, together(locks))
-  return { named: new Map(named), locked_at }
+  const contact_ids = new Set(tickets.map(({ references }) => references.contact.id))
+  const label_ids = new Set(tickets.flatMap(({ references }) => references.labels.map(({ id }) => id)))
+  const locks = together([
+    lockContacts(scope, [...contact_ids], locked_rows),
+    lockLabels(scope, [...label_ids], locked_rows),
+  ])
+  const [[contacts, labels], locked_at] = await withChangeTime(scope.sql, locks)
+  return { contacts, labels: new Set(labels), locked_at }
 }
 
 /**
@@ -102,12 +96,11 @@ async function lockLabels(
  * @returns what the database says of each, by id; nothing of one that names a row which is not locked
  */
 export async function insertTickets(
-  sql: Sql,
+  { sql }: Scope,
   tickets: TicketToInsert[],
-  { named, locked_at }: Locked,
+  { contacts, labels, locked_at }: Locked,
 ): Promise<Map<string, Inserted>> {
   const written = tickets.flatMap((ticket) => {
-    const { contacts, labels } = named.get(ticket.scope.organization_id)!
     const { contact, labels: wanted } = ticket.references
     const company_id = contacts.get(contact.id)
     return company_id !== undefined && wanted.every(({ id }) => labels.has(id)) ? { ...ticket, company_id } : []

@@ -37,13 +37,13 @@ type Opened = { ticket: Ticket; locked_at: string }
 export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
   const { organization_id } = scope
-  const [naming, [first_number], [companies, locked_at]] = await together([
+  const [naming, first_number, [companies, locked_at]] = await together([
     findNaming(scope, opened),
-    takeNumbersInside([{ organization_id, count: opened.length }]),
+    takeNumbersInside(organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
   const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {
-    const number = first_number! + index
+    const number = first_number + index
     const code = `${naming.get(contact_id)!.prefix}-${number}`
     const updated_at = changedAt(scope.sql, locked_at, id)
     const company_id = companies.get(contact_id)

@@ -1,7 +1,7 @@
 import { withChangeTime } from '../db/change-time'
 import { hasFewRows } from '../db/few-rows'
 import { ApiError } from '../errors'
-import { gatheredBy } from '../flow/gather'
+import { gathered } from '../flow/gather'
 import type { InSteps } from '../flow/steps'
 import {
   type MessageRow,
@@ -59,15 +59,14 @@ type TicketKey = { scope: Scope; id: string }
  * Requests that come at the same time share a statement of their organization. With 16 clients a ticket took 0.22 ms of CPU in
  * the service and 0.29 in PostgreSQL without this, and 0.14 and 0.12 with it.
  */
-const readTogether = gatheredBy(
-  ({ scope }: TicketKey) => scope.organization_id,
-  (keys) =>
+const readTogether = gathered(
+  (keys: TicketKey[]) =>
     readRows(
       keys[0]!.scope,
       keys.map(({ id }) => id),
       SHARED_SIZE,
     ),
-  { most_runs: 4, patience_ms: 10 },
+  { key: ({ scope }) => scope.organization_id, most_runs: 4, patience_ms: 10 },
 )
 
 async function readAlone(scope: Scope, id: string): Promise<RowWithMessage[]> {

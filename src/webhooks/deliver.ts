@@ -5,7 +5,7 @@ import { hasFewRows } from '../db/few-rows'
 import type { EVENTS } from '../db/schema'
 import { sharedTime } from '../db/shared-time'
 import type { Connection, Sql } from '../db/transact'
-import { askedAtOnce } from '../flow/at-once'
+import { gathered } from '../flow/gather'
 import { log } from '../log'
 import { count } from '../metrics/organization-figures'
 import { countExhausted, observeAttempt } from '../metrics/webhook-attempts'
@@ -41,7 +41,7 @@ type DeliveryToSend = StoredSecrets & {
 
 /** Makes one attempt of a delivery. A failed webhook's delivery is parked until the webhook is enabled again. */
 export async function attemptDelivery(job: OutboxJob, connection: Connection): Promise<Outcome> {
-  const delivery = await readDelivery(connection, job)
+  const delivery = await readDelivery({ sql: connection.sql, job })
   if (!delivery) return { type: 'done' }
   if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, job.id) }
   if (delivery.status === 'failed') return reschedule(job, null)
@@ -158,12 +158,18 @@ function trustedAuthority(): Promise<string> | undefined {
 }
 
 /** Reads the delivery of a job; undefined when the retention has removed it. Jobs that were leased together are read together. */
-const readDelivery = askedAtOnce(async ({ sql }: Connection, jobs: OutboxJob[]) => {
-  const own = Map.groupBy(jobs, (job) => job.organization_id)
-  const read = new Map([...own].map(([id, jobs]) => [id, readDeliveries(sql, id, jobs)]))
-  // A failed read is the fault of its organization's jobs alone.
-  return jobs.map(async ({ organization_id, id }) => (await read.get(organization_id)!).get(id))
-})
+const readDelivery = gathered(
+  async (asked: { sql: Sql; job: OutboxJob }[]) => {
+    const [{ sql, job }] = asked as [(typeof asked)[0]]
+    const read = await readDeliveries(
+      sql,
+      job.organization_id,
+      asked.map(({ job }) => job),
+    )
+    return asked.map(({ job }) => read.get(job.id))
+  },
+  { key: ({ job }) => job.organization_id, most_runs: 4 },
+)
 
 /** @returns deliveries by id */
 async function readDeliveries(sql: Sql, organization_id: string, jobs: OutboxJob[]) {

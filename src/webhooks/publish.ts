@@ -35,29 +35,28 @@ type PublishOptions = {
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
   const { subscribers = await findSubscribers(scope), happened_at = new Date(sharedTime()) } = options
-  await publishEach(scope, [{ organization_id: scope.organization_id, events, subscribers }], happened_at)
+  await publishEach(scope, [{ events, subscribers }], happened_at)
 }
 
-/** Events of an organization, and who may want them. */
+/** Events of a change, and who may want them. */
 type ToPublish = {
-  organization_id: string
   events: NewEvent[]
   subscribers: Subscriber[]
   /** The trace that the change belongs to, when it was made together with others; by default the one under way. */
   traceparent?: string | null
 }
 
-/** As `publish`, for changes of several organizations that were made in one transaction. */
+/** As `publish`, for several changes that were made in one transaction. */
 export async function publishEach(
   scope: Scope,
   changes: ToPublish[],
   happened_at = new Date(sharedTime()),
 ): Promise<void> {
-  const published = changes.flatMap(({ organization_id, events, subscribers, traceparent }) =>
+  const published = changes.flatMap(({ events, subscribers, traceparent }) =>
     events
       .filter(({ type }) => hasSubscriber(subscribers, type))
       .map((event) => ({
-        ...newPublication(organization_id, event, thoseWho(subscribers, event.type), happened_at),
+        ...newPublication(scope.organization_id, event, thoseWho(subscribers, event.type), happened_at),
         ...(traceparent !== undefined && { traceparent }),
       })),
   )

@@ -10,13 +10,8 @@ const taken: Record<string, number[]> = Object.fromEntries(ids.map((id) => [id, 
 
 connectDatabase(process.env.DATABASE_URL!, 1)
 for (let wave = 0; wave < WAVES; wave++) {
-  const requests = Array.from({ length: AT_ONCE }, () => ids.map((organization_id) => ({ organization_id, count: 1 })))
-  await Promise.all(
-    requests.map(async (wanted) => {
-      const numbers = await takeNumbers(wanted)
-      for (const [index, id] of ids.entries()) taken[id]!.push(numbers[index]!)
-    }),
-  )
+  const wanted = ids.flatMap((id) => Array<string>(AT_ONCE).fill(id))
+  await Promise.all(wanted.map(async (id) => taken[id]!.push(await takeNumbers(id, 1))))
 }
 await closeDatabase()
 console.log(JSON.stringify(taken))

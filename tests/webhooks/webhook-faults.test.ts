@@ -190,7 +190,8 @@ test('last attempts fail at once in two processes: each is counted, the rest wai
   expect(webhook).toEqual({ status: 'failed', failure_count: exhausted })
 
   receiver.answer = 200
-  await updateWebhook(scope, webhook_id!, { active: true })
+  const admin = { type: 'user', id: newId(), name: 'Ann', email: 'ann@desk.example', role: 'admin' } as const
+  await updateWebhook({ ...scope, actor: admin }, webhook_id!, { active: true })
   await untilDone(scope)
   const ended = Object.groupBy(await checkDeliveries(scope, receiver.requests), ({ status }) => status)
   expect([ended.failed?.length, ended.success?.length ?? 0]).toEqual([exhausted, 10 - exhausted])

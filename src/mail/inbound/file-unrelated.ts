@@ -131,7 +131,7 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
     const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
     const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
     const events = [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
-    return { organization_id: scope.organization_id, events, subscribers, traceparent: one.traceparent }
+    return { events, subscribers, traceparent: one.traceparent }
   })
   await publishEach(scope, changes)
   for (const { mail, ticket_id } of drafted) {

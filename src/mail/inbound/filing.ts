@@ -4,19 +4,27 @@
  * of an organization as for one.
  */
 import { isPassing } from '../../db/violations'
+import { gathered } from '../../flow/gather'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
 import { currentTraceparent } from '../../tracing/trace'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
-import { askedTogether } from './asked-together'
 import { withSenders } from './author'
 import { type Filing, fileUnrelated } from './file-unrelated'
 import { MAX_ANCESTORS } from './mail-draft'
 import { type InboundMail, inboundMail, type LedgerEntry } from './message'
 import { discardParts, storeParts } from './stored-parts'
 
-const withSender = askedTogether(withSenders)
+/** Messages of an organization that are asked about at the same time share the statements. */
+const withSender = gathered(
+  (asked: { scope: Scope; mail: InboundMail }[]) =>
+    withSenders(
+      asked[0]!.scope,
+      asked.map(({ mail }) => mail),
+    ),
+  { key: ({ scope }) => scope.organization_id },
+)
 
 /**
  * Parses a message, in another process, and finds its sender. A message that the parser refuses is an InboundMail without
@@ -29,7 +37,7 @@ export async function readMail(
   raw: Uint8Array,
   options: ParserOptions,
 ): Promise<InboundMail> {
-  return withSender(scope, await parseEntry(entry, raw, options))
+  return withSender({ scope, mail: await parseEntry(entry, raw, options) })
 }
 
 async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {

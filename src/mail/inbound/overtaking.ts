@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
 import type { Sql } from '../../db/transact'
-import { gatheredBy } from '../../flow/gather'
+import { gathered } from '../../flow/gather'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
 import { type MailHeaders, readHeaders } from '../parse/parse'
@@ -59,7 +59,9 @@ type Older = { id: string; storage_key: string }
  * backlog is. Those that fail may do so without end, so they count for a while only. Messages of an
  * organization that ask at the same time share a statement.
  */
-const findOlder = gatheredBy(organizationOf, async (asked: Asked[]): Promise<Older[][]> => {
+const findOlder = gathered(findOlderOf, { key: ({ organization_id }) => organization_id })
+
+async function findOlderOf(asked: Asked[]): Promise<Older[][]> {
   const { sql, organization_id } = asked[0]!
   const rows = await sql<(Older & { asked_id: string })[]>`
     select g.id as asked_id, older.id, older.storage_key
@@ -78,10 +80,6 @@ const findOlder = gatheredBy(organizationOf, async (asked: Asked[]): Promise<Old
     ) older`
   const found = Map.groupBy(rows, ({ asked_id }) => asked_id)
   return asked.map(({ id }) => found.get(id) ?? [])
-})
-
-function organizationOf({ organization_id }: Asked): string {
-  return organization_id
 }
 
 async function findMessageId(storage_key: string): Promise<string | false> {

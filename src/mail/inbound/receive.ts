@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { storage } from '../../attachments/storage'
 import type { Connection, Sql } from '../../db/transact'
-import { askedAtOnce } from '../../flow/at-once'
 import { collectSoon } from '../../flow/collect'
+import { gathered } from '../../flow/gather'
 import { noteMade } from '../../flow/stream'
 import { turns } from '../../flow/turns'
 import { log } from '../../log'
@@ -47,7 +47,7 @@ const inHugeTurn = turns(1)
  * fails for a passing reason, and the outbox tries again without end: a message that got a 250 is never lost.
  */
 export async function fileInbound(job: OutboxJob, connection: Connection): Promise<Outcome> {
-  const pending = await findPending(connection.sql, job)
+  const pending = await findPending({ sql: connection.sql, job })
   if (!pending) return { type: 'done' }
   const { promise: is_ready, resolve: setReady } = Promise.withResolvers<boolean>()
   under_way.set(job.id, is_ready)
@@ -117,7 +117,7 @@ async function takeLargeTurn(size: number, group: string): Promise<() => void> {
 export const inboundHandler: OutboxHandler = { attempt: fileInbound, giveUp: fileUnread }
 
 async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outcome> {
-  const pending = await findPending(connection.sql, job)
+  const pending = await findPending({ sql: connection.sql, job })
   if (!pending) return { type: 'done' }
   const scope = scopeOf(job, connection)
   const raw = await storage().read(pending.storage_key)
@@ -160,23 +160,25 @@ type Pending = { entry: LedgerEntry; size: number; storage_key: string }
  * Finds the message of a job; undefined when it does not wait any more. Jobs of an organization that begin together share a
  * statement.
  */
-const findPending = askedAtOnce(async (sql: Sql, jobs: OutboxJob[]): Promise<Promise<Pending | undefined>[]> => {
-  const groups = Map.groupBy(jobs, ({ organization_id }) => organization_id)
-  const found = new Map(
-    [...groups].map(([organization_id, group]) => [organization_id, findPendingOf({ sql, organization_id }, group)]),
-  )
-  return jobs.map(async ({ organization_id, id }) => (await found.get(organization_id)!).get(id))
-})
+const findPending = gathered(
+  async (asked: { sql: Sql; job: OutboxJob }[]) => {
+    const [{ sql, job }] = asked as [(typeof asked)[0]]
+    const ids = asked.map(({ job }) => job.id)
+    const found = await findPendingOf({ sql, organization_id: job.organization_id }, ids)
+    return ids.map((id) => found.get(id))
+  },
+  { key: ({ job }) => job.organization_id, most_runs: 4 },
+)
 
 /** @returns those of the organization that wait, by the ids of their jobs */
 async function findPendingOf(
   { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
-  jobs: OutboxJob[],
+  ids: string[],
 ): Promise<Map<string, Pending>> {
   const rows = await sql<(LedgerEntry & { size: number; storage_key: string })[]>`
     select id, mailbox_id, recipient, envelope_sender, remote_address, helo, relay_address, size, storage_key
     from inbound_messages
-    where organization_id = ${organization_id} and id = any(${jobs.map(({ id }) => id)}::uuid[])
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])
       and outcome = 'pending' and storage_key is not null`
   return new Map(rows.map(({ size, storage_key, ...entry }) => [entry.id, { entry, size, storage_key }]))
 }

@@ -1,13 +1,21 @@
 /** Stores the attachments of an email before it is filed, because bytes cannot be written in a transaction. */
 import { discardUploads, storeAttachments } from '../../attachments/commands'
+import { gathered } from '../../flow/gather'
 import { log, safeError } from '../../log'
 import type { Scope } from '../../scope'
-import { askedTogether } from './asked-together'
 import { decideAll } from './decide'
 import type { StoredPart } from './mail-draft'
 import type { InboundMail } from './message'
 
-const decideTogether = askedTogether(decideAll)
+/** Messages of an organization that are asked about at the same time share the statements. */
+const decideTogether = gathered(
+  (asked: { scope: Scope; mail: InboundMail }[]) =>
+    decideAll(
+      asked[0]!.scope,
+      asked.map(({ mail }) => mail),
+    ),
+  { key: ({ scope }) => scope.organization_id },
+)
 
 type File = { filename: string; content_type: string; content_id: string | null; content: Uint8Array }
 
@@ -18,7 +26,7 @@ type File = { filename: string; content_type: string; content_id: string | null;
 export async function storeParts(scope: Scope, mail: InboundMail): Promise<StoredPart[]> {
   const files: File[] = mail.content?.attachments ?? [originalOf(mail)]
   if (files.length === 0 || mail.bounce) return []
-  const { outcome } = await decideTogether(scope, mail)
+  const { outcome } = await decideTogether({ scope, mail })
   if (outcome === 'duplicate' || outcome === 'own') return []
   const stored = await storeAttachments(
     scope,
