@@ -177,6 +177,16 @@ const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
     const { contact } = await createTicket(admin)
     return { ids: { contact_id: contact.id } }
   },
+  'POST /tickets/{ticket_id}/messages/{message_id}/resend': async ({ id: organization_id, admin }) => {
+    const ticket = await createTicket(admin)
+    const { id } = (await admin.post(`/tickets/${ticket.id}/messages`, { body: 'Hello' })).body.data
+    const { sql } = connection()
+    await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
+    await sql`
+      update message_recipients set status = 'failed'
+      where organization_id = ${organization_id} and message_id = ${id}`
+    return { ids: { ticket_id: ticket.id, message_id: id } }
+  },
   'POST /tickets/{ticket_id}/timer/start': async ({ admin }) => {
     await admin.delete('/timer/active')
     return {}

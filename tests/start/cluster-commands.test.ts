@@ -34,6 +34,7 @@ type Recipe = {
 /** In the order in which they run. */
 const RECIPES: Record<string, Recipe> = {
   help: { expect: (_lines, _place, stdout) => expect(stdout).toContain('bun run cli distribute') },
+  version: { expect: ([build]) => expect(build).toHaveProperty('commit') },
   settings: { args: () => ['--json'], expect: ([first]) => expect(first).toHaveProperty('name') },
   migrate: { expect: (lines) => expect(lines).toEqual([{ migrated: 0 }]) },
   distribute: { is_alone: true, expect: (lines) => expect(lines).toMatchObject([{ placed: 0 }]) },
