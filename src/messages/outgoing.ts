@@ -54,7 +54,7 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: 
     select id, address, array(
       select json_build_object('sender_email', w.sender_email, 'reply_to', w.reply_to) from messages w
       where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
-        and w.sender_email is not null and not w.auto_reply
+        and w.sender_email is not null and not w.auto_reply and w.sender_verified is not false
       order by w.id desc limit ${LATEST}
     ) as latest
     from mailboxes m
@@ -66,8 +66,8 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: 
 }
 
 /**
- * Finds where the contact wants answers: the Reply-To of its latest email, when its domain is that of the sender. A domain
- * answers for its addresses; nobody can tell if another address belongs to the same person.
+ * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that of the
+ * sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
  */
 function wantedAddress(latest: Written[], contact_email: string): string | undefined {
   const key = addressKey(contact_email)

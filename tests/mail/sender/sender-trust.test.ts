@@ -192,6 +192,17 @@ test('mail whose sender DNS could not tell for ten minutes may do no more than f
   dns.add({ [`_dmarc.${DOMAINS.null}`]: {} })
 })
 
+test("a stranger in the customer's name gets no answer by his own Reply-To", async () => {
+  const { desk, contact, ticket_id, ours } = await converse('flag', 'false')
+  const Reply_To = `private@${DOMAINS.false}`
+  expect(await file(desk, contact, { In_Reply_To: ours, Reply_To })).toMatchObject({ ticket_id })
+  const opened = await file(desk, contact, { Reply_To })
+  for (const id of [ticket_id, opened.ticket_id]) {
+    const { email_recipients } = await createMessage(desk.agent, id, { body: 'Your new password is hunter2' })
+    expect(email_recipients.map(({ email }: { email: string }) => email)).toEqual([contact])
+  }
+})
+
 test("a stranger in the customer's name gets no answer by his own Cc", async () => {
   const { desk, contact, ticket_id, theirs } = await converse('flag', 'false')
   const Cc = 'private@attacker.example'
