@@ -42,13 +42,18 @@ export async function readMail(
 
 async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
   try {
-    const envelope_sender = entry.envelope_sender === '' ? 'null sender' : 'anybody'
+    const envelope_sender = kindOf(entry.envelope_sender)
     return inboundMail(entry, raw, await parseInWorker(raw, { ...options, envelope_sender }))
   } catch (error) {
     if (!(error instanceof UnparsableMail)) throw error
     log.warn({ error: safeError(error) }, 'an email could not be parsed, its original is attached to a ticket')
     return inboundMail(entry, raw, null)
   }
+}
+
+function kindOf(envelope_sender: string | null) {
+  if (envelope_sender === null) return 'unknown'
+  return envelope_sender === '' ? 'null sender' : 'an address'
 }
 
 /** Stores the attachments of a message. To be called outside a transaction. */

@@ -46,8 +46,8 @@ export type Bounce = {
   diagnostic: string
 }
 
-/** The null sender of MAIL, which mail systems write for reports and programs for automatic answers, or any other. */
-export type EnvelopeSender = 'null sender' | 'anybody'
+/** The sender of MAIL: the null sender, which mail systems write for reports, an address, or nobody knows. */
+export type EnvelopeSender = 'null sender' | 'an address' | 'unknown'
 
 type Report = { root: Part; returned: Returned; author: Author; subject: string }
 
@@ -71,7 +71,7 @@ const MAX_TEXT = 200_000
  * @param text the plain text of the message
  * @param envelope_sender as far as the caller knows it; mail stores note the null sender in Return-Path, too
  */
-export function readBounce(root: Part, text: string, envelope_sender: EnvelopeSender = 'anybody'): Bounce | null {
+export function readBounce(root: Part, text: string, envelope_sender: EnvelopeSender = 'unknown'): Bounce | null {
   const kind = root.content_params.get('report-type')?.toLowerCase()
   if (kind === 'feedback-report' || kind === 'disposition-notification') return null
   if (findParts(root, 'message/feedback-report').length > 0) return null
@@ -184,7 +184,8 @@ function readAuthor(root: Part, subject: string, envelope_sender: EnvelopeSender
     envelope_sender === 'null sender' || isFromNobody(root),
   ]
   if (is_from_nobody && (is_postmaster || is_robot)) return 'daemon'
-  if (!FAILED_SUBJECT.test(subject)) return 'other'
+  // Administrators write about mail that failed, too. A report has no address in its envelope.
+  if (!FAILED_SUBJECT.test(subject) || (envelope_sender === 'an address' && !is_from_nobody)) return 'other'
   // Automatic answers have the null sender too.
   if (is_from_nobody || is_postmaster) return 'postmaster'
   return is_robot ? 'robot' : 'other'

@@ -30,7 +30,7 @@ export type ParserOptions = {
   is_slow?: boolean
   /** Waits for its turn in the slow lane, however many messages wait there. */
   is_patient?: boolean
-  /** As in `Envelope`: the null sender, or anybody else. */
+  /** As in `Envelope`, as far as it is known. */
   envelope_sender?: EnvelopeSender
   /** Id of the organization whose message it is. Groups take turns. Without it a message is in no group. */
   group?: string
@@ -79,7 +79,7 @@ export function createParser(script = SCRIPT): Parser {
 
   return {
     async parse(raw, { is_slow = false, is_patient = false, group, quick_ms = QUICK_MS, ...options } = {}) {
-      const { envelope_sender = 'anybody', ...limits } = options
+      const { envelope_sender = 'unknown', ...limits } = options
       const work: ParseWork = { raw, envelope_sender }
       if (!is_slow) {
         try {

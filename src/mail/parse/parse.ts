@@ -43,7 +43,7 @@ const MAX_NOTIFICATION_BYTES = 65_536
  * Parses a message. Tolerant of whatever real mail does; the time is linear in its size.
  * @throws UnparsableMail beyond the limits of `splitParts`; `readHeaders` still reads the header then
  */
-export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender = 'anybody'): Promise<ParsedMail> {
+export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender = 'unknown'): Promise<ParsedMail> {
   const root = openContainers(splitParts(raw))
   const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)

@@ -582,6 +582,18 @@ test.each(['"MAILER-DAEMON" <jane>', 'jane (MAILER-DAEMON)', '"Mail Delivery <po
   },
 )
 
+test.each(['sysadmin', 'shop-owner', 'postmaster', 'bounces'])(
+  'what a person at %s writes about mail that failed, with that mail attached, is filed',
+  async (name) => {
+    const From = `Ann <${name}@${newId()}.example>`
+    const words = 'Your server answered 550 5.7.1 to ann@x.example, so our mail could not be delivered. Please call me.'
+    const failed = 'Content-Type: message/rfc822\n\nFrom: ann@x.example\nMessage-ID: <failed@x.example>\n\nHello\n'
+    const fields = { From, Subject: 'Delivery problem', Content_Type: 'multipart/mixed; boundary=b' }
+    const raw = plain(fields, `--b\n\n${words}\n--b\n${failed}\n--b--`)
+    expect(await receive(raw, desk.address, From.slice(5, -1))).toMatchObject({ outcome: 'ticket' })
+  },
+)
+
 test('delays and confirmations change nothing, wherever they come', async () => {
   const sent = await converse()
   for (const action of ['delayed', 'delivered', 'relayed']) {
