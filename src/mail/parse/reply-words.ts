@@ -127,7 +127,7 @@ export const FOOTER = new RegExp(
 
 /** Beginnings of the line that a phone or an app puts below a mail, before its own name. */
 const SENT_BY = [
-  'sent from (?:(?:my|the)(?! (?:office|home|house|desk|work|old|new|other|private|account|address|e-?mail|wife|husband|colleague))|mail for|outlook|yahoo|gmail|samsung)\\b|get \\w{2,20} for (?:android|ios|iphone)|sent (?:via|with|using) (?=\\S)|get outlook for',
+  'sent from (?:(?:my|the)(?! (?:office|home|house|desk|work|old|new|other|private|account|address|e-?mail|wife|husband|colleague))|mail for|outlook|yahoo|gmail|samsung)\\b|get \\w{2,20} for (?:android|ios|iphone|mac)(?= *(?:[<([]|$))|sent (?:via|with|using) (?=\\S)',
   'gesendet (?:von|mit)|envoyé (?:de|depuis|à partir de)|enviado (?:desde|do|de|a partir do)|enviat des d',
   "inviat[oa] (?:da|dal|dallo|dalla|con)\\b|inviat[oa] dall['’]|(?:verzonden|verstuurd) vanaf|skickat från|sendt fra",
   'lähetetty|отправлено (?:с|из)|надіслано з|изпратено от|wysłan[eo] z|odesláno z|odoslané z|poslano (?:s|z|iz)',
@@ -143,7 +143,8 @@ const SENT_BY_BEHIND = [
 
 /** Signatures that phones and apps add: by their beginning, by their end, and Outlook's in any language. */
 export const DEVICE_SIGNATURES = [
-  new RegExp(`^\\s*(?:${SENT_BY.join('|')}).{0,60}$`, 'i'),
+  // A parcel is sent with a number, too.
+  new RegExp(`^(?!.*\\d{6})\\s*(?:${SENT_BY.join('|')}).{0,60}$`, 'i'),
   new RegExp(`^.{0,60}(?:${SENT_BY_BEHIND.join('|')})\\s*$`, 'i'),
   /^\s*(?:diese nachricht wurde )?von meinem .{1,60} gesendet\.?\s*$/i,
   /^.{0,60}\bOutlook\b.{0,60}<https:\/\/aka\.ms\/\w{1,20}>.{0,30}$/,

@@ -61,6 +61,9 @@ describe('the new part of a reply', () => {
     'Name: Ann\nE-Mail: ann@x.org\nDate: 1.7.2025 10:00\nSize: 5\nColour: red',
     'Hello,\nI have an iPhone',
     'Hello,\nsent from Myanmar',
+    'Hello,\n\nSent via UPS, tracking number 1Z999AA10123456784',
+    'Hallo,\n\ngesendet mit DHL, Sendungsnummer 00340434161094042557',
+    'Hi,\n\nGet Adobe for Android does not install',
     '--\nnot much',
   ])('%p is kept', (text) => {
     expect(replyText(text)).toBe(text)
