@@ -37,7 +37,7 @@ const PUTS_AT_ONCE = 8
  *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
  */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
-  holdBody(request, scope.actor.id, 'streamed')
+  holdBody(request, scope.organization_id, 'streamed')
   const allowance = await allowUpload(scope, request)
   try {
     const { id } = await readUpload(request, ({ bytes, ...file }) =>

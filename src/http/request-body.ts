@@ -40,7 +40,7 @@ export function bodyReader(declarations: Declarations) {
     if (!state.caller && permission !== 'anyone') return UNUSABLE
     if (has_optional_body && !request.body) return {}
     const limit_bytes = route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES
-    const result = await readJson(request, state.caller?.id ?? null, limit_bytes).catch(onlyApiErrors)
+    const result = await readJson(request, state.caller?.organization_id ?? null, limit_bytes).catch(onlyApiErrors)
     const fault = result instanceof ApiError ? result : model && judgeBody(model, result)
     if (!fault) return result
     state.body_error = fault
@@ -54,14 +54,18 @@ function onlyApiErrors(error: unknown): ApiError {
   throw error
 }
 
-async function readJson(request: Request, caller: string | null, limit_bytes: number): Promise<unknown | ApiError> {
+async function readJson(
+  request: Request,
+  organization_id: string | null,
+  limit_bytes: number,
+): Promise<unknown | ApiError> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (!request.body) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })
   if (type !== 'application/json' && !type?.endsWith('+json')) {
     return new ApiError('BAD_REQUEST', { reason: 'The Content-Type must be application/json' })
   }
   if ((contentLengthOf(request) ?? 0) > limit_bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
-  holdBody(request, caller, 'whole')
+  holdBody(request, organization_id, 'whole')
   const bytes = await readAtMost(request, limit_bytes)
   if (!bytes) return new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
   if (bytes.length === 0) return new ApiError('BAD_REQUEST', { reason: 'The request needs a JSON body' })

@@ -31,7 +31,7 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   const mailbox = await requireMailbox(scope, mailbox_id)
   const limit_bytes = config.SMTP_MAX_BYTES
   if ((contentLengthOf(request) ?? 0) > limit_bytes) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
-  holdBody(request, scope.actor.id, 'original')
+  holdBody(request, scope.organization_id, 'original')
   const raw = await readOriginal(request, body)
   const parsed = await readMail(scope, entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
   const mail = unwrapForwarded(await withCheckedSender(parsed))

@@ -163,7 +163,7 @@ export const SERVICE_SETTINGS = {
   },
   MAX_BODY_BYTES_IN_FLIGHT: {
     meaning:
-      'Bytes of memory that the bodies of requests may take in one process, half of them those of one caller. An upload counts as 2 MiB, an email at `POST /inbound-messages` twice. A request above it gets 503. It is never less than the largest single body.',
+      'Bytes of memory that the bodies of requests may take in one process. An organization may hold as much as it leaves to others: one alone half. An upload counts as 2 MiB, an email at `POST /inbound-messages` twice. A request above it gets 503. It is never less than the largest single body.',
     read: wholeNumber(1024, 1e12),
     default: '104857600',
   },

@@ -13,8 +13,6 @@ import { contentLengthOf } from './content-length'
 const STREAMED_BYTES = 2 * 1024 * 1024
 /** The original of an email is held as it came and joined, while it is parsed. */
 const ORIGINAL_COPIES = 2
-/** A part of the bytes that one caller may hold. */
-const SHARE = 0.5
 
 /** Longest silence of a client, as of nginx (`client_body_timeout`). */
 const SILENCE_MS = 60_000
@@ -24,10 +22,10 @@ const GRACE_MS = 60_000
 const LEAST_BYTES_PER_MS = 16
 const LOOK_MS = 1000
 
-type Held = { caller: string; bytes: number }
+type Held = { holder: string; bytes: number }
 
 const held = new Map<Request, Held>()
-const by_caller = new Map<string, number>()
+const by_holder = new Map<string, number>()
 let all_bytes = 0
 
 /** How a body is read: as a whole, piece by piece without being kept, or as the original of an email. */
@@ -35,29 +33,38 @@ type Kind = 'whole' | 'streamed' | 'original'
 
 /**
  * Counts the bytes that the body of a request will take. Without a length, `holdMore` counts them as they come.
- * @param caller id of the user or API key; null for a stranger
- * @throws SERVICE_UNAVAILABLE when the process, or the caller, holds too many
+ * @param organization_id of the caller; null for a stranger
+ * @throws SERVICE_UNAVAILABLE when the process, or the organization, holds too many
  */
-export function holdBody(request: Request, caller: string | null, kind: Kind): void {
+export function holdBody(request: Request, organization_id: string | null, kind: Kind): void {
   const length = contentLengthOf(request) ?? 0
-  held.set(request, { caller: caller ?? '', bytes: 0 })
+  held.set(request, { holder: organization_id ?? '', bytes: 0 })
   if (kind === 'streamed') holdMore(request, STREAMED_BYTES)
   else holdMore(request, length * (kind === 'original' ? ORIGINAL_COPIES : 1))
 }
 
-/** Counts more bytes of a body that has no length. @throws as `holdBody` does */
+/**
+ * Counts more bytes of a body that has no length. An organization with several bodies may hold as much as is left for all
+ * others: one alone half of the bytes, a second one a quarter. A single body needs only to fit.
+ * @throws as `holdBody` does
+ */
 export function holdMore(request: Request, bytes: number): void {
   const entry = held.get(request)
   if (!entry) return
-  const of_caller = (by_caller.get(entry.caller) ?? 0) + bytes
-  const least = Math.max(config.ATTACHMENT_MAX_BYTES, config.SMTP_MAX_BYTES * ORIGINAL_COPIES)
-  const most = Math.max(config.MAX_BODY_BYTES_IN_FLIGHT, least)
-  if (all_bytes + bytes > most || of_caller > Math.max(most * SHARE, least)) {
+  const of_holder = by_holder.get(entry.holder) ?? 0
+  const most = Math.max(
+    config.MAX_BODY_BYTES_IN_FLIGHT,
+    config.ATTACHMENT_MAX_BYTES,
+    config.SMTP_MAX_BYTES * ORIGINAL_COPIES,
+  )
+  const left = most - all_bytes - bytes
+  const is_single = of_holder === entry.bytes
+  if (left < 0 || (!is_single && of_holder + bytes > left)) {
     throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'Too many request bodies arrive at the moment' })
   }
   entry.bytes += bytes
   all_bytes += bytes
-  by_caller.set(entry.caller, of_caller)
+  by_holder.set(entry.holder, of_holder + bytes)
 }
 
 /** Ends what `holdBody` began. To be called when the request is answered, or given up. */
@@ -66,9 +73,9 @@ export function releaseBody(request: Request): void {
   if (!entry) return
   held.delete(request)
   all_bytes -= entry.bytes
-  const left = (by_caller.get(entry.caller) ?? 0) - entry.bytes
-  if (left > 0) by_caller.set(entry.caller, left)
-  else by_caller.delete(entry.caller)
+  const left = (by_holder.get(entry.holder) ?? 0) - entry.bytes
+  if (left > 0) by_holder.set(entry.holder, left)
+  else by_holder.delete(entry.holder)
 }
 
 /** Limits of a client's time, in ms and bytes. */

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../src/config'
 import { holdBody, holdMore, inTime, releaseBody } from '../../src/shapes/arriving-body'
 import { api, type Client, createOrganization, startApi, stopApi } from '../support/api'
+import { createProgram } from '../support/api-keys'
+import { createContact } from '../support/factories'
 import { withSettings } from '../support/settings'
 
 const MB = 1024 * 1024
@@ -19,7 +21,7 @@ function bodyOf(length: number): Request {
   return new Request('http://localhost/', { method: 'POST', headers: { 'content-length': String(length) } })
 }
 
-test('bodies above the limit of the process, or above the half of one caller, get 503 until others are answered', () => {
+test('bodies above the limit of the process, or above the half of one organization, get 503 until others are answered', () => {
   using _ = withSettings({ MAX_BODY_BYTES_IN_FLIGHT: 200 * MB })
   const [mine, more, theirs, last] = [bodyOf(90 * MB), bodyOf(20 * MB), bodyOf(95 * MB), bodyOf(20 * MB)]
   holdBody(mine, 'ann', 'whole')
@@ -36,6 +38,44 @@ test('bodies above the limit of the process, or above the half of one caller, ge
   expect(() => holdBody(more, 'ann', 'streamed')).toThrow('not available')
   for (const request of [...streamed, more]) releaseBody(request)
 })
+
+test('an organization leaves room for the bodies of others, however many callers it has', async () => {
+  using _ = withSettings({ MAX_BODY_BYTES_IN_FLIGHT: 100_000, ATTACHMENT_MAX_BYTES: 1024, SMTP_MAX_BYTES: 1024 })
+  const { admin: greedy, agent } = await createOrganization()
+  const program = await createProgram(greedy, ['tickets:write'])
+  const credentials = [`Bearer ${greedy.token}`, `Bearer ${agent.token}`, `ApiKey ${program.key}`]
+  const begun: Stalled[] = []
+  for (const authorization of [...credentials, ...credentials]) begun.push(await stalledBody(authorization, 24_000))
+  const body = { subject: 'Printer', description: 'x'.repeat(20_000), contact_id: (await createContact(admin)).id }
+  const answer = await admin.post('/tickets', body)
+  for (const { end } of begun) end()
+  await Promise.all(begun.map(({ answered }) => answered))
+  expect(answer.status).toBe(201)
+  expect(begun.map(({ is_read }) => is_read)).toEqual([true, true, false, false, false, false])
+})
+
+type Stalled = { is_read: boolean; answered: Promise<unknown>; end(): void }
+
+/** Sends a body that does not arrive. Resolves once the service reads it, or has refused it. */
+async function stalledBody(authorization: string, length: number): Promise<Stalled> {
+  const reading = Promise.withResolvers<'read'>()
+  const ended = Promise.withResolvers<void>()
+  const body = new ReadableStream(
+    {
+      async pull(controller) {
+        reading.resolve('read')
+        await ended.promise
+        controller.error(new Error('gone'))
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const headers = { authorization, 'content-type': 'application/json', 'content-length': String(length) }
+  const request = new Request('http://localhost/api/v1/tickets', { method: 'POST', body, headers })
+  const answered = api().handle(request)
+  const is_read = (await Promise.race([reading.promise, answered])) === 'read'
+  return { is_read, answered, end: ended.resolve }
+}
 
 test('the largest single body passes whatever the limit is', () => {
   using _ = withSettings({ MAX_BODY_BYTES_IN_FLIGHT: 1024 })
