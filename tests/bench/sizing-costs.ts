@@ -3,13 +3,16 @@
  * assumed of a ticket and of machines.
  */
 
-/** How often something happens: for each ticket, inbound mail, answer to a customer, or contact. */
-export type Drivers = { ticket: number; mail: number; answer: number; contact: number }
+/** How often something happens: for each ticket, inbound mail, answer to a customer, contact, or look of an agent at the inbox. */
+export type Drivers = { ticket: number; mail: number; answer: number; contact: number; look: number }
 
 type Table = { name: string; bytes: number; kept_days?: number } & Partial<Drivers>
 
 /** Assumed of a ticket, beside its mail, which is a setting. The peak is that of office hours, as a multiple of the average. */
 export const ASSUMED = { answers_of_ticket: 2, contacts_of_ticket: 0.2, peak: 3 }
+
+/** The console reads the list and the open ticket anew so often, as `EVERY_MS` of its page says. */
+export const SECONDS_OF_LOOK = 5
 
 /** Days after which rows go, as the settings are by default. */
 const [DELIVERY_DAYS, LEDGER_DAYS] = [30, 730]
@@ -63,6 +66,9 @@ export const OPERATIONS: Operation[] = [
   { name: 'change of a ticket', ticket: 4, service: 5, database: 3.9, coordinator: 5.3, workers: 5.4 },
   { name: 'list of tickets', answer: 3, service: 2.5, database: 1.6, coordinator: 3.6, workers: 3.9 },
   { name: 'one ticket', answer: 7, service: 2.3, database: 2.5, coordinator: 4.4, workers: 3.7 },
+  { name: 'list of tickets, read anew', look: 1, service: 2.5, database: 1.6, coordinator: 3.6, workers: 3.9 },
+  // A 304 saves the body and no statement: the tag is that of the row.
+  { name: 'open ticket, read anew', look: 1, service: 2.3, database: 2.5, coordinator: 4.4, workers: 3.7 },
   {
     name: 'delivery of a webhook',
     ticket: 1,

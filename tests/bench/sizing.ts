@@ -1,15 +1,17 @@
 /**
  * `bun run bench sizing`: reckons the disk, the processor time and the machines that a load needs, from measured bytes of a row
  * and costs of an operation (`sizing-costs.ts`). It measures nothing and needs no database. Settings: BENCH_ORGANIZATIONS
- * (10000), BENCH_TICKETS_A_DAY (1000000), BENCH_MAILS_A_SECOND (50, on average), BENCH_YEARS (3), BENCH_POOL (10, as
- * DATABASE_POOL).
+ * (10000), BENCH_TICKETS_A_DAY (1000000), BENCH_MAILS_A_SECOND (50, on average), BENCH_AGENTS (who have the console in view at
+ * the peak; one for 100 answers a day), BENCH_YEARS (3), BENCH_POOL (10, as DATABASE_POOL).
  */
 import { printTable, rounded } from './report'
-import { ASSUMED, type Drivers, FREE_SPACE, MACHINES, OPERATIONS, TABLES } from './sizing-costs'
+import { ASSUMED, type Drivers, FREE_SPACE, MACHINES, OPERATIONS, SECONDS_OF_LOOK, TABLES } from './sizing-costs'
 
 const ORGANIZATIONS = Number(process.env.BENCH_ORGANIZATIONS ?? 10_000)
 const TICKETS_A_DAY = Number(process.env.BENCH_TICKETS_A_DAY ?? 1_000_000)
 const MAILS_A_SECOND = Number(process.env.BENCH_MAILS_A_SECOND ?? 50)
+const ANSWERS_A_DAY = TICKETS_A_DAY * ASSUMED.answers_of_ticket
+const AGENTS = Number(process.env.BENCH_AGENTS ?? ANSWERS_A_DAY / 100)
 const DAYS = Number(process.env.BENCH_YEARS ?? 3) * 365
 const POOL = Number(process.env.BENCH_POOL ?? 10)
 
@@ -20,8 +22,10 @@ const BESIDE_POOL = 6
 const A_DAY: Drivers = {
   ticket: TICKETS_A_DAY,
   mail: MAILS_A_SECOND * DAY_S,
-  answer: TICKETS_A_DAY * ASSUMED.answers_of_ticket,
+  answer: ANSWERS_A_DAY,
   contact: TICKETS_A_DAY * ASSUMED.contacts_of_ticket,
+  // The agents are those of the peak already.
+  look: ((AGENTS / SECONDS_OF_LOOK) * DAY_S) / ASSUMED.peak,
 }
 
 const disk_gb = printDisk()
