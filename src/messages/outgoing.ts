@@ -66,8 +66,8 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: 
 }
 
 /**
- * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that of the
- * sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
+ * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that of
+ * the sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
  */
 function wantedAddress(latest: Written[], contact_email: string): string | undefined {
   const key = addressKey(contact_email)

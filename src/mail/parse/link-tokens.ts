@@ -37,7 +37,7 @@ export function tokensIn(bytes: Uint8Array, budget: Budget = { places: MAX_PLACE
     // Letters go on in another word.
     if (/\w/.test(String.fromCharCode(buffer[at + MARK.length] ?? 0))) continue
     budget.places -= 1
-    const token = TOKEN.exec(unwrapped(buffer.toString('latin1', at, at + WINDOW)))?.[1]
+    const token = TOKEN.exec(unescaped(unwrapped(buffer.toString('latin1', at, at + WINDOW))))?.[1]
     if (token) found.add(token)
   }
   return [...found].slice(0, MAX_TOKENS)
@@ -49,6 +49,11 @@ function unwrapped(text: string): string {
     .replace(/=[ \t]*\r?\n/g, '')
     .replace(/<[^<>]*>/g, '')
     .replace(/\s+[\s>|]*/g, '')
+}
+
+/** Gives the signs of a token back that Proofpoint wrote as numbers, as it did with the sign before it. */
+function unescaped(text: string): string {
+  return /^token-3d/i.test(text) ? text.replace(/-2d/gi, '-').replace(/-5f/gi, '_') : text
 }
 
 function tokensOfPart(part: Part, depth: number, budget: Budget): string[] {

@@ -65,6 +65,13 @@ function quotedPrintable(text: string): string {
 const FORMS: [string, (letter: Letter) => Buffer | Promise<Buffer>][] = [
   ['itself', ({ raw }) => raw],
   ['quoted', ({ link }) => mail({ Auto_Submitted: 'auto-replied' }, `I am away.\n\n> Open this link:\n> ${link}`)],
+  [
+    'rewritten by Proofpoint',
+    ({ link }) => {
+      const escaped = link.replace(/[-_:?=]/g, (sign) => `-${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+      return mail({}, `https://urldefense.proofpoint.com/v2/url?u=${escaped.replaceAll('/', '_')}&d=DwMF&c=x`)
+    },
+  ],
   ['wrapped', ({ link }) => mail({}, `> ${link.slice(0, -20)}\n> > ${link.slice(-20)}\n> bye`)],
   [
     'wrapped in HTML',
