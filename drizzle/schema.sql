@@ -2,6 +2,15 @@
 create extension btree_gin;
 create extension pg_trgm;
 
+create table account_entries (
+  organization_id uuid not null,
+  id uuid not null,
+  user_id uuid not null,
+  entry jsonb not null,
+  constraint account_entries_organization_id_id_pk PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX account_entries_user ON account_entries USING btree (user_id);
+
 create table activities (
   organization_id uuid not null,
   id uuid not null,

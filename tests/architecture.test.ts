@@ -140,7 +140,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'transactions without a scope',
     /^db\/transact$/,
-    /^scope$|^db\/(all-organizations|fills)$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/(forget-accounts|password-reset)$|^attachments\/removals$|^organizations\/first$|^mail\/inbound\/accept$|^backup\/export-organization$/,
+    /^scope$|^db\/(all-organizations|fills)$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins)$|^attachments\/removals$|^organizations\/first$|^mail\/inbound\/accept$|^backup\/export-organization$/,
   ],
   [
     'the database server',

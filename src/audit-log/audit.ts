@@ -5,8 +5,8 @@
 import { newId } from '../db/columns'
 import { insertRows } from '../db/insert-rows'
 import type { AUDIT_ACTOR_TYPES } from '../db/schema'
-import type { Connection, Sql } from '../db/transact'
-import { type AuditRow, type Origin, type Scope, together } from '../scope'
+import type { Fragment, Sql } from '../db/transact'
+import type { AuditRow, Scope } from '../scope'
 import type { AuditAction, AuditResource } from './actions'
 import type { Changes } from './changes-of'
 
@@ -18,7 +18,7 @@ export type AuditEntry = {
   changes?: Changes | null
 }
 
-type Auditor = { type: (typeof AUDIT_ACTOR_TYPES)[number] | 'contact'; id: string | null; name: string | null }
+export type Auditor = { type: (typeof AUDIT_ACTOR_TYPES)[number] | 'contact'; id: string | null; name: string | null }
 
 /** The actor of a command of the operator. */
 export const OPERATOR: Auditor = { type: 'operator', id: null, name: 'Operator' }
@@ -50,36 +50,20 @@ export function auditRow(
   }
 }
 
-/** Adds entries. Without a transaction it is for one entry. */
-export async function insertAuditRows(sql: Sql, rows: AuditRow[]): Promise<void> {
+/**
+ * Adds entries. Without a transaction it is for one entry.
+ * @param rest follows the rows: `on conflict do nothing`
+ */
+export async function insertAuditRows(sql: Sql, rows: AuditRow[], rest?: Fragment): Promise<void> {
   await insertRows(
     sql,
     'audit_log',
     rows.map(({ changes, ...row }) => ({ ...row, changes: changes ? JSON.stringify(changes) : null })),
+    rest,
   )
 }
 
 /** Adds an entry about a change; none when nothing changed. */
 export async function auditChanges(scope: AuditScope, entry: AuditEntry & { changes: Changes | null }): Promise<void> {
   if (entry.changes) await audit(scope, entry)
-}
-
-/**
- * Adds one entry about an account to the log of every organization that it is a member of, inactive ones too.
- * @param actor missing: the account itself
- */
-export async function auditAccount(
-  { sql, origin, actor }: Pick<Connection, 'sql'> & { origin?: Origin; actor?: Auditor },
-  user_id: string,
-  entry: AuditEntry,
-): Promise<void> {
-  // It is one entry: its id is the same in all of them.
-  const id = newId()
-  const members = await sql<{ organization_id: string; name: string }[]>`
-    select m.organization_id, u.name from memberships m join users u on u.id = m.user_id
-    where m.user_id = ${user_id} and m.removed_at is null`
-  const rows = members.map(({ organization_id, name }) => {
-    return { ...auditRow({ organization_id, actor: actor ?? { type: 'user', id: user_id, name }, origin }, entry), id }
-  })
-  await together(rows.map((row) => insertAuditRows(sql, [row])))
 }

@@ -1,8 +1,9 @@
-import { type AuditEntry, auditAccount, OPERATOR } from '../audit-log/audit'
+import { type AuditEntry, OPERATOR } from '../audit-log/audit'
 import { changesOf } from '../audit-log/changes-of'
 import { type Connection, transact } from '../db/transact'
 import { ApiError, fieldError } from '../errors'
 import type { Origin } from '../scope'
+import { auditAccount, writeAccountEntries } from './account-audit'
 import { lockAccount, lockAccountOf } from './account-lock'
 import { forgetMemberships, requireSessionNow, type TokenOfUser } from './membership'
 import type { Me, MeChanges } from './model'
@@ -38,13 +39,15 @@ export async function signIn(
     return claims && account
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
-  return transact(connection, async (inner) => {
+  const signed_in = await transact(connection, async (inner) => {
     // What ended the account's sessions after the password was verified did not see this one.
     const account = await lockVerified(inner, found)
     const claims = account && (await claimsOf(inner, account))
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
     return startSession(inner, account, claims, origin)
   })
+  await writeAccountEntries(connection, found.id)
+  return signed_in
 }
 
 /**
@@ -70,16 +73,19 @@ export async function signOut(
   refresh_token: string,
   origin: Origin,
 ): Promise<void> {
-  await transact(connection, async (inner) => {
+  const ended = await transact(connection, async (inner) => {
     const [session] = await inner.sql<{ id: string }[]>`
       update refresh_tokens set signed_out_at = now()
       where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null
       returning id`
-    if (!session) return
+    if (!session) return false
     const resource = { type: 'session', id: session.id } as const
     await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource })
+    return true
   })
+  if (!ended) return
   forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
 }
 
 /** Ends one of the caller's sessions. @throws SESSION_NOT_FOUND */
@@ -95,6 +101,7 @@ export async function endOwnSession(
     await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource })
   })
   forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
 }
 
 /** Ends all sessions of the caller but the present one. */
@@ -105,6 +112,7 @@ export async function endOtherSessions(connection: Connection, caller: Caller, o
     await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource })
   })
   forgetMemberships(caller.id)
+  await writeAccountEntries(connection, caller.id)
 }
 
 /**
@@ -139,6 +147,7 @@ export async function updateMe(
     if (changes) await note({ action: 'user.updated', changes })
   })
   forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
   return getMe(connection, user_id)
 }
 
@@ -201,7 +210,7 @@ export async function setPassword(
   password: string,
 ): Promise<string | undefined> {
   const password_hash = await hashPassword(password)
-  return transact(connection, async (inner) => {
+  const id = await transact(connection, async (inner) => {
     const user = await lockAccountOf(inner, email)
     if (!user) return undefined
     await inner.sql`
@@ -212,4 +221,6 @@ export async function setPassword(
     await auditAccount({ ...inner, actor: OPERATOR }, user.id, { action: 'operator.user_password', resource })
     return user.id
   })
+  if (id) await writeAccountEntries(connection, id)
+  return id
 }

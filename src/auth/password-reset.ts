@@ -5,7 +5,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addressKey } from '../address/email'
-import { auditAccount } from '../audit-log/audit'
 import { newId } from '../db/columns'
 import { type Connection, transact } from '../db/transact'
 import { ApiError } from '../errors'
@@ -15,6 +14,7 @@ import { resetLetter } from '../letters/letter-texts'
 import { findWay, isOwnMailbox } from '../letters/ways'
 import { subscriberOf } from '../net/client-address'
 import { inTransaction, type Origin, type Scope, SYSTEM } from '../scope'
+import { auditAccount, writeAccountEntries } from './account-audit'
 import { lockAccount } from './account-lock'
 import { forgetMemberships } from './membership'
 import { hashPassword } from './password'
@@ -84,6 +84,7 @@ export async function resetPassword(
     return user_id
   })
   forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
 }
 
 /** Deletes resets a day after they expired: until then their tokens are answered with TOKEN_EXPIRED. */

@@ -2,13 +2,13 @@
  * Sessions: a refresh token with the access tokens that it was exchanged for. Each access token names its session, so that
  * the end of a session ends them too: at once in this process, within 10 seconds in the others.
  */
-import { auditAccount } from '../audit-log/audit'
 import { config } from '../config'
 import { withChangeTime } from '../db/change-time'
 import { newId } from '../db/columns'
 import type { Connection } from '../db/transact'
 import { ApiError } from '../errors'
 import type { Origin } from '../scope'
+import { auditAccount } from './account-audit'
 import { lockAccount } from './account-lock'
 import type { Session, Tokens } from './model'
 import { listMemberships } from './queries'
@@ -22,7 +22,10 @@ export type SignedIn = {
   refresh_token: string
 }
 
-/** Begins the session of an account that has proven itself, in the caller's transaction, and audits the sign-in. */
+/**
+ * Begins the session of an account that has proven itself, in the caller's transaction, and audits the sign-in. Behind the
+ * commit the caller calls `writeAccountEntries`.
+ */
 export async function startSession(
   connection: Connection,
   account: SignedIn['account'],

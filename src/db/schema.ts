@@ -100,7 +100,7 @@ export const EVENTS = [
  * it means nothing.
  * - distributed: with the other rows of their organization, on one of the machines;
  * - reference: a copy on every machine, for what is read over all organizations or written seldom;
- * - local: on the first machine alone, for what has no organization.
+ * - local: on the first machine alone, for what has no organization, or must be written while the others are away.
  */
 export type TableKind = 'distributed' | 'reference' | 'local'
 
@@ -1220,6 +1220,21 @@ export const audit_log = distributedTable(
     index('audit_log_age').on(table.created_at),
     check('audit_log_actor_type', isOneOf(table.actor_type, AUDIT_ACTOR_TYPES)),
     check('audit_log_resource', sql`num_nulls(${table.resource_type}, ${table.resource_id}) in (0, 2)`),
+  ],
+)
+
+/** Entries of the audit log about accounts that are not in the log of their organization yet (`auth/account-audit.ts`). */
+export const account_entries = localTable(
+  'account_entries',
+  {
+    ...tenant(),
+    user_id: uuid().notNull(),
+    /** The row of the audit log. */
+    entry: jsonb().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('account_entries_user').on(table.user_id),
   ],
 )
 

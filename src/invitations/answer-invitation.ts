@@ -1,6 +1,7 @@
 /** What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is. */
 import { addressKey } from '../address/email'
-import { audit, auditAccount } from '../audit-log/audit'
+import { audit } from '../audit-log/audit'
+import { auditAccount, writeAccountEntries } from '../auth/account-audit'
 import { lockAccountOf } from '../auth/account-lock'
 import { forgetMemberships } from '../auth/membership'
 import { hashPassword, isPassword, verifyPassword } from '../auth/password'
@@ -35,7 +36,8 @@ export async function acceptInvitation(
   headers: Headers,
 ): Promise<SignedIn> {
   const { organization_id } = await getByToken(connection, token)
-  return inTransaction({ ...connection, organization_id, actor: SYSTEM, origin }, async (scope) => {
+  const scope: Scope = { ...connection, organization_id, actor: SYSTEM, origin }
+  const signed_in = await inTransaction(scope, async (scope) => {
     const invitation = await takeInvitation(scope, token)
     const guess = { address: origin.ip, headers }
     const account = await accountFor(scope, invitation, input, guess)
@@ -47,6 +49,8 @@ export async function acceptInvitation(
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
     return startSession(scope, account, claims, origin)
   })
+  await writeAccountEntries(connection, signed_in.account.id)
+  return signed_in
 }
 
 /** Takes an invitation back in the name of the invited person. @throws INVALID_TOKEN, TOKEN_EXPIRED */

@@ -4,6 +4,7 @@ import { writeKeyUses } from '../api-keys/key-uses'
 import { removeUnusedUploads } from '../attachments/commands'
 import { removeStoredBytes } from '../attachments/removals'
 import { removeOldAuditEntries } from '../audit-log/audit-retention'
+import { writeNotedEntries } from '../auth/account-audit'
 import { deleteExpiredTokens } from '../auth/commands'
 import { forgetAccounts } from '../auth/forget-accounts'
 import { removeOldResets } from '../auth/password-reset'
@@ -47,6 +48,7 @@ const JOBS: CronJob[] = [
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
   { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
   { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },
+  { name: 'write entries about accounts', pattern: '6-59/10 * * * * *', run: writeNotedEntries },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },

@@ -1,9 +1,12 @@
 /** What people do with their own accounts, in the log of each of their organizations. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { auditAccount, writeNotedEntries } from '../../src/auth/account-audit'
 import { setPassword } from '../../src/auth/commands'
 import { noteRefusedSignIn } from '../../src/auth/refused-sign-ins'
+import { setMachines } from '../../src/db/cluster/away'
 import { newId } from '../../src/db/columns'
 import { connection } from '../../src/db/pool'
+import { transact } from '../../src/db/transact'
 import { renewLinks } from '../../src/invitations/commands'
 import { createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../support/api'
 import { until } from '../support/service'
@@ -26,7 +29,14 @@ async function createMember() {
     expect(await entriesOf(there.admin)).toEqual(found)
     return found
   }
-  return { email, user_id, entries, actor: { type: 'user', id: user_id, name: 'Alan Agent' } }
+  return { email, user_id, here, there, entries, actor: { type: 'user', id: user_id, name: 'Alan Agent' } }
+}
+
+/** The organizations whose logs lack entries about an account, one for each entry. */
+async function waitingOf(user_id: string): Promise<string[]> {
+  const rows = await connection().sql<{ organization_id: string }[]>`
+    select organization_id from account_entries where user_id = ${user_id}`
+  return rows.map(({ organization_id }) => organization_id)
 }
 
 /** The number of entries in both organizations. */
@@ -56,6 +66,49 @@ test('a sign-in, its end and the end of other sessions are listed', async () => 
   expect(found[5]!.resource).toEqual(found[1]!.resource)
   expect(found[6]!.resource).toEqual({ type: 'user', id: user_id })
   for (const entry of found) expect(entry).toMatchObject({ actor, ip: '127.0.0.1', request_id: expect.any(String) })
+})
+
+test('who is a member of an organization whose machine is away signs in, and that one lists it once it is back', async () => {
+  const { email, user_id, here, there, entries } = await createMember()
+  setMachines([{ name: 'away', is_up: false }], [there.id])
+  try {
+    const client = await signIn(email)
+    expect((await client.get('/auth/me')).status).toBe(200)
+    expect((await client.delete('/auth/sessions')).status).toBe(204)
+    expect((await client.get('/tickets', { 'x-organization-id': there.id })).status).toBe(503)
+    expect((await here.admin.get('/audit-log')).body.data).toHaveLength(2)
+    expect(await waitingOf(user_id)).toEqual([there.id, there.id])
+  } finally {
+    setMachines([], [])
+  }
+  await Promise.all([1, 2, 3].map(() => writeNotedEntries(connection())))
+  expect((await entries()).map(({ action }) => action)).toEqual(['auth.login', 'auth.session_ended'])
+  expect(await waitingOf(user_id)).toEqual([])
+})
+
+test('an entry that a crash left behind is listed once', async () => {
+  const { user_id, entries } = await createMember()
+  const entry = { action: 'auth.logout', resource: null } as const
+  await transact(connection(), (inner) => auditAccount(inner, user_id, entry))
+  const { sql } = connection()
+  const left =
+    await sql`select organization_id, id, user_id, entry::text from account_entries where user_id = ${user_id}`
+  await writeNotedEntries(connection())
+  for (const row of left) await sql`insert into account_entries ${sql(row)}`
+  await writeNotedEntries(connection())
+  expect(await entries()).toMatchObject([{ action: 'auth.logout' }])
+  expect(await waitingOf(user_id)).toEqual([])
+})
+
+test('a change of an account that is rolled back is listed nowhere', async () => {
+  const { user_id, entries } = await createMember()
+  const undone = transact(connection(), async (inner) => {
+    await auditAccount(inner, user_id, { action: 'auth.logout', resource: null })
+    throw new Error('undone')
+  })
+  await expect(undone).rejects.toThrow('undone')
+  await writeNotedEntries(connection())
+  expect(await entries()).toEqual([])
 })
 
 test('a refused sign-in of a known account is listed, and no other', async () => {
