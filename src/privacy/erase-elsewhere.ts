@@ -3,7 +3,7 @@
  * These rows are not linked to the contact, so that all rows of the organization are looked at, some thousand at a time.
  */
 
-import { ERASED_EMAIL } from '../address/email'
+import { addressKey, ERASED_EMAIL } from '../address/email'
 import { withChangeTime } from '../db/change-time'
 import { ZERO_ID } from '../db/columns'
 import { inTransaction, type Scope } from '../scope'
@@ -149,14 +149,19 @@ async function removeNamedOnlyBy(
   contact_id: string,
   entries: string[],
 ): Promise<void> {
-  await sql`
-    delete from participants p using activities a
+  const listed = await sql<{ id: string; ticket_id: string; email_key: string }[]>`
+    select p.id, p.ticket_id, p.email_key
+    from activities a join participants p
+      on p.organization_id = ${organization_id} and p.id = (a.data ->> 'participant_id')::uuid and not p.confirmed
     where a.organization_id = ${organization_id} and a.id = any(${entries}::uuid[]) and a.type = 'participant_added'
-      and a.actor_id = ${contact_id}
-      and p.organization_id = ${organization_id} and p.id = (a.data ->> 'participant_id')::uuid and not p.confirmed
-      and not exists (
-        select 1 from messages m
-        where m.organization_id = ${organization_id} and m.ticket_id = p.ticket_id
-          and lower(p.email) = any(lower((m.cc || coalesce(m.sender_email, ''))::text)::text[])
-      )`
+      and a.actor_id = ${contact_id}`
+  if (listed.length === 0) return
+  const named = await sql<{ ticket_id: string; address: string }[]>`
+    select distinct ticket_id, unnest(array_append(cc, coalesce(sender_email, ''))) as address from messages
+    where organization_id = ${organization_id} and ticket_id = any(${listed.map(({ ticket_id }) => ticket_id)}::uuid[])`
+  const kept = new Set(named.map(({ ticket_id, address }) => `${ticket_id} ${addressKey(address)}`))
+  const removed = listed.filter(({ ticket_id, email_key }) => !kept.has(`${ticket_id} ${email_key}`))
+  await sql`
+    delete from participants
+    where organization_id = ${organization_id} and id = any(${removed.map(({ id }) => id)}::uuid[]) and not confirmed`
 }
