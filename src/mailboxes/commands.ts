@@ -23,7 +23,7 @@ import { checkPlainText, smtpColumns } from './smtp-columns'
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, ...fields } = input
   const id = newId()
-  const signing = await dkimColumns(scope, id, dkim)
+  const signing = dkimColumns(scope, id, dkim, await madeKey(dkim))
   await checkPlainText(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
@@ -54,13 +54,14 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
   const { smtp, dkim, is_default, name, ...fields } = changes
   // 404 comes before what is wrong with the body.
-  if (smtp) await getMailbox(scope, id)
+  if (smtp || dkim) await getMailbox(scope, id)
   await checkPlainText(smtp)
+  const made_key = await madeKey(dkim)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
     const before = await getMasked(scope, id)
-    const signing = dkim === undefined ? {} : await dkimColumns(scope, id, dkim, before)
+    const signing = dkim === undefined ? {} : dkimColumns(scope, id, dkim, made_key, before)
     const server = smtp === undefined ? {} : await smtpColumns(scope, id, smtp)
     const { address = before.address } = fields
     const is_other = addressKey(address) !== addressKey(before.address)
@@ -118,14 +119,20 @@ async function freeMail(scope: Scope, id: string): Promise<void> {
 
 type DkimInput = NonNullable<NewMailbox['dkim']>
 
+/** Makes a key for a signature without one: before the transaction, because it takes 100 ms that all mailboxes would wait. */
+async function madeKey(dkim: DkimInput | null | undefined): Promise<string | undefined> {
+  return dkim && !dkim.private_key ? newDkimKey() : undefined
+}
+
 /**
  * Gives the columns of a signature. Without a key in the input the stored key stays as long as domain and selector do,
- * under which its DNS record was published; else there is a new key.
+ * under which its DNS record was published; else `made_key` is the new one.
  */
-async function dkimColumns(
+function dkimColumns(
   { organization_id }: Scope,
   mailbox_id: string,
   dkim: DkimInput | null | undefined,
+  made_key: string | undefined,
   before?: Pick<Mailbox, 'dkim'>,
 ) {
   if (!dkim) return { dkim_domain: null, dkim_selector: null, dkim_private_key: null }
@@ -133,7 +140,7 @@ async function dkimColumns(
   const { domain, selector, dns_record } = before?.dkim ?? {}
   const is_published = domain === dkim_domain && selector === dkim_selector && dns_record
   if (is_published && !dkim.private_key) return {}
-  const key = dkim.private_key ? readDkimKey(dkim.private_key)! : await newDkimKey()
+  const key = made_key ?? readDkimKey(dkim.private_key!)!
   const at = { column: 'mailboxes.dkim_private_key', organization_id, id: mailbox_id } as const
   return { dkim_domain, dkim_selector, dkim_private_key: encrypt(key, at) }
 }

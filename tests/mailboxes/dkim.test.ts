@@ -190,6 +190,22 @@ describe('the key of a mailbox', () => {
   })
 })
 
+test('writes of others do not wait for the keys that one organization makes', async () => {
+  const [busy, other] = [(await createOrganization()).admin, (await createOrganization()).admin]
+  const domain = `${newId()}.example`
+  const { id } = (await busy.post('/mailboxes', { address: `support@${domain}` })).body.data
+  let changed = 0
+  const changes = Array.from({ length: 20 }, async (_, number) => {
+    const answer = await busy.patch(`/mailboxes/${id}`, { dkim: { domain, selector: `s${number}` } })
+    changed++
+    return answer.status
+  })
+  await createContact(other)
+  // Twenty that wait for each other with a connection each leave none of the five to others until 15 are changed.
+  expect(changed).toBeLessThan(10)
+  expect(new Set(await Promise.all(changes))).toEqual(new Set([200]))
+})
+
 describe('a signature', () => {
   test('of an answer verifies with the record that the mailbox shows, whoever holds the secret key by then', async () => {
     const { admin, agent } = await createOrganization('Größe & Co')
