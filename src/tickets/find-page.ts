@@ -27,10 +27,8 @@ export type Way = {
   isNear?(range: Range): Promise<boolean>
   /** SQL for `with`: the last table is `page`, with the column `id`. */
   find(range: Range, is_near?: boolean): Fragment
-  /** SQL for the number of all tickets that match, when they are found on the way. */
-  found?: Fragment
-  /** The same by itself, when it is not known otherwise. */
-  counted?: Fragment
+  /** SQL for the number of all tickets that match, or of more than are counted, when they are found on the way. */
+  found?(): Fragment
   /** Walks from an end of the list to the page, however far that is. */
   is_walk?: boolean
 }
@@ -129,14 +127,12 @@ function mergeStatuses({ sql }: Scope, selected: Selection): Way {
 function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
   const { sql } = scope
   const columns = sql`hit.id, ${selected.by === 'id' ? sql`hit.id` : selected.sort_key} as sort_key`
-  const labelled = (shown: Fragment) => ofEachLabel(scope, label_ids, filter, shown, sql``)
   return {
     sort: sorting(sql, selected, selected.by === 'id' ? sql`hit.id` : sql`hit.sort_key`, sql`hit.id`),
     find: ({ slice }) => sql`
-      hits as materialized (select distinct hit.id, hit.sort_key ${labelled(columns)}),
+      hits as materialized (select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}),
       page as materialized (select hit.id from hits hit where true ${slice})`,
-    found: sql`(select count(*) from hits)`,
-    counted: sql`(select count(distinct hit.id) ${labelled(sql`hit.id`)})`,
+    found: () => sql`(select count(*) from hits)`,
   }
 }
 
@@ -149,7 +145,9 @@ type Source = {
   /** Tickets that are asked at most, and three more for each that comes before the page. */
   walked_most: number
   /** A statement for all that match, with the columns `id`, `updated_at` and `priority`. */
-  all: Fragment
+  all(): Fragment
+  /** As in a way. */
+  found?: Way['found']
 }
 
 /**
@@ -165,8 +163,9 @@ export function nearOrSorted(scope: Scope, selected: Selection, source: Source):
       is_near
         ? sql`page as materialized (select t.id ${selected.matching} ${range.slice})`
         : sql`
-            hits as materialized (${source.all}),
+            hits as materialized (${source.all()}),
             page as materialized (select t.id from hits t where true ${range.slice})`,
+    found: source.found,
   }
 }
 
@@ -184,7 +183,7 @@ function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection):
     },
     asking: sql`where true ${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
     walked_most: WALKED_MOST,
-    all: sql`
+    all: () => sql`
       select t.id, t.updated_at, t.priority from tickets t
       where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions} ${
         label_ids

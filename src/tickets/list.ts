@@ -22,7 +22,9 @@ export async function listTickets(
   const found_by_words = await searched(scope, filter)
   const selected = found_by_words ?? selection(scope, filter, filter.sort)
   const way = await (found_by_words ? wayOfSearch(scope, filter, found_by_words) : wayToPage(scope, filter, selected))
-  const { total, is_capped } = totalOf(scope, filter, selected, way.counted)
+  const { total, is_capped } = totalOf(scope, filter, selected)
+  // A page without rows has one that holds the total alone.
+  let counted = 0
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
     sort: way.sort,
@@ -32,29 +34,29 @@ export async function listTickets(
       const is_far = way.is_walk && !is_capped && range.offset >= FAR
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
       const is_near = await way.isNear?.(part)
-      return sql<ListRow[]>`
+      const number = range.count === 'all' ? (way.found?.() ?? total) : sql`0`
+      const rows = await sql<ListRow[]>`
         with ${way.find(part, is_near)}
-        select ${fields(scope)} ${extras(sql, selected, range.count === 'all' ? (way.found ?? total) : undefined)}
-        from page
-        join tickets t on t.organization_id = ${organization_id} and t.id = page.id
+        select ${fields(scope)} ${extras(sql, selected)}, counted.total
+        from (select ${number} as total) as counted
+        left join (page join tickets t on t.organization_id = ${organization_id} and t.id = page.id) on true
         ${withNames(scope)}
         ${orderOf(sql, selected)}`
+      counted = rows[0]!.total
+      return rows.filter(({ id }) => id !== null)
     },
-    // Only a page without rows needs a statement for its total.
     async count(rows) {
-      const [row = (await sql<{ total: number }[]>`select ${total} as total`)[0]!] = await rows
-      const total_is_exact = !is_capped || row.total <= COUNTED_MOST
-      return [{ total: total_is_exact ? row.total : COUNTED_MOST, total_is_exact }]
+      await rows
+      const total_is_exact = !is_capped || counted <= COUNTED_MOST
+      return [{ total: total_is_exact ? counted : COUNTED_MOST, total_is_exact }]
     },
   })
   return { data: data.map(present), meta }
 }
 
 /** The columns of a row beside those of a ticket. */
-function extras(sql: Sql, { by }: Selection, total?: Fragment): Fragment {
-  return sql`
-    ${by === 'updated_at' ? sql`, ${exactTime(sql, sql`t.updated_at`)} as changed_at` : sql``}
-    ${total ? sql`, ${total} as total` : sql``}`
+function extras(sql: Sql, { by }: Selection): Fragment {
+  return by === 'updated_at' ? sql`, ${exactTime(sql, sql`t.updated_at`)} as changed_at` : sql``
 }
 
 /** The order of the rows of a page. */

@@ -40,23 +40,33 @@ async function isOfFew(scope: Scope, { contact_id, company_id }: TicketCondition
   return row!.n <= ASKED_MOST
 }
 
-/** The way to a page of a search. */
+/**
+ * The way to a page of a search. In another order than that of creation the matches are read once, up to the cap of totals:
+ * they are the total, and all that is sorted when there are no more.
+ */
 export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
   const { sql, organization_id } = scope
   const { search } = selected
   if (selected.asks_each) return inOrder(scope, filter, selected)
   if (selected.by === 'id') return fromBlocks(scope, filter, selected)
-  const walked = askingEach(scope, search, filter, selected)
-  return nearOrSorted(scope, walked, {
-    areFew: async () => search.older !== undefined || isCountable(scope, selected),
+  const { matching } = inBlocks(scope, search, filter, { ...selected, by: 'id' }, sql``)
+  const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
+  let hits: { id: string }[] = []
+  const areAll = () => hits.length <= COUNTED_MOST
+  return nearOrSorted(scope, askingEach(scope, search, filter, selected), {
+    async areFew() {
+      hits = await sql<{ id: string }[]>`select hit.id ${matching} ${most}`
+      return areAll() || search.older !== undefined
+    },
     asking: sql`cross join lateral ${documentOf(scope, search)} as document where true ${filters(scope, sql`t.id`, filter)}`,
     walked_most: ASKED_MOST,
-    all: sql`
+    all: () => sql`
       select t.id, t.updated_at, t.priority
-      from (select hit.id ${inBlocks(scope, search, filter, { ...selected, by: 'id' }, sql``).matching}) as hit, lateral (
+      from ${areAll() ? sql`unnest(${hits.map(({ id }) => id)}::uuid[])` : sql`(select hit.id ${matching})`} as hit (id), lateral (
         select t.id, t.updated_at, t.priority from tickets t
-        where t.organization_id = ${organization_id} and t.id = hit.id offset 0
+        where t.organization_id = ${organization_id} and t.id = hit.id and t.deleted_at is null offset 0
       ) as t`,
+    found: () => sql`${hits.length}::bigint`,
   })
 }
 
@@ -134,7 +144,7 @@ function fromBlocks(scope: Scope, filter: TicketFilter, selected: Searched): Way
         hits as materialized (select ${id} ${matching} ${limitOf(scope, selected, range)}),
         page as materialized (select ${id} from hits hit where true ${range.slice})`
     },
-    found: sql`(select count(*) from hits)`,
+    found: () => sql`(select count(*) from hits)`,
   }
 }
 
@@ -142,11 +152,4 @@ function fromBlocks(scope: Scope, filter: TicketFilter, selected: Searched): Way
 function limitOf({ sql }: Scope, { search }: Searched, { count, offset, limit }: Range): Fragment {
   if (search.older) return sql``
   return sql.unsafe(`limit ${(count === 'all' ? Math.max(COUNTED_MOST, offset + limit) : limit) + SLACK}`)
-}
-
-/** Tells if so few tickets match that they are sorted. With more of them the order is walked. */
-async function isCountable({ sql }: Scope, { matching }: Selection): Promise<boolean> {
-  const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
-  return row!.n <= COUNTED_MOST
 }

@@ -19,16 +19,13 @@ export const COUNTED_MOST = 10_000
 /** SQL for the number, as a scalar expression. A capped one that is larger than the cap says only that there are more. */
 type Total = { total: Fragment; is_capped: boolean }
 
-/**
- * The total of a list, as a statement is to read it: counted up to one more than the cap, unless it is kept.
- * @param counted SQL for it where there is a better one
- */
-export function totalOf(scope: Scope, conditions: TicketConditions, selected: Selection, counted?: Fragment): Total {
+/** The total of a list, as a statement is to read it: counted up to one more than the cap, unless it is kept. */
+export function totalOf(scope: Scope, conditions: TicketConditions, selected: Selection): Total {
   const { sql } = scope
   const kept = keptTotal(scope, conditions)
   if (kept) return { total: kept, is_capped: false }
   const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  const total = counted ?? sql`(select count(*) from (select 1 ${selected.matching} ${most}) as counted)`
+  const total = sql`(select count(*) from (select 1 ${selected.matching} ${most}) as counted)`
   return { total, is_capped: true }
 }
 

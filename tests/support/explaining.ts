@@ -87,10 +87,15 @@ const SETTINGS = {
   'auto_explain.log_level': 'notice',
 }
 
+/** A plan as a list of its nodes. */
+export function nodesOf(node: Node): Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}
+
 /** Each access to a table, such as `Index Scan outbox`. */
 export function scansOf(node: Node): string[] {
-  const own = node['Relation Name'] ? [`${node['Node Type']} ${node['Relation Name']}`] : []
-  return [...new Set([...own, ...(node.Plans ?? []).flatMap(scansOf)])].toSorted()
+  const tables = nodesOf(node).filter((one) => one['Relation Name'])
+  return [...new Set(tables.map((one) => `${one['Node Type']} ${one['Relation Name']}`))].toSorted()
 }
 
 /** Pages read, from the cache or not. */
