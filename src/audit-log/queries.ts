@@ -17,12 +17,12 @@ export function listAuditLog(scope: Scope, filter: AuditLogFilter): Promise<Page
   return page(scope, filter, {
     name: 'audit-log',
     sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
-    rows: ({ slice }) => sql<AuditLogEntry[]>`
+    // JSON is made of the rows of the page alone: the database would make it of those before the page too.
+    rows: ({ slice, order }) => sql<AuditLogEntry[]>`
       select id, json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name) as actor, action,
         case when resource_id is not null then json_build_object('type', resource_type, 'id', resource_id) end as resource,
         changes, ip, user_agent, request_id, created_at
-      from audit_log
-      where organization_id = ${organization_id} ${condition} ${slice}`,
+      from (select * from audit_log where organization_id = ${organization_id} ${condition} ${slice}) as entry ${order}`,
     count: () => sql<{ total: number }[]>`
       select count(*) as total from audit_log where organization_id = ${organization_id} ${condition}`,
   })

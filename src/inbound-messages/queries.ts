@@ -15,7 +15,7 @@ export function listInboundMessages(scope: Scope, filter: InboundFilter): Promis
   return page(scope, filter, {
     name: 'inbound-messages',
     sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
-    rows: ({ slice }) => selectRows(scope, sql`${condition} ${slice}`),
+    rows: ({ slice, order }) => selectRows(scope, sql`${condition} ${slice}`, order),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition}`,
   })
@@ -39,12 +39,12 @@ export async function openOriginal({ sql, organization_id }: Scope, id: string):
   return storage().open(row.storage_key)
 }
 
-function selectRows({ sql, organization_id }: Scope, rest: Fragment) {
+/** JSON is made of the rows of the page alone: the database would make it of those before the page too. */
+function selectRows({ sql, organization_id }: Scope, rest: Fragment, order?: Fragment) {
   return sql<InboundMessage[]>`
     select id, json_build_object('id', mailbox_id, 'address', mailbox_address) as mailbox, email_message_id,
       case when outcome <> 'pending' then json_build_object('name', from_name, 'email', from_email) end as "from",
       subject, size, remote_address, helo, tls, sender_verified, authentication, received_at,
        outcome, rule, ticket_id, message_id
-    from inbound_messages
-    where organization_id = ${organization_id} ${rest}`
+    from (select * from inbound_messages where organization_id = ${organization_id} ${rest}) as m ${order ?? sql``}`
 }
