@@ -8,7 +8,7 @@ FROM ${BUN_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json bun.lock bunfig.toml ./
 COPY src/launch.mjs src/launch.mjs
-COPY src/db/patches src/db/patches
+COPY src/base/db/patches src/base/db/patches
 # The packages that the service loads. Links between PostgreSQL's libraries are made here, so that it runs where it is.
 # Source maps and types are for those who change a package.
 RUN bun src/launch.mjs --prepare src/main.ts \
@@ -35,6 +35,6 @@ ENV DATA_DIR=/data \
 VOLUME /data
 EXPOSE 3000 2525
 # The start migrates the database, which may take minutes. The first success ends the period.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=15m CMD ["bun", "src/start/healthcheck.ts"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15m CMD ["bun", "src/operate/start/healthcheck.ts"]
 STOPSIGNAL SIGTERM
 CMD ["bun", "src/main.ts"]

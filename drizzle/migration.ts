@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { startEmbedded } from '../src/db/embedded/supervise'
-import { migrateDatabase } from '../src/db/migrate'
-import { withSession } from '../src/db/session'
+import { startEmbedded } from '../src/base/db/embedded/supervise'
+import { migrateDatabase } from '../src/base/db/migrate'
+import { withSession } from '../src/base/db/session'
 import { dumpSchema } from './dump'
 
 const KIT = path.join(import.meta.dirname, '../node_modules/drizzle-kit/bin.cjs')

@@ -17,43 +17,43 @@
  *   etag         ETag, and 304
  *   log          one line, and the metrics
  *
- * The code of the steps is in `http/pipeline.ts`, in the same order.
+ * The code of the steps is in `http/pipeline/pipeline.ts`, in the same order.
  */
 import Elysia from 'elysia'
-import { apiKeyRoutes } from './api-keys/routes'
-import { attachmentRoutes } from './attachments/routes'
-import { auditLogRoutes } from './audit-log/routes'
-import { authRoutes } from './auth/routes'
-import { companyRoutes } from './companies/routes'
-import { config } from './config'
+import { config } from './base/config'
+import { pageRoutes } from './console/pages/routes'
 import { consoleRoutes } from './console/routes'
-import { contactRoutes } from './contacts/routes'
-import { domainRoutes } from './domains/routes'
-import { type Declarations, readDeclarations } from './http/declarations'
-import { healthRoutes } from './http/health'
+import { webhookRoutes } from './delivery/webhooks/routes'
+import { attachmentRoutes } from './desk/attachments/routes'
+import { companyRoutes } from './desk/companies/routes'
+import { contactRoutes } from './desk/contacts/routes'
+import { labelRoutes } from './desk/labels/routes'
+import { messageRoutes } from './desk/messages/routes'
+import { participantRoutes } from './desk/participants/routes'
+import { statsRoutes } from './desk/stats/routes'
+import { ticketRoutes } from './desk/tickets/routes'
+import { timeEntryRoutes } from './desk/time-entries/routes'
+import { timerRoutes } from './desk/timers/routes'
 import { documentationRoutes } from './http/openapi/documentation-page'
-import { pipeline } from './http/pipeline'
+import { healthRoutes } from './http/pipeline/health'
+import { pipeline } from './http/pipeline/pipeline'
+import { type Declarations, readDeclarations } from './http/request/declarations'
 import { handlersOf } from './http/rerun/route-handlers'
-import { inboundMessageRoutes } from './inbound-messages/routes'
-import { invitationRoutes } from './invitations/routes'
-import { labelRoutes } from './labels/routes'
-import { mailboxRoutes } from './mailboxes/routes'
-import { messageRoutes } from './messages/routes'
-import { organizationRoutes, ownOrganizationRoutes } from './organizations/routes'
-import { pageRoutes } from './pages/routes'
-import { participantRoutes } from './participants/routes'
-import { statsRoutes } from './stats/routes'
-import { ticketRoutes } from './tickets/routes'
-import { timeEntryRoutes } from './time-entries/routes'
-import { timerRoutes } from './timers/routes'
-import { userRoutes } from './users/routes'
-import { webhookRoutes } from './webhooks/routes'
+import { domainRoutes } from './mail/domains/routes'
+import { inboundMessageRoutes } from './mail/inbound-messages/routes'
+import { mailboxRoutes } from './mail/mailboxes/routes'
+import { apiKeyRoutes } from './people/api-keys/routes'
+import { auditLogRoutes } from './people/audit-log/routes'
+import { authRoutes } from './people/auth/routes'
+import { invitationRoutes } from './people/invitations/routes'
+import { organizationRoutes, ownOrganizationRoutes } from './people/organizations/routes'
+import { userRoutes } from './people/users/routes'
 
 /**
  * Makes the app.
  * @param isReady tells `/readyz` that the service can do its work; may reject
  * @param stopping aborted when the service begins to stop: `/readyz` answers 503, and each connection closes after its answer
- * @throws Error with one line for the first route that declares too little (`http/declarations.ts`)
+ * @throws Error with one line for the first route that declares too little (`http/request/declarations.ts`)
  */
 export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })

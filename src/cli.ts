@@ -3,31 +3,22 @@
  * command needs is imported by it, where it is a third of the start of all others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { toDomain } from './address/domains'
-import { createApiKeyForOperator } from './api-keys/commands'
-import { findFault } from './api-keys/model'
-import { audit, OPERATOR } from './audit-log/audit'
-import { setPassword } from './auth/commands'
-import { generatedPassword } from './auth/password'
-import { GRANTS } from './auth/permissions'
-import { BACKUP_COMMANDS } from './backup/backup-commands'
-import { config, ignoreProxies } from './config'
-import { NO_LIMITS } from './db/driver-client'
-import { connection } from './db/pool'
-import type { Connection } from './db/transact'
-import { allowDomain } from './domains/commands'
-import { renewLinks } from './invitations/commands'
-import { safeError } from './log'
-import { createOrganization } from './organizations/commands'
-import { listOrganizations } from './organizations/queries'
-import { drainOutbox } from './outbox/drain'
-import type { OutboxKind } from './outbox/job'
-import { outboxStats, retryOutbox } from './outbox/operate'
-import { build } from './process/build'
-import { openPsql } from './psql/psql'
-import { inTransaction, SYSTEM } from './scope'
-import { reportSettings, settingsMarkdown, settingsText } from './settings/report'
-import { isUuid } from './shapes/ids'
+import { toDomain } from './base/address/domains'
+import { audit, OPERATOR } from './base/audit/audit'
+import { config, ignoreProxies } from './base/config'
+import { NO_LIMITS } from './base/db/driver-client'
+import { connection } from './base/db/pool'
+import type { Connection } from './base/db/transact'
+import { safeError } from './base/log'
+import { build } from './base/process/build'
+import { inTransaction, SYSTEM } from './base/scope'
+import { isUuid } from './base/shapes/ids'
+import { drainOutbox } from './delivery/outbox/drain'
+import type { OutboxKind } from './delivery/outbox/job'
+import { outboxStats, retryOutbox } from './delivery/outbox/operate'
+import { GRANTS } from './http/request/permissions'
+import { allowDomain } from './mail/domains/commands'
+import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
 import {
   type Command,
   emailOption,
@@ -36,14 +27,23 @@ import {
   readCommandLine,
   requiredOption,
   UsageError,
-} from './start/command-line'
-import { openDatabase, planDatabase } from './start/database'
-import { DISTRIBUTE_COMMAND } from './start/distribute-command'
-import { dropRoot } from './start/drop-root'
-import { exitWith } from './start/exit'
-import { givenPassword } from './start/password-input'
-import { checkAuthorities } from './start/preflight'
-import { rotateSecrets } from './start/rotate-secrets'
+} from './operate/start/command-line'
+import { openDatabase, planDatabase } from './operate/start/database'
+import { DISTRIBUTE_COMMAND } from './operate/start/distribute-command'
+import { dropRoot } from './operate/start/drop-root'
+import { exitWith } from './operate/start/exit'
+import { givenPassword } from './operate/start/password-input'
+import { checkAuthorities } from './operate/start/preflight'
+import { openPsql } from './operate/start/psql'
+import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
+import { rotateSecrets } from './operate/start/rotate-secrets'
+import { createApiKeyForOperator } from './people/api-keys/commands'
+import { findFault } from './people/api-keys/model'
+import { setPassword } from './people/auth/commands'
+import { generatedPassword } from './people/auth/password'
+import { renewLinks } from './people/invitations/commands'
+import { createOrganization } from './people/organizations/commands'
+import { listOrganizations } from './people/organizations/queries'
 
 /** Between looks at the outbox while it is drained. */
 const ROUND_MS = 100
@@ -267,7 +267,7 @@ async function organizationOption(options: Options, connection: Connection): Pro
 }
 
 async function diagnose({ json }: Options): Promise<string> {
-  const { runDoctor } = await import('./doctor/command')
+  const { runDoctor } = await import('./operate/doctor/command')
   const { output, exit_code } = await runDoctor(json ? 'json' : 'text')
   process.exitCode = exit_code
   return output
@@ -285,7 +285,7 @@ async function retryNow(options: Options, connection: Connection): Promise<unkno
 
 /** Runs everything that is due until nothing is. @returns how many attempts were settled, by kind */
 async function drain(connection: Connection): Promise<Record<OutboxKind, number>> {
-  const { closeHandlers, HANDLERS } = await import('./start/outbox-handlers')
+  const { closeHandlers, HANDLERS } = await import('./operate/start/outbox-handlers')
   ignoreProxies()
   checkAuthorities()
   const settled = { webhook: 0, email: 0, inbound: 0, letter: 0 }

@@ -13,7 +13,7 @@ const FILES = readSources(path.join(ROOT, 'src'))
 const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 
 /** The mail rooms: of these, only the last two know tickets. */
-const MAIL = 'mail/smtp mail/mime mail/parse mail/sender mail/inbound mail/outbound'
+const MAIL = 'mail/smtp base/mime mail/parse mail/sender mail/inbound mail/outbound'
 /** Rooms that every section may import. */
 const SHARED =
   'config errors log scope secrets shapes db disk flow timeline search tallies tracing html address http auth audit-log'
@@ -23,7 +23,7 @@ const ROOMS: [room: string, imports: string][] = [
   ['main', 'app config http log process db mail/inbound metrics organizations outbox start tracing'],
   [
     'cli',
-    'config log settings scope process db db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
+    'config log settings scope process db base/db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
   ],
   [
     'app',
@@ -31,7 +31,7 @@ const ROOMS: [room: string, imports: string][] = [
   ],
   [
     'backup',
-    'config errors log scope secrets shapes settings db db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
+    'config errors log scope secrets shapes settings db base/db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
   ],
   ['psql', 'db errors process start'],
   ['config', 'errors settings'],
@@ -55,12 +55,12 @@ const ROOMS: [room: string, imports: string][] = [
   ['timeline', 'config errors scope shapes db'],
   ['tallies', 'db flow scope'],
   ['db', 'address errors flow log metrics process'],
-  ['db/embedded', 'db errors log process'],
+  ['base/db/embedded', 'db errors log process'],
   ['metrics', 'config db disk flow http log net outbox process webhooks'],
   ['outbox', 'config db flow log metrics scope tracing'],
   [
     'start',
-    `${SHARED} ${MAIL} net settings db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries timers webhooks`,
+    `${SHARED} ${MAIL} net settings base/db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries timers webhooks`,
   ],
 
   [
@@ -76,9 +76,9 @@ const ROOMS: [room: string, imports: string][] = [
   ['http/openapi', 'errors shapes auth http'],
 
   ['mail/smtp', 'net config log flow'],
-  ['mail/mime', ''],
-  ['mail/parse', 'mail/mime html flow process'],
-  ['mail/sender', 'mail/mime net config log address db flow'],
+  ['base/mime', ''],
+  ['mail/parse', 'base/mime html flow process'],
+  ['mail/sender', 'base/mime net config log address db flow'],
   [
     'mail/inbound',
     `${SHARED} mail/parse mail/sender mail/smtp attachments contacts letters mailboxes messages metrics net outbox participants tickets webhooks`,
@@ -87,7 +87,7 @@ const ROOMS: [room: string, imports: string][] = [
 
   ['api-keys', `${SHARED} net`],
   // A file that is uploaded and one that comes by email are named by one rule.
-  ['attachments', `${SHARED} mail/mime metrics`],
+  ['attachments', `${SHARED} base/mime metrics`],
   ['audit-log', 'scope shapes db flow http'],
   ['auth', `${SHARED} letters mailboxes net`],
   ['companies', `${SHARED} contacts time-entries`],
@@ -157,22 +157,36 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
 const PURE = new Set([
   ...[
     'errors',
-    'search/fold',
+    'base/shapes/fold',
     'secrets',
-    'address/domains',
+    'base/address/domains',
     'mail/parse/quotation',
     'mail/parse/reply-text',
     'mail/parse/reply-words',
-    'html/body',
-    'html/text',
-    'html/backgrounds',
-    'html/colors',
-    'html/elements',
-    'html/work-limit',
+    'base/html/body',
+    'base/html/text',
+    'base/html/backgrounds',
+    'base/html/colors',
+    'base/html/elements',
+    'base/html/work-limit',
   ],
-  ...['html/view', 'outbox/retry', 'tickets/status', 'time-entries/csv', 'time-entries/rate'],
-  ...['webhooks/signature', 'shapes/time', 'flow/gather', 'flow/steps', 'flow/stream', 'flow/turns', 'flow/within'],
-  ...['flow/batches', 'shapes/ids', 'shapes/characters', 'address/email'],
+  ...[
+    'base/html/view',
+    'delivery/outbox/retry',
+    'desk/tickets/status',
+    'desk/time-entries/csv',
+    'desk/time-entries/rate',
+  ],
+  ...[
+    'delivery/webhooks/signature',
+    'base/shapes/time',
+    'base/flow/gather',
+    'base/flow/steps',
+    'base/flow/stream',
+    'base/flow/turns',
+    'base/flow/within',
+  ],
+  ...['base/flow/batches', 'base/shapes/ids', 'base/address/characters', 'base/address/email'],
 ])
 
 describe('rooms:', () => {
@@ -209,7 +223,7 @@ describe('direction:', () => {
   test('pure files import only what is pure', () => {
     for (const file of PURE) expect(FILES.has(file)).toBe(true)
     const impure = pairs().filter(({ from, to }) => PURE.has(from) && FILES.has(to) && !PURE.has(to))
-    expect(impure.filter(({ to }) => to !== 'db/schema')).toEqual([])
+    expect(impure.filter(({ to }) => to !== 'base/db/schema')).toEqual([])
   })
 
   test('there are no cycles', () => {
@@ -246,39 +260,43 @@ describe('only some files know', () => {
     [
       'what a role may do',
       /\brole\b\s*(===?|!==?|<>|=|in|not in)\s*\(?\s*['"`](admin|agent)\b/,
-      ['auth/permissions', 'console/page/view-types'],
+      ['http/request/permissions', 'console/page/view-types'],
     ],
-    ['kinds of callers', /\b(actor|caller)\.type\s*[!=]==?/, ['auth/permissions', 'http/authenticate']],
+    [
+      'kinds of callers',
+      /\b(actor|caller)\.type\s*[!=]==?/,
+      ['http/request/permissions', 'http/admission/authenticate'],
+    ],
     [
       'the environment',
       /process\.env\b|Bun\.env\b|import\.meta\.env\b/,
-      ['client/generate', 'config', 'launch.mjs', 'process/child', 'process/stop-request'],
+      ['generate-client', 'config', 'launch.mjs', 'base/process/child', 'base/process/stop-request'],
     ],
     [
       'Bun',
       /\bBun\.\w|from 'bun[':]/,
       [
         ...[
-          'attachments/storage',
-          'auth/password',
-          'client/generate',
+          'desk/attachments/storage',
+          'people/auth/password',
+          'generate-client',
           'console/bundle',
-          'db/columns',
-          'db/embedded/file-user',
-          'db/embedded/service-lock',
-          'db/embedded/supervise',
-          'db/embedded/home',
+          'base/db/columns',
+          'base/db/embedded/file-user',
+          'base/db/embedded/service-lock',
+          'base/db/embedded/supervise',
+          'base/db/embedded/home',
         ],
         ...[
-          'db/embedded/server',
-          'db/embedded/file-lock',
-          'db/migrate',
-          'html/colors',
-          'metrics/prometheus',
-          'http/http-listener',
-          'net/steer',
-          'flow/collect',
-          'flow/stream',
+          'base/db/embedded/server',
+          'base/db/embedded/file-lock',
+          'base/db/migrate',
+          'base/html/colors',
+          'operate/start/prometheus',
+          'http/pipeline/http-listener',
+          'base/net/steer',
+          'base/flow/collect',
+          'base/flow/stream',
         ],
       ],
     ],

@@ -9,8 +9,8 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { onStopRequest } from '../src/process/stop-request'
-import { SETTINGS } from '../src/settings/table'
+import { onStopRequest } from '../src/base/process/stop-request'
+import { SETTINGS } from '../src/base/settings/table'
 import { bunTest, type FailedTest, type RunResult } from './support/bun-test'
 import { closeDatabase, createClusterDatabase, createOwner, dropOwner, findNodes, NODE_URLS } from './support/cluster'
 import { TEMPLATE_URL, urlOf } from './support/database'
@@ -43,7 +43,7 @@ const FOLDERS = {
    * test of `mail/inbound/mail-organizations`.
    */
   [CITUS]: foldersOf(
-    'api-keys attachments audit-log auth backup/cluster-moves.test.ts backup/export.test.ts companies contacts contract domains http invitations labels mail/end-to-end.test.ts mail/inbound mail/outbound mail/smtp mailboxes messages organizations outbox participants privacy psql search start/cluster-commands.test.ts stats tallies tickets time-entries timers users webhooks db/cleared-references.test.ts db/distribute.test.ts db/triggers.test.ts db/violations.test.ts doctor/cluster-state.test.ts',
+    'api-keys attachments audit-log auth backup/cluster-moves.test.ts backup/export.test.ts companies contacts contract domains http invitations labels mail/end-to-end.test.ts mail/inbound mail/outbound mail/smtp mailboxes messages organizations outbox participants privacy psql search start/cluster-commands.test.ts stats tallies tickets time-entries timers users webhooks db/cleared-references.test.ts db/distribute.test.ts db/triggers.test.ts base/db/violations.test.ts operate/doctor/cluster-state.test.ts',
   ),
   /** What runs with policies: every room whose requests are those of an organization. */
   [RLS]: foldersOf(
@@ -125,7 +125,7 @@ async function startServer(dir: string): Promise<TestServer> {
   if (process.env.CITUS_URL) return useCluster(process.env.CITUS_URL)
   const given = process.env.DESKWIRE_TEST_DATABASE_URL
   if (given) return { createTemplate: () => createTemplate(given), stop: () => dropTemplate(given) }
-  const { startEmbedded } = await import('../src/db/embedded/supervise')
+  const { startEmbedded } = await import('../src/base/db/embedded/supervise')
   const port = await freePort()
   const settings = { ...FAST_SETTINGS, listen_addresses: '127.0.0.1', port: String(port) }
   const server = await startEmbedded(path.join(dir, 'data'), { settings })
@@ -141,7 +141,7 @@ async function startServer(dir: string): Promise<TestServer> {
 }
 
 async function createTemplate(server_url: string): Promise<string> {
-  const { migrateDatabase } = await import('../src/db/migrate')
+  const { migrateDatabase } = await import('../src/base/db/migrate')
   await runOnServer(server_url, (server) => server`create database ${server(TEMPLATE)}`)
   const template = withDatabase(server_url, TEMPLATE)
   await migrateDatabase(template)
@@ -157,8 +157,8 @@ async function useCluster(coordinator_url: string): Promise<TestServer> {
   process.env[NODE_URLS] = JSON.stringify(nodes)
   return {
     async createTemplate() {
-      const { migrateDatabase } = await import('../src/db/migrate')
-      const { distributeDatabase } = await import('../src/db/cluster/distribute')
+      const { migrateDatabase } = await import('../src/base/db/migrate')
+      const { distributeDatabase } = await import('../src/base/db/cluster/distribute')
       const template = await createClusterDatabase(nodes, await createOwner(nodes, TEMPLATE), TEMPLATE)
       await migrateDatabase(template)
       await distributeDatabase(template)

@@ -3,7 +3,7 @@
  * `CONSOLE=off` leaves a page that points to the documentation.
  */
 import Elysia from 'elysia'
-import { config } from '../config'
+import { config } from '../base/config'
 import { type Bundle, bundle } from './bundle'
 
 const HTML = `<!doctype html>

@@ -1,6 +1,6 @@
 /** Data of the benchmark: the service finds it as if it had written it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connection } from '../../src/db/pool'
+import { connection } from '../../src/base/db/pool'
 import { type Client, signIn, startApi, stopApi } from '../support/api'
 import { ADMIN, fillDatabase, readSizes } from './volume/fill'
 import { tenantId } from './volume/tenants'

@@ -1,7 +1,7 @@
 /** Volume for the outbox, made by the database itself. */
-import { newId } from '../../src/db/columns'
-import type { Sql } from '../../src/db/transact'
-import { encrypt } from '../../src/secrets'
+import { newId } from '../../src/base/db/columns'
+import type { Sql } from '../../src/base/db/transact'
+import { encrypt } from '../../src/base/secrets'
 
 /** Webhooks with a secret, each with its own path. */
 export async function seedWebhooks(sql: Sql, organization_id: string, url: string, count: number): Promise<string[]> {

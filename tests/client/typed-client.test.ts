@@ -40,7 +40,7 @@ beforeAll(async () => {
   program = await createProgram(organization.admin, ['tickets:write', 'contacts:write', 'labels:read'])
   server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: (request) => handle(request) })
   dir = mkdtempSync(path.join(tmpdir(), 'deskwire-client-'))
-  made = spawnSync(process.execPath, [path.join(ROOT, 'src/client/generate.ts'), dir], { encoding: 'utf8' })
+  made = spawnSync(process.execPath, [path.join(ROOT, 'src/generate-client.ts'), dir], { encoding: 'utf8' })
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(dir, 'node_modules'))
   writeFileSync(path.join(dir, 'tsconfig.json'), JSON.stringify(TYPE_CHECK))
   writeFileSync(path.join(dir, 'program.ts'), programOfGuide())
@@ -82,7 +82,7 @@ describe('the command', () => {
   })
 
   test.each([[[]], [['--help']], [['one', 'two']]])('with %j it says how to call it', (options) => {
-    const { status, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'src/client/generate.ts'), ...options], {
+    const { status, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'src/generate-client.ts'), ...options], {
       encoding: 'utf8',
       cwd: dir,
     })

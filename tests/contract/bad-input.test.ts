@@ -1,6 +1,6 @@
 /** Sends every body field and query parameter with common mistakes of clients and with attacks. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { newId } from '../../src/db/columns'
+import { newId } from '../../src/base/db/columns'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints, type Schema, typesOf } from '../support/endpoints'
 import { type ChangedSettings, withSettings } from '../support/settings'

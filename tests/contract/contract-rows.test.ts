@@ -1,6 +1,6 @@
 /** Rows of the interface that hold for all sections, so that no section's own tests prove them. */
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
-import { postWebhook } from '../../src/webhooks/post'
+import { postWebhook } from '../../src/delivery/webhooks/post'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createContact, createTicket } from '../support/factories'

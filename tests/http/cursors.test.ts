@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { newId } from '../../src/db/columns'
-import { useSecrets } from '../../src/secrets'
+import { newId } from '../../src/base/db/columns'
+import { useSecrets } from '../../src/base/secrets'
 import { type Answer, type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createCompany, createContact, createLabel, createTicket, logTime } from '../support/factories'

@@ -1,7 +1,7 @@
 /** What routes must declare beside their paths: the start ends when one declares too little. */
 import { describe, expect, test } from 'bun:test'
 import Elysia, { type DocumentDecoration } from 'elysia'
-import { type Declarations, declarationOf, readDeclarations } from '../../src/http/declarations'
+import { type Declarations, declarationOf, readDeclarations } from '../../src/http/request/declarations'
 
 const LABELS = { summary: 'List labels', permission: 'labels:read' } as const
 const CREATE = { summary: 'Create label', permission: 'labels:write', idempotency: 'with the change' } as const
@@ -20,8 +20,13 @@ describe('a route', () => {
       'declares an idempotency: only a POST in an organization has one',
       { ...CREATE, permission: 'anyone' },
     ],
-    ['GET', '/labels/:id', 'names id in its path, which http/resources.ts does not know', LABELS],
-    ['GET', '/tickets/:ticket_id/x/:x_id', 'names x_id in its path, which http/resources.ts does not know', LABELS],
+    ['GET', '/labels/:id', 'names id in its path, which http/request/resources.ts does not know', LABELS],
+    [
+      'GET',
+      '/tickets/:ticket_id/x/:x_id',
+      'names x_id in its path, which http/request/resources.ts does not know',
+      LABELS,
+    ],
   ])('%s %s that %s ends the start with a line that says so', (method, path, fault, detail) => {
     const app = new Elysia().route(method, path, () => 'ok', { detail })
     const expected = `the route ${method} ${path} ${fault}`

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { lockPath } from '../../src/http/resources'
-import { inTransaction } from '../../src/scope'
-import { lockAdmins } from '../../src/users/queries'
+import { inTransaction } from '../../src/base/scope'
+import { lockPath } from '../../src/http/request/resources'
+import { lockAdmins } from '../../src/people/users/queries'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { createContact, createMessage, uploadFile } from '../support/factories'
 

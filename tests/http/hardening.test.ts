@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type Elysia from 'elysia'
 import { createApp } from '../../src/app'
-import { isDatabaseReady } from '../../src/start/database'
+import { isDatabaseReady } from '../../src/operate/start/database'
 import { startApi, stopApi } from '../support/api'
 import { withSettings } from '../support/settings'
 

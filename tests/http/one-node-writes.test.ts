@@ -4,11 +4,11 @@
  * fields, keys and conditions. A route that has no good request fails here.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { addressKey } from '../../src/address/email'
-import { hashToken, newSecretToken } from '../../src/auth/tokens'
-import { newId } from '../../src/db/columns'
-import { connection } from '../../src/db/pool'
-import { EVENTS } from '../../src/db/schema'
+import { addressKey } from '../../src/base/address/email'
+import { newId } from '../../src/base/db/columns'
+import { connection } from '../../src/base/db/pool'
+import { EVENTS } from '../../src/base/db/schema'
+import { hashToken, newSecretToken } from '../../src/http/admission/tokens'
 import {
   type Answer,
   type Client,

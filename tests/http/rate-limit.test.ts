@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { createLimiter } from '../../src/http/rate-limit'
-import { clientAddress } from '../../src/net/client-address'
-import type { Network } from '../../src/net/networks'
+import type { Network } from '../../src/base/address/networks'
+import { clientAddress } from '../../src/base/net/client-address'
+import { createLimiter } from '../../src/http/admission/rate-limit'
 import { type Answer, api, createOrganization, startApi, stopApi, stranger } from '../support/api'
 import { withSettings } from '../support/settings'
 

@@ -3,7 +3,7 @@
  * statements may be sent while it waits for one. A route that grows fails here. One that shrinks gets its new numbers.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { EVENTS } from '../../src/db/schema'
+import { EVENTS } from '../../src/base/db/schema'
 import { type Client, createOrganization, type Organization, stopApi } from '../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { type StatementCounter, startCountedApi, type Traffic } from '../support/statement-counter'

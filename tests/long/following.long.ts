@@ -1,4 +1,4 @@
-/** Runs the check of tests/tickets/following.test.ts with many more changes. */
+/** Runs the check of tests/desk/tickets/following.test.ts with many more changes. */
 import { afterAll, beforeAll, test } from 'bun:test'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'

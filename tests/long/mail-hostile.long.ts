@@ -285,7 +285,7 @@ describe('the parser', () => {
 
   test('ends with the service that was killed, even in the middle of a message', async () => {
     const program = `
-      import { askWorker, startWorker } from '${new URL('../../src/process/lane-worker.ts', import.meta.url).pathname}'
+      import { askWorker, startWorker } from '${new URL('../../src/base/process/lane-worker.ts', import.meta.url).pathname}'
       const worker = await startWorker(new URL('${BROKEN}'), 0)
       void askWorker(worker, { raw: Buffer.from('wait /nonexistent') }).catch(() => {})
       console.log(worker.pid)`

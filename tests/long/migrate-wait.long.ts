@@ -41,7 +41,7 @@ afterAll(async () => {
 
 /** A process that migrates, with what it logs. */
 function startMigrating() {
-  const script = `import { migrateDatabase } from '${path.join(import.meta.dirname, '../../src/db/migrate.ts')}'
+  const script = `import { migrateDatabase } from '${path.join(import.meta.dirname, '../../src/base/db/migrate.ts')}'
     await migrateDatabase('${url}', '${folder}')`
   const env = { ...process.env, LOG_LEVEL: 'warn', LOG_FORMAT: 'json' }
   const child = spawn(process.execPath, ['--no-orphans', '-e', script], { env, stdio: ['ignore', 'pipe', 'pipe'] })

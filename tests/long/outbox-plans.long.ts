@@ -1,4 +1,4 @@
-/** Runs the checks of tests/outbox/outbox-plans.test.ts beside a history of years. */
+/** Runs the checks of tests/delivery/outbox/outbox-plans.test.ts beside a history of years. */
 import { test } from 'bun:test'
 import { checkClaimsBeside } from '../support/claim-plans'
 

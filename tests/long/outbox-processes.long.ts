@@ -1,9 +1,9 @@
 /** Processes that are killed while they work: every job runs at least once and is settled once. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { newId } from '../../src/db/columns'
-import { connection } from '../../src/db/pool'
-import { KINDS } from '../../src/outbox/kinds'
-import { type Scope, SYSTEM } from '../../src/scope'
+import { newId } from '../../src/base/db/columns'
+import { connection } from '../../src/base/db/pool'
+import { type Scope, SYSTEM } from '../../src/base/scope'
+import { KINDS } from '../../src/delivery/outbox/kinds'
 import { startApi, stopApi } from '../support/api'
 import type { TestDatabase } from '../support/database'
 import {

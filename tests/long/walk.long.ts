@@ -1,4 +1,4 @@
-/** Runs the check of tests/tickets/ticket-walk.test.ts with 100,000 tickets. */
+/** Runs the check of tests/desk/tickets/ticket-walk.test.ts with 100,000 tickets. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createOrganization, startApi, stopApi } from '../support/api'
 import { walkBesideWriters } from '../support/walk'

@@ -1,9 +1,9 @@
 /** Query plans of the statements that find and lease work, beside more or less finished work. */
 import { expect } from 'bun:test'
-import { newId } from '../../src/db/columns'
-import type { Sql } from '../../src/db/transact'
-import { claim } from '../../src/outbox/claim'
-import { findDueLanes } from '../../src/outbox/due-lanes'
+import { newId } from '../../src/base/db/columns'
+import type { Sql } from '../../src/base/db/transact'
+import { claim } from '../../src/delivery/outbox/claim'
+import { findDueLanes } from '../../src/delivery/outbox/due-lanes'
 import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 

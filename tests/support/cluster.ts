@@ -1,6 +1,6 @@
 /** Databases on a Citus cluster, whose coordinator `CITUS_URL` names: each is made on every node. */
 import type postgres from 'postgres'
-import { countServices } from '../../src/db/cluster/blockers'
+import { countServices } from '../../src/base/db/cluster/blockers'
 import { runOnDatabase, runOnServer, withDatabase } from './on-server'
 import { until } from './service'
 

@@ -1,5 +1,5 @@
 /** The set-up of mail tests: API, SMTP listener, a sink for what leaves, and organizations with a mailbox. */
-import { newId } from '../../src/db/columns'
+import { newId } from '../../src/base/db/columns'
 import { closeTransports } from '../../src/mail/outbound/transport'
 import { createOrganization, type Organization, startApi, stopApi } from './api'
 import type { TestDatabase } from './database'

@@ -3,12 +3,12 @@
  * `runs` when they begin and in `results` when they are settled. Ends with SIGTERM.
  */
 
-import { config } from '../../src/config'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
-import { startDrain } from '../../src/outbox/drain'
-import type { OutboxAttempt } from '../../src/outbox/job'
-import { useSecrets } from '../../src/secrets'
-import { deliverWebhook } from '../../src/webhooks/deliver'
+import { config } from '../../src/base/config'
+import { closeDatabase, connectDatabase, connection } from '../../src/base/db/pool'
+import { useSecrets } from '../../src/base/secrets'
+import { startDrain } from '../../src/delivery/outbox/drain'
+import type { OutboxAttempt } from '../../src/delivery/outbox/job'
+import { deliverWebhook } from '../../src/delivery/webhooks/deliver'
 
 useSecrets('a secret key that only tests use')
 connectDatabase(config.DATABASE_URL!, 5)

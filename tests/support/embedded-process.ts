@@ -1,5 +1,5 @@
 /** A process that runs an embedded PostgreSQL until SIGTERM. Arguments: DATA_DIR, options as JSON. */
-import { startEmbedded } from '../../src/db/embedded/supervise'
+import { startEmbedded } from '../../src/base/db/embedded/supervise'
 
 const [data_dir = '', options = '{}'] = process.argv.slice(2)
 

@@ -1,6 +1,6 @@
 /** Plans of statements as they were run, for tests of what a statement reads. */
 import postgres from 'postgres'
-import type { Sql } from '../../src/db/transact'
+import type { Sql } from '../../src/base/db/transact'
 
 /** A node of a plan, as `explain (format json)` shows it. */
 type Node = {

@@ -1,11 +1,11 @@
 /** Factories: small functions that make what a test needs, and return it. */
-import { addressKey } from '../../src/address/email'
-import { newId } from '../../src/db/columns'
-import { EVENTS } from '../../src/db/schema'
-import { lockConversation } from '../../src/messages/conversation'
-import { addParticipants, type Candidate, type Standing } from '../../src/participants/commands'
-import { inTransaction, type Scope } from '../../src/scope'
-import { rebuildSearch } from '../../src/search/ticket-document'
+import { addressKey } from '../../src/base/address/email'
+import { newId } from '../../src/base/db/columns'
+import { EVENTS } from '../../src/base/db/schema'
+import { inTransaction, type Scope } from '../../src/base/scope'
+import { lockConversation } from '../../src/desk/messages/conversation'
+import { addParticipants, type Candidate, type Standing } from '../../src/desk/participants/commands'
+import { rebuildSearch } from '../../src/desk/search/ticket-document'
 import type { Client } from './api'
 
 /** A contact and a ticket of it, straight into the database. `contact: null` makes a ticket without one. */

@@ -1,8 +1,8 @@
 /** Endpoints that take connections and never answer, with much work due for them, beside healthy endpoints. */
 
-import { newId } from '../../src/db/columns'
-import { connection } from '../../src/db/pool'
-import { type Scope, SYSTEM } from '../../src/scope'
+import { newId } from '../../src/base/db/columns'
+import { connection } from '../../src/base/db/pool'
+import { type Scope, SYSTEM } from '../../src/base/scope'
 import { startRawReceiver } from './raw-receiver'
 import { type Receiver, startReceiver } from './receiver'
 import { emit } from './webhooks'

@@ -3,11 +3,11 @@
  * `DATABASE_URL`; its argument is a `Writing` as JSON. Each given ticket and contact is changed once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { updateContact } from '../../src/contacts/commands'
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
-import { type Scope, SYSTEM } from '../../src/scope'
-import { updateTicket } from '../../src/tickets/commands'
-import { createTicket } from '../../src/tickets/create-ticket'
+import { closeDatabase, connectDatabase, connection } from '../../src/base/db/pool'
+import { type Scope, SYSTEM } from '../../src/base/scope'
+import { updateContact } from '../../src/desk/contacts/commands'
+import { updateTicket } from '../../src/desk/tickets/commands'
+import { createTicket } from '../../src/desk/tickets/create-ticket'
 
 export type Writing = {
   organization_id: string

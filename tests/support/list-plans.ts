@@ -1,16 +1,16 @@
 /** What lists read of an organization with few tickets, and of one with many. */
 import { expect } from 'bun:test'
-import { listCompanies } from '../../src/companies/queries'
-import { listContacts } from '../../src/contacts/queries'
-import { newId } from '../../src/db/columns'
-import { closeDatabase, connectDatabase, jobConnection } from '../../src/db/pool'
-import type { Sql } from '../../src/db/transact'
-import { getLabel, listLabels } from '../../src/labels/queries'
-import { type Scope, SYSTEM } from '../../src/scope'
-import { useSecrets } from '../../src/secrets'
-import { foldTallies } from '../../src/tallies/tallies'
-import { foldTicketCounts } from '../../src/tickets/counts'
-import { listTickets } from '../../src/tickets/list'
+import { newId } from '../../src/base/db/columns'
+import { closeDatabase, connectDatabase, jobConnection } from '../../src/base/db/pool'
+import type { Sql } from '../../src/base/db/transact'
+import { type Scope, SYSTEM } from '../../src/base/scope'
+import { useSecrets } from '../../src/base/secrets'
+import { listCompanies } from '../../src/desk/companies/queries'
+import { listContacts } from '../../src/desk/contacts/queries'
+import { getLabel, listLabels } from '../../src/desk/labels/queries'
+import { foldTallies } from '../../src/desk/tallies/tallies'
+import { foldTicketCounts } from '../../src/desk/tickets/counts'
+import { listTickets } from '../../src/desk/tickets/list'
 import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
@@ -94,7 +94,7 @@ async function measure({ plansOf }: Explaining, desk: Desk, name: string) {
   }
 }
 
-/** Every kind of list that the ways of `tickets/find-page.ts` and the tallies are for. */
+/** Every kind of list that the ways of `desk/tickets/find-page.ts` and the tallies are for. */
 function listsOf({
   scope,
   tickets,

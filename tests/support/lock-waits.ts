@@ -1,6 +1,6 @@
 /** Tells when a statement waits for a lock, on any node of a cluster. */
-import { connection } from '../../src/db/pool'
-import type { Sql } from '../../src/db/transact'
+import { connection } from '../../src/base/db/pool'
+import type { Sql } from '../../src/base/db/transact'
 import { nodeUrls } from './cluster'
 
 /** True while a statement of this database waits for a lock. It asks outside of transactions, which would see one state. */

@@ -1,6 +1,6 @@
 /** Many tickets and contacts at once, straight into the database. */
-import { newId } from '../../src/db/columns'
-import type { Scope } from '../../src/scope'
+import { newId } from '../../src/base/db/columns'
+import type { Scope } from '../../src/base/scope'
 
 /** Inserts contacts. Names and times of change repeat, so that ids break the ties of their order. @returns their ids, oldest first */
 export async function insertContacts({ sql, organization_id }: Scope, n: number): Promise<string[]> {

@@ -1,6 +1,6 @@
 /** A process that takes ticket numbers. Uses `DATABASE_URL`; the arguments are ids of organizations. */
-import { closeDatabase, connectDatabase } from '../../src/db/pool'
-import { takeNumbers } from '../../src/tickets/code'
+import { closeDatabase, connectDatabase } from '../../src/base/db/pool'
+import { takeNumbers } from '../../src/desk/tickets/code'
 
 const WAVES = 20
 const AT_ONCE = 10

@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { MIGRATIONS_FOLDER } from '../../src/db/migration-files'
+import { MIGRATIONS_FOLDER } from '../../src/base/db/migration-files'
 
 /** Makes a folder with the migrations before the first one whose name ends so. @returns the folder, to be removed */
 export function migrationsBefore(end: string): string {

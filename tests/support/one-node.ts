@@ -1,5 +1,5 @@
 /** Lets statements fail that several nodes of a cluster would have to answer. */
-import { closeDatabase, connectDatabase, connection } from '../../src/db/pool'
+import { closeDatabase, connectDatabase, connection } from '../../src/base/db/pool'
 import { nodeUrls } from './cluster'
 import type { TestDatabase } from './database'
 

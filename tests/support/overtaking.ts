@@ -1,6 +1,6 @@
 /** Orders two changes that happen at once: the first holds its locks until the second waits for one of them. */
-import { connection } from '../../src/db/pool'
-import { type Connection, transact } from '../../src/db/transact'
+import { connection } from '../../src/base/db/pool'
+import { type Connection, transact } from '../../src/base/db/transact'
 import { someoneWaits } from './lock-waits'
 
 /** Where a change comes from that a test makes without a request. */

@@ -2,9 +2,9 @@
  * Lets the database itself separate organizations (`bun run test:rls`): requests run as a role that may see and write only the
  * rows of the organization that its connection names. A statement that reaches for others fails.
  */
-import { readConnectionUrl } from '../../src/db/connection-url'
-import { type Client, NO_LIMITS, openClient, openOrm } from '../../src/db/driver-client'
-import type { Connection } from '../../src/db/transact'
+import { readConnectionUrl } from '../../src/base/db/connection-url'
+import { type Client, NO_LIMITS, openClient, openOrm } from '../../src/base/db/driver-client'
+import type { Connection } from '../../src/base/db/transact'
 import { runOnDatabase } from './on-server'
 import { TENANT_TABLES } from './tenant-tables'
 

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { Webhook } from 'standardwebhooks'
-import type { Network } from '../../src/net/networks'
+import type { Network } from '../../src/base/address/networks'
 import { issueCertificate } from './certificates'
 
 export type ReceivedRequest = {

@@ -1,9 +1,9 @@
 /** A reply to send, and its recipient. */
 import ipaddr from 'ipaddr.js'
+import type { Network } from '../../src/base/address/networks'
 import { type CustomerReply, composeReply } from '../../src/mail/outbound/compose'
 import type { SendOptions } from '../../src/mail/outbound/settings'
 import { sendMail } from '../../src/mail/outbound/transport'
-import type { Network } from '../../src/net/networks'
 
 export const allowed: Network[] = [ipaddr.parseCIDR('127.0.0.0/8'), ipaddr.parseCIDR('::1/128')]
 export const FROM = { name: 'Support', address: 'support@acme.test' }

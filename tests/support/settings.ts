@@ -1,5 +1,5 @@
 /** Changes settings of the running process for tests: the only code that may, since `config` is read-only elsewhere. */
-import { type Config, config } from '../../src/config'
+import { type Config, config } from '../../src/base/config'
 
 export type ChangedSettings = Disposable & {
   /** Puts the former values back. */

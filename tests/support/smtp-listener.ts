@@ -1,7 +1,7 @@
 /** An SMTP listener without a database behind it, for tests of the protocol. */
 import { expect } from 'bun:test'
 import type { Readable } from 'node:stream'
-import { log } from '../../src/log'
+import { log } from '../../src/base/log'
 import type { Envelope } from '../../src/mail/smtp/envelope'
 import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../src/mail/smtp/options'

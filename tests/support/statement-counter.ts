@@ -3,7 +3,7 @@
  * manual, "Message Formats"). The service needs no code for it, and BEGIN and COMMIT count as well.
  */
 import net from 'node:net'
-import { closeDatabase, connectDatabase } from '../../src/db/pool'
+import { closeDatabase, connectDatabase } from '../../src/base/db/pool'
 import { startApi } from './api'
 import { WHY_NO_CLUSTER } from './cluster'
 

@@ -1,6 +1,6 @@
 /** Requests and mail in many organizations at once, and what came of each, by organization. */
 import postgres from 'postgres'
-import { newId } from '../../src/db/columns'
+import { newId } from '../../src/base/db/columns'
 import type { Service } from './service'
 import { sendMail } from './smtp'
 

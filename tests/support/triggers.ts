@@ -1,6 +1,6 @@
 /** Triggers that tests put on tables, and functions that work with them. */
-import { allowPlacing } from '../../src/db/cluster/place-tables'
-import { driverPool } from '../../src/db/pool'
+import { allowPlacing } from '../../src/base/db/cluster/place-tables'
+import { driverPool } from '../../src/base/db/pool'
 import { nodeUrls } from './cluster'
 
 /** Changes the schema in a transaction. On a cluster triggers are taken on request alone, and several statements only one by one. */

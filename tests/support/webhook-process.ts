@@ -3,7 +3,7 @@
  * descriptors, its trusted authorities. Arguments: the name of the scenario and the URL. Prints the answers as JSON.
  */
 import { openSync } from 'node:fs'
-import { postWebhook } from '../../src/webhooks/post'
+import { postWebhook } from '../../src/delivery/webhooks/post'
 import { issueCertificate } from './certificates'
 import { LOOPBACK, startReceiver } from './receiver'
 

@@ -1,7 +1,7 @@
 /** One row of everything in an organization, and a good request for every endpoint. */
 import { generateKeyPairSync } from 'node:crypto'
-import { connection } from '../../src/db/pool'
-import type { ResourceId } from '../../src/http/resources'
+import { connection } from '../../src/base/db/pool'
+import type { ResourceId } from '../../src/http/request/resources'
 import { type Answer, type Client, type Organization, PASSWORD } from './api'
 import { nodeUrls } from './cluster'
 import {

@@ -2,7 +2,7 @@
  * Keeps who is signed in. Both tokens live in the memory of this page, and nowhere else: a script that got into a later page, or a
  * person at the same computer, finds nothing. A new tab asks the tabs that are open; with the last one the session is gone.
  */
-import type { AccessToken, Me, Tokens } from '../../auth/model'
+import type { AccessToken, Me, Tokens } from '../../people/auth/model'
 import { Cell } from './cell'
 
 type Session = { access_token: string; refresh_token: string; me: Me }

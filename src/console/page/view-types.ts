@@ -1,8 +1,9 @@
 /** What the parts of the page hand to each other. */
-import type { Me } from '../../auth/model'
-import type { Label } from '../../labels/model'
-import type { TicketChanges } from '../../tickets/model'
-import type { User } from '../../users/model'
+
+import type { Label } from '../../desk/labels/model'
+import type { TicketChanges } from '../../desk/tickets/model'
+import type { Me } from '../../people/auth/model'
+import type { User } from '../../people/users/model'
 import type { Api } from './api'
 import type { Route } from './route'
 

@@ -1,7 +1,7 @@
 /** Errors of each operation: most follow from its path, its permission, and the codes that its models name. */
-import { ERRORS, type ErrorCode } from '../../errors'
-import { type Declared, isInOrganization } from '../declarations'
-import { isResourceId, notFoundCode } from '../resources'
+import { ERRORS, type ErrorCode } from '../../base/errors'
+import { type Declared, isInOrganization } from '../request/declarations'
+import { isResourceId, notFoundCode } from '../request/resources'
 import { heedsIfMatch, heedsKey } from './documented-headers'
 
 type Media = { schema?: Record<string, unknown> }

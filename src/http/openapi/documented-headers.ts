@@ -1,5 +1,5 @@
 /** Headers that requests may carry besides the token, and the operations that heed them. */
-import { type Declared, isInOrganization } from '../declarations'
+import { type Declared, isInOrganization } from '../request/declarations'
 
 export const HEADERS = {
   OrganizationId: {

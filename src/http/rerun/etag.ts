@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
 import fresh from 'fresh'
-import { LargeAnswer } from '../answer'
+import { LargeAnswer } from '../request/answer'
 import type { Handlers } from './route-handlers'
 
 /** Returns the plugin that tags the answers of all routes. */
@@ -70,7 +70,7 @@ function idOf(value: unknown): string | undefined {
   return typeof id === 'string' ? id : undefined
 }
 
-/** The signatures in addresses of attachments (`attachments/signed-url.ts`), in JSON fields and in HTML. */
+/** The signatures in addresses of attachments (`desk/attachments/signed-url.ts`), in JSON fields and in HTML. */
 const SIGNATURES =
   /(\/api\/v1\/attachments\/[0-9a-f-]{36}\/content)\?organization=[0-9a-f-]{36}&(?:amp;)?expires=\d+&(?:amp;)?signature=[\w-]+/g
 

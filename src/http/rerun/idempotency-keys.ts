@@ -3,11 +3,11 @@
  * its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
-import { type Find, LOOK, workOff } from '../../db/all-organizations'
-import type { Connection, Sql } from '../../db/transact'
-import { ApiError } from '../../errors'
-import { inBatches } from '../../flow/batches'
-import type { Scope } from '../../scope'
+import { type Find, LOOK, workOff } from '../../base/db/all-organizations'
+import type { Connection, Sql } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import { inBatches } from '../../base/flow/batches'
+import type { Scope } from '../../base/scope'
 
 /** The key of a user or API key in the scope's organization, with the token of the request that wants to run it. */
 export type Claim = { caller_id: string; key_digest: Uint8Array; token: string }

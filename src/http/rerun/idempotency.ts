@@ -3,11 +3,11 @@
  * API key, an organization and a path; another body under the same key is refused. Only 2xx answers are kept.
  */
 import Elysia from 'elysia'
-import { newId } from '../../db/columns'
-import { ApiError, fieldError } from '../../errors'
-import { type Declarations, declarationOf } from '../declarations'
-import { stateOf } from '../request'
-import { requirePath } from '../resources'
+import { newId } from '../../base/db/columns'
+import { ApiError, fieldError } from '../../base/errors'
+import { type Declarations, declarationOf } from '../request/declarations'
+import { stateOf } from '../request/request'
+import { requirePath } from '../request/resources'
 import { findKept, type Kept, keyDigest, takeClaim } from './idempotency-keys'
 import { type Content, contentOf } from './request-digest'
 import type { Call, Handlers } from './route-handlers'

@@ -1,10 +1,10 @@
 /** Answers 412 to a PATCH or DELETE whose If-Match no longer holds (RFC 9110, section 13.1.1). */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
-import { ApiError } from '../../errors'
-import { inTransaction } from '../../scope'
-import type { LargeAnswer } from '../answer'
-import { stateOf } from '../request'
-import { lockPath } from '../resources'
+import { ApiError } from '../../base/errors'
+import { inTransaction } from '../../base/scope'
+import type { LargeAnswer } from '../request/answer'
+import { stateOf } from '../request/request'
+import { lockPath } from '../request/resources'
 import { tagsOf } from './etag'
 import type { Call, Handlers } from './route-handlers'
 

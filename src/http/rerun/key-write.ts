@@ -1,8 +1,8 @@
 /** Runs a write of an API key in one transaction with its entry in the audit log. */
 import Elysia from 'elysia'
-import { inTransaction } from '../../scope'
-import { type Declarations, declarationOf } from '../declarations'
-import { stateOf } from '../request'
+import { inTransaction } from '../../base/scope'
+import { type Declarations, declarationOf } from '../request/declarations'
+import { stateOf } from '../request/request'
 import { withoutContent } from './if-match'
 import type { Call, Handlers } from './route-handlers'
 

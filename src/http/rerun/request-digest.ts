@@ -3,11 +3,11 @@
  * is digested while it is read, because it may be too large for memory.
  */
 import { createHash, type Hash } from 'node:crypto'
-import { cleanFileName, mediaType } from '../../attachments/file-name'
-import { readUpload } from '../../attachments/upload'
-import { config } from '../../config'
-import type { Scope } from '../../scope'
-import type { Declaration } from '../declarations'
+import { config } from '../../base/config'
+import type { Scope } from '../../base/scope'
+import { cleanFileName, mediaType } from '../../base/shapes/file-name'
+import type { Declaration } from '../request/declarations'
+import { readUpload } from '../request/upload'
 import type { Call } from './route-handlers'
 
 /** The content of a request: exactly one of `forHandler` and `read` is called, because a body can be read only once. */

@@ -1,6 +1,6 @@
 /** Finds the handlers of routes, for hooks that call one: in their own transaction, or to see what a GET shows. */
 import type { AnyElysia } from 'elysia'
-import type { Scope } from '../../scope'
+import type { Scope } from '../../base/scope'
 
 /** The part of Elysia's context that handlers use. All of it is validated and decoded. */
 export type Call = {

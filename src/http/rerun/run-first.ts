@@ -1,9 +1,9 @@
 /** Runs a handler under an idempotency key that its request has taken, and keeps its answer as the route declares. */
 import { ElysiaCustomStatusResponse } from 'elysia'
-import type { Connection } from '../../db/transact'
-import { log, safeError } from '../../log'
-import { inTransaction, type Scope } from '../../scope'
-import type { Declaration } from '../declarations'
+import type { Connection } from '../../base/db/transact'
+import { log, safeError } from '../../base/log'
+import { inTransaction, type Scope } from '../../base/scope'
+import type { Declaration } from '../request/declarations'
 import { type Answer, type Claim, commitAnswer, forget, keepAnswer, releaseClaim, renewLease } from './idempotency-keys'
 import type { Content } from './request-digest'
 import type { Call, Handler } from './route-handlers'

@@ -2,9 +2,9 @@
  * Finds who wrote a message when From does not say: lists and forms write an address of ours there, and machines one that
  * nobody reads.
  */
-import { domainsOf, toDomain } from '../../address/domains'
-import { addressKey, isEmailAddress, mailboxKey } from '../../address/email'
-import type { Scope } from '../../scope'
+import { domainsOf, toDomain } from '../../base/address/domains'
+import { addressKey, isEmailAddress, mailboxKey } from '../../base/address/email'
+import type { Scope } from '../../base/scope'
 import { displayName, isOfList, type MailHeaders } from '../parse/parse'
 import type { InboundMail, Member, Sender } from './message'
 import { domainOf } from './own-domains'

@@ -1,8 +1,8 @@
 /** Tells the listener when no more mail can be taken: the sender's server keeps a message better than a full disk. */
-import { readOfAll } from '../../db/all-organizations'
-import type { Sql } from '../../db/transact'
-import { freeBytes, reserveBytes, usesDataDir } from '../../disk/free-space'
-import { log, safeError } from '../../log'
+import { readOfAll } from '../../base/db/all-organizations'
+import type { Sql } from '../../base/db/transact'
+import { freeBytes, reserveBytes, usesDataDir } from '../../base/disk/free-space'
+import { log, safeError } from '../../base/log'
 import type { SmtpRefusal } from '../smtp/reply'
 
 export type CapacityLimits = {

@@ -8,8 +8,8 @@
  * - `file-unrelated.ts` again, in the transaction that files the messages, once it holds the lock of the organization's
  *   mail. This answer counts: between the two, another process may have filed the same message, or the one that it answers.
  */
-import type { SENDER_POLICIES } from '../../db/schema'
-import { type Scope, together } from '../../scope'
+import type { SENDER_POLICIES } from '../../base/db/schema'
+import { type Scope, together } from '../../base/scope'
 import type { Bounce } from '../parse/parse'
 import { type Filed, findFiled } from './fingerprint'
 import type { InboundMail } from './message'

@@ -2,20 +2,26 @@
  * Files messages that do not depend on each other: reads what all of them need, decides, and writes what they become, by as
  * many statements as for one message. A report about delivery, which is rare, takes some more.
  */
-import { addressKey } from '../../address/email'
-import type { ContactRef } from '../../contacts/queries'
-import { findOrCreateContacts } from '../../contacts/senders'
-import { newId } from '../../db/columns'
-import { type AddedMessage, addMessages } from '../../messages/add-messages'
-import { createdEvent } from '../../messages/commands'
-import { type Conversation, lockConversations } from '../../messages/conversation'
-import type { Message } from '../../messages/model'
-import { getMessages } from '../../messages/queries'
-import { addToEach, type CandidatesOfTicket, type Standing } from '../../participants/commands'
-import { type Actor, type Scope, together } from '../../scope'
-import { type OpenedTicket, openTickets } from '../../tickets/open-tickets'
-import { reopenTickets } from '../../tickets/reopen'
-import { findSubscribers, hasSubscriber, type NewEvent, publishEach, type Subscriber } from '../../webhooks/publish'
+import { addressKey } from '../../base/address/email'
+import { newId } from '../../base/db/columns'
+import { type Actor, type Scope, together } from '../../base/scope'
+import {
+  findSubscribers,
+  hasSubscriber,
+  type NewEvent,
+  publishEach,
+  type Subscriber,
+} from '../../delivery/webhooks/publish'
+import type { ContactRef } from '../../desk/contacts/queries'
+import { findOrCreateContacts } from '../../desk/contacts/senders'
+import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
+import { createdEvent } from '../../desk/messages/commands'
+import { type Conversation, lockConversations } from '../../desk/messages/conversation'
+import type { Message } from '../../desk/messages/model'
+import { getMessages } from '../../desk/messages/queries'
+import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
+import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
+import { reopenTickets } from '../../desk/tickets/reopen'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'

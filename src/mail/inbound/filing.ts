@@ -3,11 +3,11 @@
  * becomes (a dry run ends there), `prepareFiling` stores its attachments, and `fileAll` carries it out, for many messages
  * of an organization as for one.
  */
-import { isPassing } from '../../db/violations'
-import { gathered } from '../../flow/gather'
-import { log, safeError } from '../../log'
-import type { Scope } from '../../scope'
-import { currentTraceparent } from '../../tracing/trace'
+import { isPassing } from '../../base/db/violations'
+import { gathered } from '../../base/flow/gather'
+import { log, safeError } from '../../base/log'
+import type { Scope } from '../../base/scope'
+import { currentTraceparent } from '../../base/tracing/trace'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
 import { withSenders } from './author'

@@ -1,8 +1,8 @@
 /** Recognizes a message however often it is delivered. */
 import { createHash } from 'node:crypto'
-import { addressKey } from '../../address/email'
-import type { Fragment } from '../../db/transact'
-import type { Scope } from '../../scope'
+import { addressKey } from '../../base/address/email'
+import type { Fragment } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
 import type { MailHeaders } from '../parse/parse'
 import { holdsText, withoutSpace } from './same-text'
 

@@ -1,10 +1,11 @@
 /** Removes old rows of the mail ledger with their fingerprints and originals, for a background job. */
-import { removeSoon } from '../../attachments/removals'
-import { inEach } from '../../db/all-organizations'
-import type { Connection } from '../../db/transact'
-import { inBatches } from '../../flow/batches'
-import { inTransaction, type Scope, SYSTEM } from '../../scope'
-import { firstIdAt } from '../../shapes/ids'
+
+import { inEach } from '../../base/db/all-organizations'
+import type { Connection } from '../../base/db/transact'
+import { inBatches } from '../../base/flow/batches'
+import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { firstIdAt } from '../../base/shapes/ids'
+import { removeSoon } from '../../desk/attachments/removals'
 
 const DAY_MS = 86_400_000
 const BATCH = 500

@@ -1,8 +1,8 @@
 /** Starts the SMTP listener of the service: its settings, and what stands behind MAIL, RCPT and DATA. */
-import { config } from '../../config'
-import type { Connection } from '../../db/transact'
-import { log } from '../../log'
-import { observeSmtp } from '../../metrics/smtp-transactions'
+import { config } from '../../base/config'
+import type { Connection } from '../../base/db/transact'
+import { log } from '../../base/log'
+import { observeSmtp } from '../../base/metrics/smtp-transactions'
 import { type SmtpListener, startSmtpListener } from '../smtp/listener'
 import { acceptMessage, findRecipient } from './accept'
 import { checkCapacity } from './capacity'

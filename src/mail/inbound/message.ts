@@ -4,10 +4,10 @@
  * A message has one type at each step of its way in: `Envelope` (SMTP), `LedgerEntry` (accepted), `ParsedMail` (what it
  * says), `InboundMail` (both together), `MessageDraft` (what becomes a message of a ticket).
  */
-import { isEmailAddress } from '../../address/email'
-import { readBounceTag } from '../../messages/anchors'
-import type { Actor } from '../../scope'
-import { storable } from '../../search/fold'
+import { isEmailAddress } from '../../base/address/email'
+import type { Actor } from '../../base/scope'
+import { storable } from '../../base/shapes/fold'
+import { readBounceTag } from '../../desk/messages/anchors'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
 import { checkSender } from '../sender/check'
 import type { Authentication } from '../sender/results'

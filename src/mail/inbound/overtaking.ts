@@ -3,11 +3,11 @@
  * are filed at a time, and a large parent takes longer than a short answer.
  */
 import { LRUCache } from 'lru-cache'
-import { storage } from '../../attachments/storage'
-import type { Sql } from '../../db/transact'
-import { gathered } from '../../flow/gather'
-import { log, safeError } from '../../log'
-import type { Scope } from '../../scope'
+import type { Sql } from '../../base/db/transact'
+import { gathered } from '../../base/flow/gather'
+import { log, safeError } from '../../base/log'
+import type { Scope } from '../../base/scope'
+import { storage } from '../../desk/attachments/storage'
 import { type MailHeaders, readHeaders } from '../parse/parse'
 import { decide } from './decide'
 import type { InboundMail } from './message'

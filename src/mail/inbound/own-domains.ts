@@ -1,8 +1,8 @@
 /** Tells whether a domain is one of ours, for the log: the domain of a stranger may name a person. */
-import { toDomain } from '../../address/domains'
-import type { Connection } from '../../db/transact'
-import { log, safeError } from '../../log'
-import { listMailDomains } from '../../mailboxes/queries'
+import { toDomain } from '../../base/address/domains'
+import type { Connection } from '../../base/db/transact'
+import { log, safeError } from '../../base/log'
+import { listMailDomains } from '../mailboxes/queries'
 
 /** Senders that guess addresses must not cost a statement each. */
 const KEPT_MS = 30_000

@@ -1,8 +1,8 @@
 /** Finds mail of ours that comes back from mailing lists and forwarders, and tells it from mail that only copies its ids. */
-import { safeHtmlToText } from '../../html/text'
-import { findLiveTokens } from '../../letters/live-links'
-import { readMessageId, readReplyTag } from '../../messages/anchors'
-import type { Scope } from '../../scope'
+import { safeHtmlToText } from '../../base/html/text'
+import type { Scope } from '../../base/scope'
+import { readMessageId, readReplyTag } from '../../desk/messages/anchors'
+import { findLiveTokens } from '../letters/live-links'
 import { tokensIn } from '../parse/parse'
 import { ownText } from '../parse/reply-text'
 import type { InboundMail } from './message'

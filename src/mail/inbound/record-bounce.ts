@@ -2,13 +2,13 @@
  * Records a report about delivery. A report can be forged by everybody who got one of our emails: it marks only what it
  * proves to know, and the note about it is in the words of the service, with those of the report as a quotation.
  */
-import { addressKey } from '../../address/email'
-import { textToHtml } from '../../html/body'
-import { addMessage } from '../../messages/commands'
-import { type Conversation, lockConversation } from '../../messages/conversation'
-import { count } from '../../metrics/organization-figures'
-import { afterCommit, type Scope, together } from '../../scope'
-import { recordActivity } from '../../timeline/activity'
+import { addressKey } from '../../base/address/email'
+import { textToHtml } from '../../base/html/body'
+import { count } from '../../base/metrics/organization-figures'
+import { afterCommit, type Scope, together } from '../../base/scope'
+import { addMessage } from '../../desk/messages/commands'
+import { type Conversation, lockConversation } from '../../desk/messages/conversation'
+import { recordActivity } from '../../desk/timeline/activity'
 import type { Bounce } from '../parse/parse'
 import type { Reported } from './reported'
 

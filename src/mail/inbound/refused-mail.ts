@@ -1,10 +1,11 @@
 /** Counts and logs what the SMTP listener refuses: one line each, as long as a client is not refused too often. */
-import { config } from '../../config'
-import { Flood, type FloodSum } from '../../flow/flood'
-import { log } from '../../log'
-import { countRefusal } from '../../metrics/smtp-refusals'
-import { loggedAddress, subscriberOf } from '../../net/client-address'
-import { isInNetworks } from '../../net/networks'
+
+import { isInNetworks } from '../../base/address/networks'
+import { config } from '../../base/config'
+import { Flood, type FloodSum } from '../../base/flow/flood'
+import { log } from '../../base/log'
+import { countRefusal } from '../../base/metrics/smtp-refusals'
+import { loggedAddress, subscriberOf } from '../../base/net/client-address'
 import { isLoopback } from '../smtp/clients'
 import { explainReason, type SmtpRefusalNote } from '../smtp/refusals'
 import { domainOf } from './own-domains'

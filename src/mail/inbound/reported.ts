@@ -1,7 +1,7 @@
 /** Finds the message of ours that a report about delivery is about. */
-import { addressKey } from '../../address/email'
-import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
-import type { Scope } from '../../scope'
+import { addressKey } from '../../base/address/email'
+import type { Scope } from '../../base/scope'
+import { readBounceTag, readMessageId, readReplyTag } from '../../desk/messages/anchors'
 import type { Bounce } from '../parse/parse'
 import type { InboundMail } from './message'
 import { destinationsOf } from './thread'

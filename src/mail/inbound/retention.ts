@@ -1,7 +1,8 @@
 /** Removes originals of inbound email once their retention is over, for a background job. Their ledger rows stay. */
-import { removeSoon } from '../../attachments/removals'
-import { type Find, type InOrganization, LOOK, workOffInBatches } from '../../db/all-organizations'
-import type { Connection, Sql } from '../../db/transact'
+
+import { type Find, type InOrganization, LOOK, workOffInBatches } from '../../base/db/all-organizations'
+import type { Connection, Sql } from '../../base/db/transact'
+import { removeSoon } from '../../desk/attachments/removals'
 
 const BATCH = 200
 

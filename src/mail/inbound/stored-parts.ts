@@ -1,8 +1,9 @@
 /** Stores the attachments of an email before it is filed, because bytes cannot be written in a transaction. */
-import { discardUploads, storeAttachments } from '../../attachments/commands'
-import { gathered } from '../../flow/gather'
-import { log, safeError } from '../../log'
-import type { Scope } from '../../scope'
+
+import { gathered } from '../../base/flow/gather'
+import { log, safeError } from '../../base/log'
+import type { Scope } from '../../base/scope'
+import { discardUploads, storeAttachments } from '../../desk/attachments/commands'
 import { decideAll } from './decide'
 import type { StoredPart } from './mail-draft'
 import type { InboundMail } from './message'

@@ -2,12 +2,12 @@
  * Finds the tickets that messages belong to: of many messages by as many statements as of one. The first rule that hits wins: In-Reply-To, References, a message that
  * referred to this one, the signed address that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
  */
-import { domainsOf } from '../../address/domains'
-import { addressKey } from '../../address/email'
-import type { THREADING_RULES } from '../../db/schema'
-import type { Fragment } from '../../db/transact'
-import { readBounceTag, readMessageId, readReplyTag } from '../../messages/anchors'
-import { type Scope, together } from '../../scope'
+import { domainsOf } from '../../base/address/domains'
+import { addressKey } from '../../base/address/email'
+import type { THREADING_RULES } from '../../base/db/schema'
+import type { Fragment } from '../../base/db/transact'
+import { type Scope, together } from '../../base/scope'
+import { readBounceTag, readMessageId, readReplyTag } from '../../desk/messages/anchors'
 import { endsOf, type MailHeaders } from '../parse/parse'
 import type { AnchorKind, Trust } from './trust'
 

@@ -1,6 +1,6 @@
 /** Says what mail may do, by how well its sender is known. Pure. */
-import type { SENDER_POLICIES } from '../../db/schema'
-import type { Standing } from '../../participants/commands'
+import type { SENDER_POLICIES } from '../../base/db/schema'
+import type { Standing } from '../../desk/participants/commands'
 
 /** The anchor that led a message to its ticket: one that the service issued, or another, which strangers may know. */
 export type AnchorKind = 'issued' | 'foreign'

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
-import { sharedTime } from '../../db/shared-time'
+import { sharedTime } from '../../base/db/shared-time'
 import {
   encodedText,
   fileName,

@@ -38,7 +38,7 @@ const QUOTED_LOCAL = /^"[\w!#$%&'*+/=?^`{|}~. -]{1,62}"@/
 
 /**
  * True for a text that can stand as an address in an envelope and a header without being read as anything else.
- * `address/email.ts` says how this differs from what the API accepts.
+ * `base/address/email.ts` says how this differs from what the API accepts.
  */
 export function isAddress(text: string): boolean {
   if (text.length > 254) return false

@@ -1,12 +1,13 @@
 /** Reads an email that is to be sent, and describes the message for it. */
-import { storage } from '../../attachments/storage'
-import { mayUseAddress } from '../../domains/claims'
-import { render } from '../../html/render'
-import { placeImages } from '../../html/view'
-import { bounceAddress, replyAddress } from '../../messages/anchors'
-import type { OutboxJob } from '../../outbox/job'
-import type { Scope } from '../../scope'
-import { decrypt } from '../../secrets'
+
+import { render } from '../../base/html/render'
+import { placeImages } from '../../base/html/view'
+import type { Scope } from '../../base/scope'
+import { decrypt } from '../../base/secrets'
+import type { OutboxJob } from '../../delivery/outbox/job'
+import { storage } from '../../desk/attachments/storage'
+import { bounceAddress, replyAddress } from '../../desk/messages/anchors'
+import { mayUseAddress } from '../mailboxes/claims'
 import type { CustomerReply, DkimSigner, MailAttachment } from './compose'
 import type { MailboxSmtp } from './settings'
 

@@ -1,9 +1,9 @@
 /** Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave it. */
 
-import { count } from '../../metrics/organization-figures'
-import type { Parked } from '../../outbox/lane-faults'
-import { afterCommit, type Scope } from '../../scope'
-import { recordActivity } from '../../timeline/activity'
+import { count } from '../../base/metrics/organization-figures'
+import { afterCommit, type Scope } from '../../base/scope'
+import type { Parked } from '../../delivery/outbox/lane-faults'
+import { recordActivity } from '../../desk/timeline/activity'
 
 /** The outcome of an attempt for one recipient. */
 export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }

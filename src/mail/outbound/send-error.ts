@@ -1,8 +1,8 @@
 /** Reads errors of a hand-over: which are final, and if they are the server's fault. */
 
-import { DestinationError } from '../../net/destination'
-import type { Heard } from '../../outbox/lane-faults'
-import { storable } from '../../search/fold'
+import { DestinationError } from '../../base/net/destination'
+import { storable } from '../../base/shapes/fold'
+import type { Heard } from '../../delivery/outbox/lane-faults'
 import type { MailboxSmtp } from './settings'
 
 /** A recipient that the server refused. */

@@ -1,7 +1,7 @@
 /** Settings of connections to the SMTP servers of mailboxes: those of one mailbox, and those of every connection. */
 import { readFileSync } from 'node:fs'
-import { config } from '../../config'
-import type { PortNetwork } from '../../net/networks'
+import type { PortNetwork } from '../../base/address/networks'
+import { config } from '../../base/config'
 
 /** The server of a mailbox, with the password in plain text. */
 export type MailboxSmtp = {

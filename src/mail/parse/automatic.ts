@@ -1,6 +1,6 @@
 /** Recognises mail that a machine wrote (RFC 3834 and the usual headers): it never reopens a ticket. Pure. */
-import { headerText } from '../mime/headers'
-import type { Part } from '../mime/parts'
+import { headerText } from '../../base/mime/headers'
+import type { Part } from '../../base/mime/parts'
 import { calendarMethod } from './clicks'
 
 /** Words that mail programs put before the subject of an automatic answer, where they add no header. */

@@ -1,11 +1,11 @@
 /** Tells the body of a message from its attachments, and reads the body as text and as HTML. Pure. */
 import sanitizeHtml from 'sanitize-html'
-import { htmlToText, limitHtml, sanitizeEmailHtml, textToHtml, textToPre } from '../../html/body'
-import { safeHtmlToText } from '../../html/text'
-import { decodeBytes, detectCharset } from '../mime/charset'
-import { joinFlowed } from '../mime/flowed'
-import { fileName, hasName } from '../mime/part-name'
-import type { Part } from '../mime/parts'
+import { htmlToText, limitHtml, sanitizeEmailHtml, textToHtml, textToPre } from '../../base/html/body'
+import { safeHtmlToText } from '../../base/html/text'
+import { decodeBytes, detectCharset } from '../../base/mime/charset'
+import { joinFlowed } from '../../base/mime/flowed'
+import { fileName, hasName } from '../../base/mime/part-name'
+import type { Part } from '../../base/mime/parts'
 import { isReaction, withAnswerOfClick } from './clicks'
 import { idOf, imagesByLocation } from './image-ids'
 
@@ -37,7 +37,15 @@ const MAX_NOTICE = 500
 const MAX_PAGE = 50_000
 
 const SHOWN_TYPES = [
-  ...['text/html', 'text/enriched', 'text/richtext', 'text/markdown', 'text/x-markdown', 'plain/text', 'html/text'],
+  ...[
+    'text/html',
+    'text/enriched',
+    'text/richtext',
+    'text/markdown',
+    'text/x-markdown',
+    'plain/text',
+    'base/html/text',
+  ],
   'message/delivery-status',
 ]
 

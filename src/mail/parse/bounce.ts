@@ -5,9 +5,9 @@
  * which the test corpus comes, 71 are not a multipart/report. The wording was taken from the reports of some 70 mail
  * systems, and mail-corpus.test.ts checks that each of the corpus is known and no other message is taken for one.
  */
-import { parseAddresses } from '../mime/addresses'
-import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from '../mime/headers'
-import { findParts, type Part } from '../mime/parts'
+import { parseAddresses } from '../../base/mime/addresses'
+import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from '../../base/mime/headers'
+import { findParts, type Part } from '../../base/mime/parts'
 import {
   ANSWER_SUBJECT,
   DAEMON,

@@ -1,7 +1,7 @@
 /** Reads what somebody answered with a click: a meeting accepted or declined, a mail with an emoji. Pure. */
-import { decodeBytes } from '../mime/charset'
-import { oneLine } from '../mime/headers'
-import { findParts, type Part } from '../mime/parts'
+import { decodeBytes } from '../../base/mime/charset'
+import { oneLine } from '../../base/mime/headers'
+import { findParts, type Part } from '../../base/mime/parts'
 import { ownText } from './reply-text'
 
 type Body = { text: string | null; html: string | null }

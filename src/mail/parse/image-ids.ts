@@ -1,6 +1,6 @@
 /** Finds images of a message by the addresses that its HTML gives them (RFC 2557). Pure. */
-import { contentId, contentLocation } from '../mime/part-name'
-import type { Part } from '../mime/parts'
+import { contentId, contentLocation } from '../../base/mime/part-name'
+import type { Part } from '../../base/mime/parts'
 
 /** Where relative addresses of a message without any location are. */
 const NOWHERE = 'thismessage:/'

@@ -7,8 +7,8 @@
  * end. In both lanes organizations take turns.
  */
 import { availableParallelism, constants } from 'node:os'
-import { createLane } from '../../process/lane'
-import { Ended, Refused, type WorkLimits } from '../../process/lane-worker'
+import { createLane } from '../../base/process/lane'
+import { Ended, Refused, type WorkLimits } from '../../base/process/lane-worker'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { ParseWork } from './process-main'

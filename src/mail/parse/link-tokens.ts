@@ -2,9 +2,9 @@
  * Finds the tokens in links such as `https://desk.example/reset?token=…`, wherever a message has them: in its text, quoted,
  * attached, encoded, or wrapped. Letters of the service hold such links, and who has one can open an account. Pure.
  */
-import { openContainers } from '../mime/containers'
-import { FIELD } from '../mime/headers'
-import { type Part, splitParts, UnparsableMail } from '../mime/parts'
+import { openContainers } from '../../base/mime/containers'
+import { FIELD } from '../../base/mime/headers'
+import { type Part, splitParts, UnparsableMail } from '../../base/mime/parts'
 
 const MARK = Buffer.from('token')
 /** A token of 256 bits as base64url. Mail systems encode the sign before it, once or twice. */

@@ -1,9 +1,9 @@
 /** Parses a message into what a ticket needs of it. Pure: no clock, no database, no files. */
 
-import { detectCharset } from '../mime/charset'
-import { openContainers } from '../mime/containers'
-import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../mime/headers'
-import { findParts, type Part, splitParts } from '../mime/parts'
+import { detectCharset } from '../../base/mime/charset'
+import { openContainers } from '../../base/mime/containers'
+import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../../base/mime/headers'
+import { findParts, type Part, splitParts } from '../../base/mime/parts'
 import { isAutomatic } from './automatic'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
 import { type Bounce, type EnvelopeSender, readBounce } from './bounce'
@@ -12,10 +12,10 @@ import { type Forwarded, readForwarded } from './forwarded'
 import { linkTokens } from './link-tokens'
 import { replyText } from './reply-text'
 
-export { displayName } from '../mime/addresses'
-export { endsOf, type MailHeaders, readHeaders } from '../mime/headers'
-export { isOfList } from '../mime/mailing-list'
-export { UnparsableMail } from '../mime/parts'
+export { displayName } from '../../base/mime/addresses'
+export { endsOf, type MailHeaders, readHeaders } from '../../base/mime/headers'
+export { isOfList } from '../../base/mime/mailing-list'
+export { UnparsableMail } from '../../base/mime/parts'
 export type { Bounce } from './bounce'
 export { tokensIn } from './link-tokens'
 

@@ -1,5 +1,5 @@
 /** The program of a parser process (`lanes.ts`). */
-import { serve } from '../../process/serve'
+import { serve } from '../../base/process/serve'
 import type { ParsedAttachment } from './bodies'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, parseMail } from './parse'

@@ -1,7 +1,7 @@
 /** Finds the message that a delivery report returns. Pure. */
-import { looksLikeAddress } from '../mime/addresses'
-import { messageIds, rawHeader, splitHeader } from '../mime/headers'
-import { findParts, type Part } from '../mime/parts'
+import { looksLikeAddress } from '../../base/mime/addresses'
+import { messageIds, rawHeader, splitHeader } from '../../base/mime/headers'
+import { findParts, type Part } from '../../base/mime/parts'
 import { ORIGINAL_MARKER } from './bounce-words'
 
 /** The returned message of a report: a part with the message or its header, or text that quotes it. */

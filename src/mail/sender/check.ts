@@ -5,13 +5,13 @@
  * mailauth does the checks. Its parts are imported with the first message: they take 33 MB and 0.2 s, which commands of
  * the operator do not need. Its main module would take three times as much, for what is not used here.
  */
-import { toDomain } from '../../address/domains'
-import { addressKey } from '../../address/email'
-import { config } from '../../config'
-import { once } from '../../flow/once'
-import { log, safeError } from '../../log'
-import { lookupFor, type RecordLookup, reachesOtherNames } from '../../net/dns'
-import { headerBlock, splitHeader } from '../mime/headers'
+import { toDomain } from '../../base/address/domains'
+import { addressKey } from '../../base/address/email'
+import { config } from '../../base/config'
+import { once } from '../../base/flow/once'
+import { log, safeError } from '../../base/log'
+import { headerBlock, splitHeader } from '../../base/mime/headers'
+import { lookupFor, type RecordLookup, reachesOtherNames } from '../../base/net/dns'
 import { type Delivery, findHandover } from './client'
 import { type Result, resultOf } from './results'
 import { readSignatures, type Signatures } from './signatures'

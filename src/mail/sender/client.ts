@@ -1,8 +1,8 @@
 /** Finds the server that handed a message to us, or to our own relay: the one by which SPF is judged. */
 import parser from 'mailauth/lib/parse-received'
-import { config } from '../../config'
-import { isInNetworks } from '../../net/networks'
-import type { HeaderField } from '../mime/headers'
+import { isInNetworks } from '../../base/address/networks'
+import { config } from '../../base/config'
+import type { HeaderField } from '../../base/mime/headers'
 
 /** What SMTP says of the delivery of a message. */
 export type Delivery = {

@@ -1,5 +1,5 @@
 /** The words in which results of SPF, DKIM, DMARC and ARC are given (RFC 8601, section 2.7). Pure. */
-import { AUTHENTICATION_RESULTS } from '../../db/schema'
+import { AUTHENTICATION_RESULTS } from '../../base/db/schema'
 
 export type Result = (typeof AUTHENTICATION_RESULTS)[number]
 

@@ -1,7 +1,7 @@
 /** Reads what a trusted relay found out about the sender (RFC 8601). */
-import { toDomain } from '../../address/domains'
-import { config } from '../../config'
-import type { HeaderField } from '../mime/headers'
+import { toDomain } from '../../base/address/domains'
+import { config } from '../../base/config'
+import type { HeaderField } from '../../base/mime/headers'
 import { parseAuthenticationResults } from './authentication-results'
 import { type Authentication, bestOf, resultOf } from './results'
 

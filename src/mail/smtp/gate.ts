@@ -1,6 +1,6 @@
 /** Questions of the listener before it takes a message: is there room for one, and which mailbox is it for? */
-import { within } from '../../flow/within'
-import { safeError } from '../../log'
+import { within } from '../../base/flow/within'
+import { safeError } from '../../base/log'
 import type { RcptMailbox } from './envelope'
 import type { SmtpLimits, SmtpOptions } from './options'
 import type { RefusedRecipient } from './refusals'

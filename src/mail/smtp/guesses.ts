@@ -1,7 +1,7 @@
 /** Slows down clients that try which addresses exist. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
-import { widerNetworkOf } from '../../net/client-address'
+import { widerNetworkOf } from '../../base/net/client-address'
 import type { SmtpLimits } from './options'
 
 /** Networks that are remembered. */

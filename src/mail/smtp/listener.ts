@@ -4,9 +4,9 @@
  * sender's server, which tries again.
  */
 import type { SMTPServerAddress, SMTPServerDataStream, SMTPServerOptions, SMTPServerSession } from 'smtp-server'
-import { safeError } from '../../log'
-import { subscriberOf, widerNetworkOf } from '../../net/client-address'
-import { isInNetworks } from '../../net/networks'
+import { isInNetworks } from '../../base/address/networks'
+import { safeError } from '../../base/log'
+import { subscriberOf, widerNetworkOf } from '../../base/net/client-address'
 import { ClientCounter, isLoopback } from './clients'
 import { IncompleteError, readMessage } from './data'
 import { type Envelope, envelopeOf, type RcptMailbox } from './envelope'

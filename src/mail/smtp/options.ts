@@ -1,7 +1,7 @@
 /** Settings of the SMTP listener, and what its caller decides for it. */
 import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import type { Network } from '../../net/networks'
+import type { Network } from '../../base/address/networks'
 import type { Envelope, RcptMailbox } from './envelope'
 import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
 import type { SmtpRefusal } from './reply'

@@ -10,9 +10,9 @@ import {
   ticket_search,
   tickets,
   time_entries,
-} from '../../../src/db/schema'
-import { prefixOf } from '../../../src/search/blocks'
-import { facetWord, startVector } from '../../../src/search/words'
+} from '../../../src/base/db/schema'
+import { prefixOf } from '../../../src/desk/search/blocks'
+import { facetWord, startVector } from '../../../src/desk/search/words'
 import type { Random } from './random'
 import { SPAN_MS, START_MS, type Tenant } from './tenants'
 import { zipfText } from './zipf-text'

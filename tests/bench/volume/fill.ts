@@ -4,11 +4,11 @@
  * jobs for its counters, so that counters hold what is there.
  */
 import postgres from 'postgres'
-import type { Connection } from '../../../src/db/transact'
-import { createOrganization } from '../../../src/organizations/commands'
-import { foldTallies } from '../../../src/tallies/tallies'
-import { foldTicketCounts } from '../../../src/tickets/counts'
-import { foldTimeTotals } from '../../../src/time-entries/totals'
+import type { Connection } from '../../../src/base/db/transact'
+import { foldTallies } from '../../../src/desk/tallies/tallies'
+import { foldTicketCounts } from '../../../src/desk/tickets/counts'
+import { foldTimeTotals } from '../../../src/desk/time-entries/totals'
+import { createOrganization } from '../../../src/people/organizations/commands'
 import { addConversation, noRows, type Rows, TABLES } from './conversations'
 import { copyRows } from './copy-rows'
 import { startRandom } from './random'

@@ -1,8 +1,16 @@
 /** Makes the organizations of a data set with their people, companies, labels and mailbox. */
 import type postgres from 'postgres'
-import { addressKey } from '../../../src/address/email'
-import { companies, contacts, labels, mailboxes, memberships, ticket_counters, users } from '../../../src/db/schema'
-import { fold } from '../../../src/search/fold'
+import { addressKey } from '../../../src/base/address/email'
+import {
+  companies,
+  contacts,
+  labels,
+  mailboxes,
+  memberships,
+  ticket_counters,
+  users,
+} from '../../../src/base/db/schema'
+import { fold } from '../../../src/base/shapes/fold'
 import { copyRows } from './copy-rows'
 import type { Random } from './random'
 import { WORDS } from './zipf-text'

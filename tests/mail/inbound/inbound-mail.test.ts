@@ -1,7 +1,7 @@
 /** Mail that arrives becomes tickets and messages: contacts, bodies, attachments, bounces. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import { api, type Organization } from '../../support/api'
 import { createDesk, type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import {

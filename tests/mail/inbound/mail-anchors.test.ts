@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { newMessageId, readMessageId, readReplyTag, replyAddress } from '../../../src/messages/anchors'
-import { useSecrets } from '../../../src/secrets'
+import { newId } from '../../../src/base/db/columns'
+import { useSecrets } from '../../../src/base/secrets'
+import { newMessageId, readMessageId, readReplyTag, replyAddress } from '../../../src/desk/messages/anchors'
 
 const KEY = 'a secret key that only tests use'
 

@@ -1,8 +1,8 @@
 /** Bounces: a report finds the message it is about, and changes the outcome of its recipient. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
-import { bounceAddress, newMessageId, replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
+import { bounceAddress, newMessageId, replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'
 import { deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'

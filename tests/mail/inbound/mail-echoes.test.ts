@@ -1,7 +1,7 @@
 /** Our own mail that comes back under a foreign Message-ID is recognized by its Reply-To, and dropped. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'

@@ -1,8 +1,8 @@
 /** Forged, stolen and guessed anchors: mail enters a conversation only from its people, or with a signed anchor. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { bounceAddress, newMessageId, replyAddress } from '../../../src/messages/anchors'
-import { useSecrets } from '../../../src/secrets'
+import { newId } from '../../../src/base/db/columns'
+import { useSecrets } from '../../../src/base/secrets'
+import { bounceAddress, newMessageId, replyAddress } from '../../../src/desk/messages/anchors'
 import { createDesk, type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'

@@ -1,9 +1,9 @@
 /** Letters of the service hold links that open an account: no mailbox shows them to the people of an organization. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { removeStoredBytes } from '../../../src/attachments/removals'
-import { storage } from '../../../src/attachments/storage'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
+import { removeStoredBytes } from '../../../src/desk/attachments/removals'
+import { storage } from '../../../src/desk/attachments/storage'
 import { stranger } from '../../support/api'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'

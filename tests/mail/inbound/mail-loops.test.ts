@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import { createDatabase } from '../../support/database'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'

@@ -1,7 +1,7 @@
 /** Mail to several organizations: a 250 stands for all of them, and none waits for another. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { connection, driverPool } from '../../../src/db/pool'
-import { transact } from '../../../src/db/transact'
+import { connection, driverPool } from '../../../src/base/db/pool'
+import { transact } from '../../../src/base/db/transact'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { nodeUrls } from '../../support/cluster'

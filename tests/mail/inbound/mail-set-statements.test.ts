@@ -1,6 +1,6 @@
 /** The number of statements of the transaction that files a set does not grow with the set, except by large inserts. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
+import { newId } from '../../../src/base/db/columns'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
 import { stopApi } from '../../support/api'
 import { createDesk, type Desk } from '../../support/desk'

@@ -1,7 +1,7 @@
 /** Mail of an organization that is filed together: each message becomes what it would become alone. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import { createDesk, type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { startDns } from '../../support/dns'
 import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'

@@ -1,7 +1,7 @@
 /** Mail of the team: what a member passes on opens the customer's ticket, what a member answers is sent on. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { replyAddress } from '../../../src/desk/messages/anchors'
 import { PASSWORD } from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'

@@ -1,7 +1,7 @@
 /** Threading and reopening: finds the ticket that a message belongs to, and changes its status. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { replyAddress } from '../../../src/desk/messages/anchors'
 import { createDesk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import {
   activityOf,

@@ -1,8 +1,8 @@
 /** What people write becomes visible in mail that looks like a report, an echo of ours or a second delivery. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { newId } from '../../../src/db/columns'
-import { bounceAddress, replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { bounceAddress, replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'

@@ -1,7 +1,7 @@
 /** Header injection: hostile names, subjects, ids and file names add no header line to the mail that leaves. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { simpleParser } from 'mailparser'
-import { newId } from '../../../src/db/columns'
+import { newId } from '../../../src/base/db/columns'
 import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage, createTicket, formOf } from '../../support/factories'
 import { drain, importMail, rawMail, readTicket } from '../../support/mail'

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
 
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import { composeReply } from '../../../src/mail/outbound/compose'
 import { sendMail } from '../../../src/mail/outbound/transport'
 import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'

@@ -1,6 +1,6 @@
 /** Text whose lines flow (RFC 3676). */
 import { expect, test } from 'bun:test'
-import { joinFlowed } from '../../../src/mail/mime/flowed'
+import { joinFlowed } from '../../../src/base/mime/flowed'
 import { parseMail } from '../../../src/mail/parse/parse'
 
 test.each([

@@ -1,10 +1,10 @@
 /** Checks of the sender of an email (SPF, DKIM, DMARC), with a DNS server of our own. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
-import { newId } from '../../../src/db/columns'
-import { connection } from '../../../src/db/pool'
-import { checkRelays } from '../../../src/doctor/relay-doubts'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import type { SmtpListener } from '../../../src/mail/smtp/listener'
+import { checkRelays } from '../../../src/operate/doctor/relay-doubts'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'

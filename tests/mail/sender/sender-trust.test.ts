@@ -1,7 +1,7 @@
 /** What mail may do, by how well its sender is known: join a ticket, open it again, subscribe others. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { newId } from '../../../src/db/columns'
-import { replyAddress } from '../../../src/messages/anchors'
+import { newId } from '../../../src/base/db/columns'
+import { replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
 import { createMessage } from '../../support/factories'

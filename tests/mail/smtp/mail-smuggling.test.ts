@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import { simpleParser } from 'mailparser'
-import { newId } from '../../../src/db/columns'
+import { newId } from '../../../src/base/db/columns'
 import { type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { createMessage, createTicket, formOf } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail } from '../../support/mail'

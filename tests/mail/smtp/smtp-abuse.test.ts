@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import path from 'node:path'
 import ipaddr from 'ipaddr.js'
-import type { Network } from '../../../src/net/networks'
+import type { Network } from '../../../src/base/address/networks'
 import { until } from '../../support/service'
 import { dotStuffed, type SmtpDialog, sendMail, smtpDialog } from '../../support/smtp'
 import {
@@ -457,7 +457,7 @@ test('each transaction is observed once, with its last reply', async () => {
 /** Runs the listener in a separate process to measure its memory: prints the bytes taken and the growth of its peak. */
 const MEMORY_CHILD = `
   const { startSmtpListener } = await import('./src/mail/smtp/listener')
-  const { log } = await import('./src/log')
+  const { log } = await import('./src/base/log')
   let bytes = 0
   const peak = () => process.resourceUsage().maxRSS * 1024
   const before = peak()

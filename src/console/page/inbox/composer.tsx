@@ -1,8 +1,8 @@
 /** Writes answers and notes. A draft stays while the page is open, also when the session ends. */
 import { useRef, useState } from 'preact/hooks'
-import type { Attachment } from '../../../attachments/model'
-import type { Message } from '../../../messages/model'
-import type { TicketWithMessages } from '../../../tickets/model'
+import type { Attachment } from '../../../desk/attachments/model'
+import type { Message } from '../../../desk/messages/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { randomId } from '../api'
 import { Cell, useCell } from '../cell'
 import { signIn } from '../sign-in'

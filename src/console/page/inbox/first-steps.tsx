@@ -1,9 +1,9 @@
 /** Leads a new operator from nothing to an answered email; afterwards it lists the keys of the inbox. */
 import { useState } from 'preact/hooks'
-import type { InboundMessage } from '../../../inbound-messages/model'
-import type { Mailbox } from '../../../mailboxes/model'
-import type { Stats } from '../../../stats/model'
-import type { Ticket } from '../../../tickets/model'
+import type { Stats } from '../../../desk/stats/model'
+import type { Ticket } from '../../../desk/tickets/model'
+import type { InboundMessage } from '../../../mail/inbound-messages/model'
+import type { Mailbox } from '../../../mail/mailboxes/model'
 import { useLive } from '../live'
 import { Edit } from '../operate/mailboxes'
 import { hrefOf } from '../route'

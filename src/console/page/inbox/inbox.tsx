@@ -1,6 +1,6 @@
 /** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
-import type { Label } from '../../../labels/model'
-import type { User } from '../../../users/model'
+import type { Label } from '../../../desk/labels/model'
+import type { User } from '../../../people/users/model'
 import { readRows } from '../lists'
 import { useLive } from '../live'
 import { readMe } from '../sign-in'

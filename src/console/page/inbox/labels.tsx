@@ -1,7 +1,7 @@
 /** The labels of a ticket. */
 import { useState } from 'preact/hooks'
-import type { Label } from '../../../labels/model'
-import type { TicketWithMessages } from '../../../tickets/model'
+import type { Label } from '../../../desk/labels/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Api } from '../api'
 import { Choice, Dialog, Field, Form } from '../ui'
 import type { Change, Names } from '../view-types'

@@ -1,8 +1,8 @@
 /** The messages of a ticket, oldest first. Of a long conversation the last ones, and the others on demand. */
 import { useState } from 'preact/hooks'
-import type { Attachment } from '../../../attachments/model'
-import type { Message } from '../../../messages/model'
-import type { TicketWithMessages } from '../../../tickets/model'
+import type { Attachment } from '../../../desk/attachments/model'
+import type { Message } from '../../../desk/messages/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { fileAddress } from '../api'
 import { Action, bytes, Dot, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'

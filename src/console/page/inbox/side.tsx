@@ -1,9 +1,9 @@
 /** Beside the conversation: participants, time with the timer, and the timeline. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Participant } from '../../../participants/model'
-import type { TicketWithMessages } from '../../../tickets/model'
-import type { TicketTimeEntry, TimeEntry } from '../../../time-entries/model'
-import type { Timer } from '../../../timers/model'
+import type { Participant } from '../../../desk/participants/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
+import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
+import type { Timer } from '../../../desk/timers/model'
 import { useLive } from '../live'
 import { Action, duration, Field, Form, tell } from '../ui'
 import type { View } from '../view-types'

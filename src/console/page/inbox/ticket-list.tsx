@@ -1,6 +1,6 @@
 /** The list of tickets with its filters. */
 import { useState } from 'preact/hooks'
-import type { Ticket, TicketListMeta } from '../../../tickets/model'
+import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
 import { useRows } from '../lists'
 import { changed, go, hrefOf } from '../route'
 import { Action, Choice, Dot, Time, Waiting } from '../ui'

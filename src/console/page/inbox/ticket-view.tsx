@@ -1,6 +1,6 @@
 /** One ticket: its properties, the conversation, and what belongs to it. */
 import { useState } from 'preact/hooks'
-import type { Ticket, TicketWithMessages } from '../../../tickets/model'
+import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { type Answer, Refusal } from '../api'
 import { useLive } from '../live'
 import { hrefOf } from '../route'

@@ -1,7 +1,7 @@
 /** What happened to a ticket, in words. */
 import { useState } from 'preact/hooks'
-import type { TicketWithMessages } from '../../../tickets/model'
-import type { Activity } from '../../../timeline/model'
+import type { TicketWithMessages } from '../../../desk/tickets/model'
+import type { Activity } from '../../../desk/timeline/model'
 import { useLive } from '../live'
 import { duration, Time, Waiting } from '../ui'
 import type { View } from '../view-types'

@@ -1,5 +1,5 @@
 /** The audit log: who did what in the organization. */
-import type { AuditLogEntry } from '../../../audit-log/model'
+import type { AuditLogEntry } from '../../../people/audit-log/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
 import { Time } from '../ui'

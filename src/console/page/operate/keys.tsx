@@ -1,6 +1,6 @@
 /** API keys. A new one is shown once. */
 import { useState } from 'preact/hooks'
-import type { ApiKey, CreatedApiKey } from '../../../api-keys/model'
+import type { ApiKey, CreatedApiKey } from '../../../people/api-keys/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, Question, Time, tell } from '../ui'

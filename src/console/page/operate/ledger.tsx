@@ -1,7 +1,7 @@
 /** The mail ledger: every email that was taken, and what became of it. */
 import { useState } from 'preact/hooks'
-import type { InboundMessage } from '../../../inbound-messages/model'
-import type { Mailbox } from '../../../mailboxes/model'
+import type { InboundMessage } from '../../../mail/inbound-messages/model'
+import type { Mailbox } from '../../../mail/mailboxes/model'
 import { useRows } from '../lists'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'

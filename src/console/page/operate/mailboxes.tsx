@@ -1,6 +1,6 @@
 /** Mailboxes: where email comes in, and through which server it goes out. */
 import { useState } from 'preact/hooks'
-import type { Mailbox, MailboxTest } from '../../../mailboxes/model'
+import type { Mailbox, MailboxTest } from '../../../mail/mailboxes/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, tell } from '../ui'

@@ -1,5 +1,5 @@
 /** Mail, webhooks and requests over time, what waits, and what needs attention. */
-import type { Stats } from '../../../stats/model'
+import type { Stats } from '../../../desk/stats/model'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
 import { Dot, Time, Waiting } from '../ui'

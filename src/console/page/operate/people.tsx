@@ -1,6 +1,6 @@
 /** Members of the organization, and invitations. */
 import { useState } from 'preact/hooks'
-import type { User } from '../../../users/model'
+import type { User } from '../../../people/users/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
 import { Action, Dialog, Dot, Field, Form, tell } from '../ui'

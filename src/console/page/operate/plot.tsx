@@ -1,7 +1,7 @@
 /** A plot over time, with its figures as a table for those who do not see it. */
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { Stats } from '../../../stats/model'
+import type { Stats } from '../../../desk/stats/model'
 
 /** The palette of labels, which is told apart in light and dark. */
 const COLORS = {

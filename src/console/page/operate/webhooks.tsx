@@ -1,6 +1,6 @@
 /** Webhooks and their deliveries. */
 import { useState } from 'preact/hooks'
-import type { Delivery, DeliveryDetail, Webhook } from '../../../webhooks/model'
+import type { Delivery, DeliveryDetail, Webhook } from '../../../delivery/webhooks/model'
 import { useRows } from '../lists'
 import { useLive } from '../live'
 import { go, hrefOf } from '../route'

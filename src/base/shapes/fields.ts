@@ -1,0 +1,161 @@
+/**
+ * Fields of bodies and paths. Texts, words and days are TypeBox kinds of this file, because lengths count in code points
+ * after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
+ */
+import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
+import { codePoints } from '../address/characters'
+import { ZERO_ID } from '../db/columns'
+import type { ErrorCode } from '../errors'
+import { isUuid } from './ids'
+import { isDay } from './time'
+
+/** Options of a field beyond JSON Schema: its own error codes and the sentence for its fault. */
+export type FieldOptions = {
+  /** The code when the value is there and wrong; without it VALIDATION_ERROR. */
+  code?: ErrorCode
+  /** The code when a required value is missing; without it VALIDATION_ERROR. */
+  missing_code?: ErrorCode
+  /** The code when an id names nothing: for the documentation, since the command finds it. */
+  not_found?: ErrorCode
+  /** The fault, in a sentence for `details.errors`. */
+  fault?: string
+  description?: string
+}
+
+type Rule = (text: string) => boolean
+type TextOptions = FieldOptions & { min?: number; max: number; trim?: boolean; rule?: Rule }
+
+/** The key of a schema's rule. TypeBox copies what stands under a symbol, and JSON leaves it out. */
+const RULE = Symbol('rule')
+
+type TextSchema = TSchema & { trim: boolean; min: number; max: number; [RULE]?: Rule }
+
+TypeRegistry.Set<TextSchema>('Text', (schema, value) => {
+  if (typeof value !== 'string') return false
+  const text = schema.trim ? value.trim() : value
+  if (text.length > schema.max * 2) return false
+  const length = codePoints(text)
+  if (length < schema.min || length > schema.max) return false
+  return schema[RULE]?.(text) ?? true
+})
+
+/**
+ * A text with limits in code points, trimmed unless `trim: false`. `rule` judges its form; a fault of the form has the
+ * field's `code`, a fault of the length is always VALIDATION_ERROR (`http/pipeline/error-answers.ts`).
+ */
+export function text(options: TextOptions) {
+  const { min = 0, max, trim = true, rule, ...rest } = options
+  const length_fault = `must be text of ${min > 0 ? `${min} to ${max}` : `at most ${max}`} characters`
+  const wire = Type.Unsafe<string>({
+    [Kind]: 'Text',
+    type: 'string',
+    minLength: min,
+    maxLength: max,
+    min,
+    max,
+    trim,
+    length_fault,
+    ...(rule && { [RULE]: rule }),
+    ...rest,
+  })
+  if (!trim) return wire
+  return Type.Transform(wire)
+    .Decode((value) => value.trim())
+    .Encode((value) => value)
+}
+
+/** What `text` keeps of the length that it allows, in the schema; a text or null has it in a branch. */
+export type LengthLimits = {
+  length_fault?: string
+  min?: number
+  max?: number
+  trim?: boolean
+  anyOf?: LengthLimits[]
+}
+
+/** Says what is wrong with the length of a text; undefined when it is right, or when the schema limits none. */
+export function lengthFault(schema: LengthLimits, value: unknown): string | undefined {
+  const field = schema.anyOf?.find((branch) => branch.length_fault) ?? schema
+  if (!field.length_fault || typeof value !== 'string') return undefined
+  const text = field.trim ? value.trim() : value
+  if (text.length > (field.max ?? 0) * 2) return field.length_fault
+  const length = codePoints(text)
+  return length < (field.min ?? 0) || length > (field.max ?? 0) ? field.length_fault : undefined
+}
+
+/** The name of a person or an organization, which stands in one line of letters and mail: no control characters. */
+export function nameInput(options: Pick<FieldOptions, 'description'> = {}) {
+  const rule = (name: string) => !/\p{Cc}/u.test(name)
+  return text({ min: 1, max: 255, rule, fault: 'must be text without control characters', ...options })
+}
+
+TypeRegistry.Set<TSchema & { enum: string[] }>('Word', (schema, value) => schema.enum.includes(value as string))
+
+/** One of a fixed list of words. Never `t.UnionEnum`: it fills an omitted field with the first word. */
+export function oneOf<const Words extends readonly string[]>(words: Words, options: FieldOptions = {}) {
+  return Type.Unsafe<Words[number]>({
+    [Kind]: 'Word',
+    type: 'string',
+    enum: [...words],
+    fault: `must be one of ${words.join(', ')}`,
+    ...options,
+  })
+}
+
+/** A yes or no: JSON true or false, never their names as strings. */
+export const flag = (options: FieldOptions = {}) => Type.Boolean({ fault: 'must be true or false', ...options })
+
+TypeRegistry.Set<TSchema>('Day', (_schema, value) => typeof value === 'string' && isDay(value))
+
+/** A day. Not a format of TypeBox's registry: the libraries that make the documentation put theirs in its place. */
+export function dayInput(options: FieldOptions = {}) {
+  const fault = 'must be a date, such as 2026-01-31'
+  return Type.Unsafe<string>({ [Kind]: 'Day', type: 'string', format: 'date', fault, ...options })
+}
+
+/** A field that may also be null, with the codes and the fault of its schema. */
+export function nullable<T extends TSchema>(schema: T, options: FieldOptions = {}) {
+  const { code, missing_code, fault, description } = { ...(schema as FieldOptions), ...options }
+  return Type.Union([schema, Type.Null()], {
+    ...(code && { code }),
+    ...(missing_code && { missing_code }),
+    ...(fault && { fault: `${fault}, or null` }),
+    ...(description && { description }),
+  })
+}
+
+export const optional = Type.Optional
+
+/** An id: any string. One that is no UUID names nothing and gets the answer of an unknown id. */
+export const IdInput = (options: FieldOptions = {}) => Type.String({ fault: 'must be an id', ...options })
+
+/** A list of ids, at most 50. */
+export const IdsInput = (options: FieldOptions = {}) =>
+  Type.Array(Type.String({ fault: 'must be an id' }), {
+    maxItems: 50,
+    fault: 'must be a list of at most 50 ids',
+    ...options,
+  })
+
+/** The body of a create or an update: unknown fields are dropped, the others come in the order of `fields`. */
+export function body<T extends TProperties>(fields: T, options: { description?: string } = {}) {
+  const names = Object.keys(fields)
+  return Type.Transform(Type.Object(fields, { additionalProperties: true, ...options }))
+    .Decode((value) => {
+      const given = value as Record<string, unknown>
+      const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
+      return Object.fromEntries(known) as typeof value
+    })
+    .Encode((value) => value)
+}
+
+/** An id in a path. A string that is no UUID becomes an id that no row has, so that it gets the answer of an unknown id. */
+const PathId = Type.Transform(Type.String({ description: 'Id (UUID)' }))
+  .Decode((value) => (isUuid(value) ? value.toLowerCase() : ZERO_ID))
+  .Encode((value) => value)
+
+/** Path parameters of the given names. */
+export function path<const Names extends readonly string[]>(...names: Names) {
+  type Ids = { [Name in Names[number]]: typeof PathId }
+  return Type.Object(Object.fromEntries(names.map((name) => [name, PathId])) as Ids)
+}

@@ -1,0 +1,133 @@
+/** Finds the lanes that have due work, and keeps them in the order of their turns. */
+import { type Among, readOfAll } from '../../base/db/all-organizations'
+import type { Sql } from '../../base/db/transact'
+import type { LaneRoom } from './claim'
+import type { OutboxJob, OutboxKind } from './job'
+
+/** A lane with due work; `failing` when it has work that failed before. */
+export type DueLane = { organization_id: string; lane_id: string; failing: boolean; oldest_s: number }
+
+/** Due rows looked at before all of them are. */
+const HEAD_ROWS = 1000
+
+/** Looking takes at most a twentieth of the time. A look that waited for a connection delays the next by 3 s at most. */
+const LOOK_EVERY_MS = 20
+const LOOK_MOST_MS = 3000
+const LOOK_SHARE = 20
+
+/** The lanes of one kind that have due work, the one whose turn it is first. */
+export class DueLanes {
+  readonly #sql: Sql
+  readonly #kind: OutboxKind
+  /** Called when a look that came too early may take place. */
+  readonly #onTime: () => void
+  /** The lane that was served last is the last. */
+  readonly #lanes = new Map<string, DueLane>()
+  /** There may be work that the last look did not see. */
+  #is_stale = true
+  /** Earliest time of the next look. */
+  #look_at_ms = 0
+  /** Waits for that time. */
+  #timer: Timer | undefined
+
+  constructor(sql: Sql, kind: OutboxKind, onTime: () => void) {
+    this.#sql = sql
+    this.#kind = kind
+    this.#onTime = onTime
+  }
+
+  /** Notes that there may be new work. */
+  expect(): void {
+    this.#is_stale = true
+  }
+
+  /** Lets the next look take place at once. */
+  hurry(): void {
+    this.#look_at_ms = 0
+  }
+
+  /** Ends the wait for the next look. */
+  stop(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /**
+   * The lanes in the order of their turns, after a look when there may be new work and it is time for one.
+   * @param isUnknown tells whether a lane has never been tried
+   */
+  async look(isUnknown: (lane_id: string) => boolean): Promise<Iterable<DueLane>> {
+    if (!this.#is_stale) return this.#lanes.values()
+    const started_ms = performance.now()
+    if (started_ms < this.#look_at_ms) {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(this.#onTime, this.#look_at_ms - started_ms)
+      return this.#lanes.values()
+    }
+    this.#is_stale = false
+    try {
+      this.#order(await findDueLanes(this.#sql, this.#kind), isUnknown)
+    } catch (error) {
+      this.#is_stale = true
+      throw error
+    }
+    const ended_ms = performance.now()
+    const rest_ms = Math.max(LOOK_EVERY_MS, (ended_ms - started_ms) * LOOK_SHARE)
+    this.#look_at_ms = ended_ms + Math.min(rest_ms, LOOK_MOST_MS)
+    return this.#lanes.values()
+  }
+
+  /** Puts lanes that were served behind the others, and drops those that had less work than there was room for. */
+  serve(rooms: LaneRoom[], jobs: OutboxJob[]): void {
+    const found = Map.groupBy(jobs, (job) => job.lane_id)
+    for (const { lane_id, room } of rooms) {
+      const lane = this.#lanes.get(lane_id)!
+      this.#lanes.delete(lane_id)
+      if (found.get(lane_id)?.length === room) this.#lanes.set(lane_id, lane)
+    }
+  }
+
+  /** Unknown lanes come first, once. Lanes that wait already keep their turn; others queue behind them. */
+  #order(found: DueLane[], isUnknown: (lane_id: string) => boolean): void {
+    const lane_of = new Map(found.map((lane) => [lane.lane_id, lane]))
+    const waiting = [...this.#lanes.keys()].flatMap((lane_id) => lane_of.get(lane_id) ?? [])
+    const fresh = found.filter((lane) => !this.#lanes.has(lane.lane_id))
+    const unknown = fresh.filter((lane) => isUnknown(lane.lane_id))
+    const others = fresh.filter((lane) => !isUnknown(lane.lane_id))
+    this.#lanes.clear()
+    for (const lane of [...unknown, ...waiting, ...others]) this.#lanes.set(lane.lane_id, lane)
+  }
+}
+
+/**
+ * Finds the lanes that have due work. The oldest due rows show all of them, unless there is a backlog. Then all due rows are
+ * grouped by lane, so that no backlog of one hides the others.
+ *
+ * Grouping costs by the row. With 100,000 due rows of 1,000 lanes it took 23 ms, and 9 ms to visit each lane once by a recursive
+ * statement (PostgreSQL 18, all in memory, the fastest of 15 runs in turn). A cluster refuses such a statement over all nodes.
+ * @returns lanes whose oldest due row is the youngest first: an endpoint that answers is rarely behind
+ */
+export async function findDueLanes(sql: Sql, kind: OutboxKind): Promise<DueLane[]> {
+  const head = await readOfAll(sql, (among) => readHead(sql, kind, among))
+  const seen = head.reduce((sum, lane) => sum + lane.rows, 0)
+  const lanes = seen < HEAD_ROWS ? head : await readOfAll(sql, (among) => readLanes(sql, kind, among))
+  return lanes.sort((a, b) => b.oldest_s - a.oldest_s)
+}
+
+function readHead(sql: Sql, kind: OutboxKind, among: Among) {
+  return sql<(DueLane & { rows: number })[]>`
+    select organization_id, lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s,
+      count(*) as rows
+    from (
+      select organization_id, lane_id, attempts, run_at from outbox
+      where kind = ${kind} and run_at <= now() and lease_until <= now() ${among()} order by run_at limit ${HEAD_ROWS}
+    ) as head
+    group by organization_id, lane_id`
+}
+
+function readLanes(sql: Sql, kind: OutboxKind, among: Among) {
+  return sql<DueLane[]>`
+    select organization_id, lane_id, bool_or(attempts > 0) as failing, extract(epoch from min(run_at))::float8 as oldest_s
+    from outbox
+    where kind = ${kind} and run_at <= now() and lease_until <= now() ${among()}
+    group by organization_id, lane_id`
+}

@@ -1,0 +1,88 @@
+/** Counts, retries and frees work of the outbox, for operators. */
+
+import { inEach, readOfAll } from '../../base/db/all-organizations'
+import { OUTBOX_KINDS } from '../../base/db/schema'
+import type { Connection } from '../../base/db/transact'
+import type { OutboxKind } from './job'
+
+export type OutboxStats = {
+  kind: OutboxKind
+  /** Due and not leased. */
+  due: number
+  leased: number
+  /** Waiting for a later attempt. */
+  scheduled: number
+  /** Held until somebody sets them free: their webhook is failed, or they were given up. */
+  parked: number
+  /** Seconds since the oldest due row came due; null when no row is due. */
+  oldest_due_s: number | null
+}
+
+/** Counts the work that is left, by kind. Reads the outbox only, which has no finished work. */
+export async function outboxStats({ sql }: Connection): Promise<OutboxStats[]> {
+  const counted = await readOfAll(
+    sql,
+    (among) => sql<OutboxStats[]>`
+      select kind,
+        count(*) filter (where run_at <= now() and lease_until <= now()) as due,
+        count(*) filter (where lease_until > now()) as leased,
+        count(*) filter (where run_at > now() and run_at < 'infinity') as scheduled,
+        count(*) filter (where run_at = 'infinity') as parked,
+        round(extract(epoch from now() - min(run_at) filter (where run_at <= now())))::float8 as oldest_due_s
+      from outbox where true ${among()} group by kind`,
+  )
+  return OUTBOX_KINDS.toSorted().map((kind) => {
+    return counted.filter((stats) => stats.kind === kind).reduce(added, { kind, ...NOTHING })
+  })
+}
+
+const NOTHING = { due: 0, leased: 0, scheduled: 0, parked: 0, oldest_due_s: null }
+
+/** Adds figures of another node. */
+function added(sum: OutboxStats, { due, leased, scheduled, parked, oldest_due_s }: OutboxStats): OutboxStats {
+  return {
+    kind: sum.kind,
+    due: sum.due + due,
+    leased: sum.leased + leased,
+    scheduled: sum.scheduled + scheduled,
+    parked: sum.parked + parked,
+    oldest_due_s: sum.oldest_due_s === null ? oldest_due_s : Math.max(sum.oldest_due_s, oldest_due_s ?? 0),
+  }
+}
+
+/**
+ * Makes all waiting work of an organization due now, except deliveries of failed webhooks (enable the webhook instead).
+ * A running service begins it within a second.
+ * @returns how many rows became due
+ */
+export async function retryOutbox({ sql }: Connection, organization_id: string): Promise<number> {
+  await sql`delete from lane_faults where organization_id = ${organization_id}`
+  const { count } = await sql`
+    update outbox o set run_at = now(), claims = attempts
+    where o.organization_id = ${organization_id} and lease_until <= now() and run_at > now()
+      and not exists (
+        select 1 from webhooks w
+        where w.organization_id = ${organization_id} and w.id = o.lane_id and w.status = 'failed'
+      )`
+  return count
+}
+
+/**
+ * Ends every lease. Only for a process that has the database to itself, before it begins to work: all holders of leases
+ * are dead then, and their work need not wait until the leases run out.
+ */
+export async function endAllLeases({ sql }: Connection): Promise<void> {
+  const held = await readOfAll(
+    sql,
+    (among) => sql<{ organization_id: string }[]>`
+      select distinct organization_id from outbox where lease_token is not null ${among()}`,
+  )
+  await inEach(
+    held.map(({ organization_id }) => organization_id),
+    async (organization_id) => {
+      await sql`
+        update outbox set lease_until = '-infinity', lease_token = null
+        where organization_id = ${organization_id} and lease_token is not null`
+    },
+  )
+}

@@ -1,0 +1,272 @@
+/**
+ * Settles jobs: removes or reschedules the outbox row together with what the handler writes, in one transaction, and
+ * only while the lease holds. Many jobs of an organization are settled at once, because the commit costs more than the rows.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { requireMachine } from '../../base/db/cluster/away'
+import { hasFewRows } from '../../base/db/few-rows'
+import { type Connection, type Sql, transact } from '../../base/db/transact'
+import { isAway, isPassing } from '../../base/db/violations'
+import { turns } from '../../base/flow/turns'
+import { log, safeError } from '../../base/log'
+import type { OutboxJob, OutboxKind, Outcome, Settlement } from './job'
+import { observeSettled } from './outbox-attempts'
+
+/** Batches of an organization begin at this distance, so that they have many outcomes. */
+const GATHER_MS = 20
+const BATCH = 100
+/** Transactions at the same time, of all organizations: each holds a connection of the pool. */
+const TRANSACTIONS_MOST = 4
+/** Batches of a line begin at this distance. */
+const LINE_EVERY_MS = 100
+/** Delays until settling is tried again, while the database cannot be reached. */
+const AGAIN_MS = [100, 500, 1000, 2000, 5000]
+
+type Ended = { job: OutboxJob; outcome: Outcome }
+type Waiting = Ended & { resolve: (settled: boolean) => void }
+
+/** Outcomes of an organization that wait to be settled together. A queue without any goes. */
+type Queue = { waiting: Waiting[]; has_turn: boolean }
+
+/** Settles a group in one transaction, when it is its turn. @returns ids of the jobs whose lease still held */
+type Write = (group: Ended[]) => Promise<Set<string>>
+
+/** Makes the outcome of a job whose own rows cannot be written. */
+type OnFault = (job: OutboxJob) => Outcome
+
+/** Settles the outcomes of one worker, many at a time. */
+export class Settler {
+  readonly #connection: Connection
+  readonly #onFault: OnFault
+  /** What gathers, by what writes it and by organization. */
+  readonly #queues = new Map<unknown, Map<string, Queue>>()
+  /** Outcomes that wait for the batch before them, by their line. A line without any goes. */
+  readonly #lines = new Map<string, Waiting[]>()
+  readonly #inTurn = turns(TRANSACTIONS_MOST)
+
+  constructor(connection: Connection, onFault: OnFault) {
+    this.#connection = connection
+    this.#onFault = onFault
+  }
+
+  /** Resolves to false when the lease is another's by now, and the outcome was dropped. Never rejects. */
+  settle(job: OutboxJob, outcome: Outcome): Promise<boolean> {
+    return new Promise((resolve) => {
+      const ended = { job, outcome, resolve }
+      if (outcome.settle) return void this.#settleAlone(ended)
+      if (outcome.batch?.line !== undefined) return void this.#enter(outcome.batch.line, ended)
+      this.#gather(ended)
+    })
+  }
+
+  #gather(ended: Waiting): void {
+    const { job, outcome } = ended
+    const writer = outcome.batch?.write ?? outcome.type
+    const queues = this.#queues.get(writer) ?? new Map<string, Queue>()
+    this.#queues.set(writer, queues)
+    const queue = queues.get(job.organization_id)
+    if (queue) {
+      queue.waiting.push(ended)
+      if (queue.waiting.length >= BATCH) this.#flush(queue)
+      return
+    }
+    const first = { waiting: [ended], has_turn: false }
+    queues.set(job.organization_id, first)
+    void this.#settleQueue(first).then(() => queues.delete(job.organization_id))
+  }
+
+  async #settleQueue(queue: Queue): Promise<void> {
+    // Attempts that end in the same turn of the event loop share the first batch.
+    await sleep(0)
+    while (queue.waiting.length > 0) {
+      this.#flush(queue)
+      await sleep(GATHER_MS)
+    }
+  }
+
+  /** Asks for a turn, unless one is coming. What gathers until it comes is settled with the rest. */
+  #flush(queue: Queue): void {
+    if (queue.has_turn) return
+    queue.has_turn = true
+    void this.#settleGroup(() => {
+      queue.has_turn = false
+      return queue.waiting.splice(0, BATCH)
+    })
+  }
+
+  #enter(line: string, ended: Waiting): void {
+    const waiting = this.#lines.get(line)
+    if (waiting) return void waiting.push(ended)
+    const first = [ended]
+    this.#lines.set(line, first)
+    void this.#settleLine(line, first)
+  }
+
+  async #settleLine(line: string, waiting: Waiting[]): Promise<void> {
+    // Attempts that end in the same turn of the event loop share the first batch.
+    await sleep(0)
+    while (waiting.length > 0) {
+      const pause = sleep(LINE_EVERY_MS)
+      await this.#settleGroup(() => waiting.splice(0, BATCH))
+      await pause
+    }
+    this.#lines.delete(line)
+  }
+
+  /** Settles a group that is taken when its turn has come. It waits for a node that is away without its turn. */
+  async #settleGroup(take: () => Waiting[]): Promise<void> {
+    const group: Waiting[] = []
+    const write: Write = (part) =>
+      this.#inTurn(() => {
+        if (group.length === 0) group.push(...take())
+        return writeOnce(this.#connection, part)
+      })
+    const settled = await settleAll(write, group, this.#onFault)
+    for (const { job, resolve } of group) resolve(settled.has(job.id))
+  }
+
+  async #settleAlone(ended: Waiting): Promise<void> {
+    const settled = await settleAll((group) => writeOnce(this.#connection, group), [ended], this.#onFault)
+    ended.resolve(settled.has(ended.job.id))
+  }
+}
+
+/** Settles one job at once. @returns whether its lease still held. @throws the database's errors */
+export async function settleOne(connection: Connection, job: OutboxJob, outcome: Outcome): Promise<boolean> {
+  return (await writeOnce(connection, [{ job, outcome }])).has(job.id)
+}
+
+/**
+ * Settles a group of outcomes in one transaction. While the database cannot be reached it tries again, with the same
+ * lease tokens: an outcome is dropped when another worker has the lease by then.
+ * @returns ids of the jobs whose lease still held
+ */
+async function settleAll(write: Write, group: Ended[], onFault: OnFault): Promise<Set<string>> {
+  for (let failures = 0; ; failures++) {
+    try {
+      return await write(group)
+    } catch (error) {
+      // A statement that takes too long passes, too, but one outcome may be the reason.
+      if (group.length > 1 && !isAway(error)) return settleHalves(write, group, onFault)
+      if (!isPassing(error) || (failures > 0 && holdsUp(group[0]!, error)))
+        return settleFault(write, group[0]!, onFault, error)
+      await sleep(AGAIN_MS[failures] ?? AGAIN_MS[AGAIN_MS.length - 1])
+    }
+  }
+}
+
+/**
+ * True when others of its line would wait behind an outcome that is tried again, while the database answers. The work of a
+ * line is done anew: nothing of it has left the service.
+ */
+function holdsUp({ outcome }: Ended, error: unknown): boolean {
+  return outcome.batch?.line !== undefined && !isAway(error)
+}
+
+/** Settles a group by halves, in their order, until the outcome that fails is alone and does not stop the others. */
+async function settleHalves(write: Write, group: Ended[], onFault: OnFault): Promise<Set<string>> {
+  const middle = Math.ceil(group.length / 2)
+  const first = await settleAll(write, group.slice(0, middle), onFault)
+  const second = await settleAll(write, group.slice(middle), onFault)
+  return first.union(second)
+}
+
+/** Settles an outcome that cannot be written: a fault of our own. */
+async function settleFault(write: Write, { job, outcome }: Ended, onFault: OnFault, error: unknown) {
+  log.error({ outbox_id: job.id, error: safeError(error) }, 'the outcome of an outbox job cannot be written')
+  // Without rows of a handler only the fence can have failed; the lease runs out and the job is done again.
+  const has_rows = outcome.settle !== undefined || outcome.batch !== undefined
+  return has_rows ? settleAll(write, [{ job, outcome: onFault(job) }], onFault) : new Set<string>()
+}
+
+/** Settles outcomes of one organization. */
+async function writeOnce(connection: Connection, group: Ended[]): Promise<Set<string>> {
+  const { organization_id } = group[0]!.job
+  requireMachine(organization_id)
+  let after_commit: (() => void)[] = []
+  const ended = await transact(connection, async (inner) => {
+    // A second run starts anew.
+    after_commit = []
+    const now_s = group.some(({ outcome }) => delayOf(outcome) !== null) ? await timeOf(inner.sql) : null
+    const leases = await endLeases(inner.sql, organization_id, group, now_s)
+    const ours = group.filter(({ job }) => leases.has(job.id))
+    if (ours.length > 0) await writeRows({ ...inner, organization_id, now_s, after_commit }, ours)
+    return leases
+  })
+  for (const run of after_commit) run()
+  for (const { job, outcome } of group) {
+    const kind = ended.get(job.id)
+    if (kind) observeSettled(kind, job.due_ms, outcome)
+  }
+  return new Set(ended.keys())
+}
+
+function delayOf(outcome: Outcome): number | null {
+  return outcome.type === 'retry' ? outcome.delay_s : null
+}
+
+/** The time of the transaction, from which delays count. An update cannot add them to `now()` on a cluster. */
+async function timeOf(sql: Sql): Promise<number> {
+  const [{ now_s }] = await sql<[{ now_s: number }]>`select extract(epoch from now())::float8 as now_s`
+  return now_s
+}
+
+/** Writes the handlers' own rows: of one outcome, or of several with the same `batch.write`. */
+async function writeRows(settlement: Settlement, group: Ended[]): Promise<void> {
+  const { settle, batch } = group[0]!.outcome
+  if (settle) await settle(settlement)
+  if (!batch) return
+  const rows = group.map(({ outcome }) => outcome.batch?.row)
+  await batch.write(settlement, rows)
+}
+
+/** Ends the leases that still hold, and returns the kinds of their jobs by id. Late workers change nothing. */
+async function endLeases(
+  sql: Sql,
+  organization_id: string,
+  group: Ended[],
+  now_s: number | null,
+): Promise<Map<string, OutboxKind>> {
+  if (group.length === 1 && group[0]!.outcome.type === 'done') return removeOne(sql, organization_id, group[0]!.job)
+  const rows = group.map(({ job, outcome }, place) => {
+    const delay_s = delayOf(outcome)
+    return {
+      place,
+      id: job.id,
+      lease_token: job.lease_token,
+      done: outcome.type === 'done',
+      run_at_s: delay_s === null || now_s === null ? null : now_s + delay_s,
+      counted: outcome.type === 'retry' && outcome.counts ? 1 : 0,
+    }
+  })
+  const ended = await sql<{ id: string; kind: OutboxKind }[]>`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
+        as x (place integer, id uuid, lease_token uuid, done boolean, run_at_s float8, counted integer)
+      where ${hasFewRows(sql)}
+    ), removed as (
+      delete from outbox o using given
+      where given.done and o.organization_id = ${organization_id} and o.id = given.id
+        and o.lease_token = given.lease_token
+      returning o.id, o.kind
+    ), rescheduled as (
+      update outbox o
+      set attempts = o.attempts + given.counted, claims = o.claims - (1 - given.counted), lease_token = null,
+        lease_until = '-infinity',
+        run_at = case when given.run_at_s is null then 'infinity' else to_timestamp(given.run_at_s) end
+      from given
+      where not given.done and o.organization_id = ${organization_id} and o.id = given.id
+        and o.lease_token = given.lease_token
+      returning o.id, o.kind
+    )
+    select id, kind from removed union all select id, kind from rescheduled`
+  return new Map(ended.map(({ id, kind }) => [id, kind]))
+}
+
+/** Ends the lease of one job that is done. No plan of so plain a statement reads the whole table. */
+async function removeOne(sql: Sql, organization_id: string, { id, lease_token }: OutboxJob) {
+  const ended = await sql<{ kind: OutboxKind }[]>`
+    delete from outbox where organization_id = ${organization_id} and id = ${id} and lease_token = ${lease_token}
+    returning kind`
+  return new Map(ended.map(({ kind }) => [id, kind]))
+}

@@ -1,0 +1,101 @@
+import { Type } from '@sinclair/typebox'
+import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../../base/db/schema'
+import { checkUrl } from '../../base/net/destination'
+import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { Paging, query, queryWord } from '../../base/shapes/query'
+import { isSigningSecret } from './signature'
+
+const url = text({
+  max: 2048,
+  trim: false,
+  rule: (value) => checkUrl(value) === undefined,
+  code: 'INVALID_URL',
+  fault: 'must be an https URL without credentials',
+  description: 'https only; redirects are not followed',
+})
+const events = Type.Array(oneOf(EVENTS, { code: 'INVALID_EVENTS' }), {
+  minItems: 1,
+  code: 'INVALID_EVENTS',
+  fault: 'must be a list of at least one event',
+})
+const secret = text({
+  min: 1,
+  max: 255,
+  trim: false,
+  rule: isSigningSecret,
+  fault: 'must have the base64 of at least 24 bytes after whsec_',
+  description:
+    'Signs the deliveries; it is never shown again. After whsec_ stands the base64 of at least 24 bytes. When it is changed, webhook-signature carries the signatures of ' +
+    'the new and of the old one for 24 hours, the new one first; X-Service-Signature has the new one at once. ' +
+    'null removes both',
+})
+const active = flag({ description: 'Default true. Setting it enables a failed webhook again' })
+
+export const Webhook = Type.Object({
+  id: Uuid,
+  url: Type.String({ description: 'Where deliveries are posted' }),
+  events: Type.Array(oneOf(EVENTS), { description: 'Types of events that are delivered' }),
+  active: Type.Boolean({ description: 'Whether events are queued; stays true when the webhook fails' }),
+  status: oneOf(WEBHOOK_STATUSES, { description: 'failed: a delivery used up its attempts; deliveries wait' }),
+  has_secret: Type.Boolean({ description: 'Whether deliveries are signed' }),
+  failure_count: Type.Integer({ description: 'Deliveries that used up their attempts since the last success' }),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Webhook = typeof Webhook.static
+
+export const NewWebhook = body({ url, events, secret: optional(secret), active: optional(active) })
+export type NewWebhook = typeof NewWebhook.static
+
+export const WebhookChanges = body({
+  url: optional(url),
+  events: optional(events),
+  secret: optional(nullable(secret)),
+  active: optional(active),
+})
+export type WebhookChanges = typeof WebhookChanges.static
+
+export const Delivery = Type.Object({
+  id: Uuid,
+  event: oneOf(EVENTS, { description: 'Type of the event' }),
+  status: oneOf(DELIVERY_STATUSES, {
+    description:
+      '`pending`: not tried yet; `failed`: all attempts used; `cancelled`: the webhook was deleted or switched off',
+  }),
+  response_code: orNull(Type.Integer({ description: 'Of the last attempt' })),
+  response_time_ms: orNull(Type.Integer({ description: 'Of the last attempt' })),
+  attempts: Type.Integer({ description: 'Attempts made so far' }),
+  next_attempt_at: orNull(Instant, { description: 'When it is tried again, at the earliest' }),
+  error: orNull(Type.String({ description: 'Why the last attempt failed' })),
+  created_at: Instant,
+})
+export type Delivery = typeof Delivery.static
+
+const DeliveryAttempt = Type.Object({
+  attempt: Type.Integer({ description: 'From 1' }),
+  started_at: Instant,
+  response_code: orNull(Type.Integer({ description: 'HTTP status; null: there was no answer' })),
+  response_time_ms: Type.Integer({ description: 'Until the answer or the error' }),
+  error: orNull(Type.String({ description: 'Why it failed' })),
+  response_head: orNull(Type.String({ description: 'The first 4 KiB of the answer' })),
+})
+
+export const DeliveryDetail = Type.Composite([
+  Delivery,
+  Type.Object({
+    request_body: orNull(
+      Type.String({ description: 'The exact body of the request; null for a key that may not read its event' }),
+    ),
+    response_head: orNull(Type.String({ description: 'The first 4 KiB of the last answer' })),
+    attempt_log: Type.Array(DeliveryAttempt, { description: 'Every attempt, the first one first' }),
+  }),
+])
+export type DeliveryDetail = typeof DeliveryDetail.static
+
+export const DeliveryFilter = query({
+  ...Paging,
+  status: queryWord(DELIVERY_STATUSES),
+  event: queryWord(EVENTS),
+})
+export type DeliveryFilter = typeof DeliveryFilter.static

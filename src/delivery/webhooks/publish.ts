@@ -1,0 +1,167 @@
+/**
+ * Publishes events to subscribers, which makes deliveries. Event, deliveries and outbox rows are written in the
+ * transaction of the change: no change without its events, no event without its change.
+ */
+
+import { newId } from '../../base/db/columns'
+import { insertRows } from '../../base/db/insert-rows'
+import type { EVENTS } from '../../base/db/schema'
+import { sharedTime } from '../../base/db/shared-time'
+import type { Fragment, Sql } from '../../base/db/transact'
+import { afterCommit, type Scope, together } from '../../base/scope'
+import { currentTraceparent } from '../../base/tracing/trace'
+import { firstAttemptAt } from '../outbox/enqueue'
+import { wake } from '../outbox/wake'
+
+export type EventType = (typeof EVENTS)[number]
+
+/** Something that happened. `data` is the resource as the API returns it, and what the type adds, such as `changes`. */
+export type NewEvent = { type: EventType; data: unknown }
+
+/** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
+export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[] }
+
+type PublishOptions = {
+  /** The organization's subscribers, when the caller has read them already. */
+  subscribers?: Subscriber[]
+  /** The time of the change; now by default. */
+  happened_at?: Date
+}
+
+/**
+ * Publishes events in the order given, in the caller's transaction, and wakes the workers after the commit. The bytes
+ * that receivers get are fixed here. Writes nothing when no webhook subscribes.
+ */
+export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
+  if (events.length === 0) return
+  const { subscribers = await findSubscribers(scope), happened_at = new Date(sharedTime()) } = options
+  await publishEach(scope, [{ events, subscribers }], happened_at)
+}
+
+/** Events of a change, and who may want them. */
+type ToPublish = {
+  events: NewEvent[]
+  subscribers: Subscriber[]
+  /** The trace that the change belongs to, when it was made together with others; by default the one under way. */
+  traceparent?: string | null
+}
+
+/** As `publish`, for several changes that were made in one transaction. */
+export async function publishEach(
+  scope: Scope,
+  changes: ToPublish[],
+  happened_at = new Date(sharedTime()),
+): Promise<void> {
+  const published = changes.flatMap(({ events, subscribers, traceparent }) =>
+    events
+      .filter(({ type }) => hasSubscriber(subscribers, type))
+      .map((event) => ({
+        ...newPublication(scope.organization_id, event, thoseWho(subscribers, event.type), happened_at),
+        ...(traceparent !== undefined && { traceparent }),
+      })),
+  )
+  if (published.length === 0) return
+  await insertPublications(scope, published)
+  afterCommit(scope, () => wake('webhook'))
+}
+
+/**
+ * Publishes an event to one webhook, whatever it subscribes to, and wakes nobody: the caller sends it.
+ * @returns the id of the delivery, which is also that of its outbox row
+ */
+export async function publishTo(scope: Scope, webhook_id: string, event: NewEvent): Promise<string> {
+  const publication = newPublication(
+    scope.organization_id,
+    event,
+    [{ id: webhook_id, status: 'active' }],
+    new Date(sharedTime()),
+  )
+  await insertPublications(scope, [publication])
+  return publication.deliveries[0]!.id
+}
+
+/** Reads the organization's subscribers. A command reads them once, and passes them on to `publish`. */
+export async function findSubscribers(scope: Scope): Promise<Subscriber[]> {
+  const { sql, organization_id } = scope
+  const [found] = await sql<{ subscribers: Subscriber[] }[]>`
+    select ${subscribersOf(sql, sql`${organization_id}`)} as subscribers`
+  return found!.subscribers
+}
+
+/** SQL for the list that `findSubscribers` returns, for a statement that reads more than that. */
+export function subscribersOf(sql: Sql, organization_id: Fragment) {
+  return sql`(
+    select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events)), '[]')
+    from webhooks w where w.organization_id = ${organization_id} and w.active and w.deleted_at is null
+  )`
+}
+
+/** Tells whether a webhook wants events of a type. If none does, their data need not be read. */
+export function hasSubscriber(subscribers: Subscriber[], type: EventType): boolean {
+  return thoseWho(subscribers, type).length > 0
+}
+
+/** Makes the exact bytes of a delivery's body, the same for every attempt. */
+export function eventBody(
+  { organization_id }: Pick<Scope, 'organization_id'>,
+  { type, data }: NewEvent,
+  happened_at: Date,
+): string {
+  const timestamp = `${happened_at.toISOString().slice(0, 19)}Z`
+  return JSON.stringify({ event: type, timestamp, organization_id, data })
+}
+
+/** An event with its deliveries, as they are written. */
+type Publication = {
+  id: string
+  organization_id: string
+  type: EventType
+  body: string
+  traceparent: string | null
+  /** `is_parked`: the webhook is failed, the delivery waits until it is enabled again. */
+  deliveries: { id: string; webhook_id: string; is_parked: boolean }[]
+}
+
+function newPublication(
+  organization_id: string,
+  event: NewEvent,
+  receivers: Pick<Subscriber, 'id' | 'status'>[],
+  happened_at: Date,
+): Publication {
+  const deliveries = receivers.map(({ id: webhook_id, status }) => {
+    return { id: newId(), webhook_id, is_parked: status === 'failed' }
+  })
+  return {
+    id: newId(),
+    organization_id,
+    type: event.type,
+    body: eventBody({ organization_id }, event, happened_at),
+    traceparent: currentTraceparent(),
+    deliveries,
+  }
+}
+
+/** Inserts events, deliveries and their outbox rows. */
+async function insertPublications({ sql }: Scope, published: Publication[]): Promise<void> {
+  const events = published.map(({ id, organization_id, type, body }) => ({ organization_id, id, type, body }))
+  const sent = published.flatMap(({ id: event_id, organization_id, type: event, traceparent, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event, traceparent })),
+  )
+  const deliveries = sent.map(({ organization_id, id, webhook_id, event_id, event, is_parked }) => {
+    const next_attempt_at = is_parked ? null : firstAttemptAt(sql)
+    return { organization_id, id, webhook_id, event_id, event, next_attempt_at }
+  })
+  const work = sent.map(({ organization_id, id, webhook_id, is_parked, traceparent }) => {
+    const run_at = is_parked ? 'infinity' : firstAttemptAt(sql)
+    return { organization_id, id, kind: 'webhook', lane_id: webhook_id, run_at, traceparent }
+  })
+  await together([
+    insertRows(sql, 'events', events),
+    insertRows(sql, 'deliveries', deliveries),
+    insertRows(sql, 'outbox', work),
+  ])
+}
+
+function thoseWho(subscribers: Subscriber[], type: EventType): Subscriber[] {
+  return subscribers.filter(({ events }) => events.includes(type))
+}

@@ -1,0 +1,32 @@
+/** Gives uploads to the messages that use them. */
+import { unknownIds } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
+
+/**
+ * Gives uploads to a message, in the caller's transaction.
+ * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown or used by another message
+ */
+export function claimAttachments(scope: Scope, message_id: string, given: string[]): Promise<void> {
+  return claimForEach(scope, [{ message_id, given }])
+}
+
+/** As `claimAttachments`, for several messages by one statement. */
+export async function claimForEach(
+  { sql, organization_id }: Scope,
+  messages: { message_id: string; given: string[] }[],
+): Promise<void> {
+  const wanted = messages.flatMap(({ message_id, given }) => asIds(given).map((id) => ({ id, message_id })))
+  const named = messages.flatMap(({ given }) => given)
+  if (named.length === 0) return
+  const claimed = await sql<{ id: string }[]>`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(wanted)}::text::json) as x (id uuid, message_id uuid)
+    )
+    update attachments a set message_id = given.message_id from given
+    where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null
+    returning a.id`
+  const known = new Set(claimed.map(({ id }) => id))
+  const unknown = [...new Set(named)].filter((id) => !known.has(id.toLowerCase()))
+  if (unknown.length > 0) throw unknownIds('ATTACHMENT_NOT_FOUND', '/attachment_ids', unknown)
+}

@@ -1,0 +1,154 @@
+/** Stores files, gives them to messages, and removes those that no message used. */
+import { type InOrganization, workOffInBatches } from '../../base/db/all-organizations'
+import { newId } from '../../base/db/columns'
+import { insertRows } from '../../base/db/insert-rows'
+import type { Connection } from '../../base/db/transact'
+import { turns } from '../../base/flow/turns'
+import { inTransaction, type Scope, together } from '../../base/scope'
+import { holdBody } from '../../base/shapes/arriving-body'
+import { cleanFileName, mediaType } from '../../base/shapes/file-name'
+import { readUpload } from '../../http/request/upload'
+import { allowUpload, whileThereIsRoom } from './allowance'
+import type { Attachment } from './model'
+import { getAttachment } from './queries'
+import { keepEach, promiseRemoval, removeNow, removeSoon } from './removals'
+import { storage } from './storage'
+import type { Bytes } from './store'
+
+type NewAttachment = {
+  /** As the client or the sender wrote it; paths and control characters are dropped here. */
+  filename: string
+  content_type: string
+  /** Content-ID of an inline image of an email, without angle brackets. */
+  content_id?: string | null
+  /** Id of the user or API key that uploaded it; missing for a file of an email. */
+  uploader_id?: string | null
+  body: Bytes
+}
+
+/** Uploads in one statement. */
+const BATCH = 500
+/** Files of a message that are written at a time: a disk that flushes each of them does several as fast as one. */
+const PUTS_AT_ONCE = 8
+
+/**
+ * Stores the file of a request.
+ * @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading, or for the quota); RATE_LIMITED for a user with
+ *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
+ */
+export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
+  holdBody(request, scope.organization_id, 'streamed')
+  const allowance = await allowUpload(scope, request)
+  try {
+    const { id } = await readUpload(request, ({ bytes, ...file }) =>
+      storeAttachment(scope, { ...file, body: whileThereIsRoom(bytes), uploader_id: scope.actor.id }),
+    )
+    return await getAttachment(scope, id)
+  } finally {
+    allowance.end()
+  }
+}
+
+/** Stores a file, as `storeAttachments` does. */
+export async function storeAttachment(scope: Scope, file: NewAttachment): Promise<{ id: string }> {
+  const [stored] = await storeAttachments(scope, [file])
+  return stored!
+}
+
+/**
+ * Stores bytes, several files at a time, then the rows of all: uploads that no message uses yet. To be called outside a
+ * transaction (see `removals.ts`). When one fails, nothing of any is left.
+ * @returns their ids, in the order of the files
+ */
+export async function storeAttachments(scope: Scope, files: NewAttachment[]): Promise<{ id: string }[]> {
+  const given = files.map((file) => {
+    const id = newId()
+    return { id, storage_key: `attachments/${id}`, file }
+  })
+  const keys = given.map(({ storage_key }) => storage_key)
+  await promiseRemoval(scope.sql, keys)
+  const inTurn = turns(PUTS_AT_ONCE)
+  try {
+    const rows = await allOf(
+      given.map(({ file, ...named }) =>
+        inTurn(async () => ({ ...named, ...rowOf(file), ...(await storage().put(named.storage_key, file.body)) })),
+      ),
+    )
+    await inTransaction(scope, (inner) => insertAttachments(inner, rows))
+    return given.map(({ id }) => ({ id }))
+  } catch (error) {
+    await Promise.all(keys.map((key) => removeNow(scope.sql, key).catch(() => {})))
+    throw error
+  }
+}
+
+/** The results of all, or the error of the first to fail once none of the others writes any more. */
+async function allOf<T>(work: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(work)
+  return Promise.all(work)
+}
+
+function rowOf({ filename, content_type, content_id = null, uploader_id = null }: NewAttachment) {
+  return { filename: cleanFileName(filename), content_type: mediaType(content_type), content_id, uploader_id }
+}
+
+type Row = ReturnType<typeof rowOf> & { id: string; storage_key: string; size: number; digest: string }
+
+async function insertAttachments({ sql, organization_id }: Scope, rows: Row[]): Promise<void> {
+  await together([
+    keepEach(
+      sql,
+      rows.map(({ storage_key }) => storage_key),
+    ),
+    insertRows(
+      sql,
+      'attachments',
+      rows.map((row) => ({ ...row, organization_id })),
+    ),
+  ])
+}
+
+/**
+ * Removes uploads that no message uses, and will not use any more; others of `ids` stay. Rows that a transaction holds
+ * are skipped: it may be the caller's own, which just failed and would wait for itself.
+ */
+export async function discardUploads(scope: Scope, ids: string[]): Promise<void> {
+  await inTransaction(scope, async ({ sql, organization_id }) => {
+    const removed = await sql<{ storage_key: string }[]>`
+      with unused as (
+        select id from attachments
+        where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+        for update skip locked
+      )
+      delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
+      returning a.storage_key`
+    await removeSoon(sql, removed)
+  })
+}
+
+/** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
+export function removeUnusedUploads(connection: Connection): Promise<number> {
+  const { sql } = connection
+  return workOffInBatches(
+    connection,
+    (among) => sql<{ organization_id: string }[]>`
+      select distinct organization_id from attachments
+      where message_id is null and created_at < now() - interval '24 hours' ${among()}`,
+    { size: BATCH },
+    removeUnusedBatch,
+  )
+}
+
+async function removeUnusedBatch({ sql, organization_id }: InOrganization): Promise<number> {
+  const removed = await sql<{ storage_key: string }[]>`
+    with unused as (
+      select id from attachments
+      where organization_id = ${organization_id} and message_id is null
+        and created_at < now() - interval '24 hours'
+      order by id limit ${BATCH} for update skip locked
+    )
+    delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
+    returning a.storage_key`
+  await removeSoon(sql, removed)
+  return removed.length
+}

@@ -1,0 +1,66 @@
+/** Links contacts that exist to a company: a company may be created, or get a domain, after its contacts. */
+import { ownersOf } from '../../base/address/domains'
+import { withChangeTime } from '../../base/db/change-time'
+import { ZERO_ID } from '../../base/db/columns'
+import { inTransaction, type Scope } from '../../base/scope'
+import { publishContacts } from '../contacts/commands'
+import { giveCompanyToTickets } from '../contacts/tickets'
+import { type CompanyRef, shareCompany } from './queries'
+
+/** Contacts in memory at a time. */
+const BATCH = 2000
+
+/**
+ * Links every contact without a company whose address belongs to this one, and gives the company to those of their
+ * tickets that have none. A contact whose address belongs to another company by a longer domain is left to that one.
+ * @throws COMPANY_NOT_FOUND
+ */
+export function linkContacts(scope: Scope, company_id: string): Promise<{ linked: number }> {
+  return inTransaction(scope, async (scope) => {
+    const company = await shareCompany(scope, company_id)
+    const ownerOf = ownersOf(await companiesWithDomains(scope))
+    let linked = 0
+    for (let after = ZERO_ID; ; ) {
+      const contacts = await unlinkedContacts(scope, after)
+      const last = contacts.at(-1)
+      if (!last) return { linked }
+      after = last.id
+      const own = contacts.filter(({ email }) => ownerOf(email) === company_id).map(({ id }) => id)
+      linked += await link(scope, own, company)
+    }
+  })
+}
+
+/** The companies that own addresses, oldest first. */
+function companiesWithDomains({ sql, organization_id }: Scope) {
+  return sql<{ id: string; domains: string[] }[]>`
+    select id, domains from companies where organization_id = ${organization_id} and domains <> '{}' order by id`
+}
+
+/** The next contacts without a company. */
+function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
+  return sql<{ id: string; email: string }[]>`
+    select id, email from contacts
+    where organization_id = ${organization_id} and company_id is null and id > ${after}
+    order by id limit ${BATCH}`
+}
+
+/** @returns how many of the contacts still had no company */
+async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<number> {
+  if (ids.length === 0) return 0
+  const { sql, organization_id } = scope
+  const [unlinked, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
+      select id from contacts
+      where organization_id = ${organization_id} and company_id is null and id = any(${ids}::uuid[])
+      order by id for no key update`,
+  )
+  const linked = unlinked.map(({ id }) => id)
+  await sql`
+    update contacts set company_id = ${company.id}, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${linked}::uuid[])`
+  await giveCompanyToTickets(scope, linked, company)
+  await publishContacts(scope, linked)
+  return linked.length
+}

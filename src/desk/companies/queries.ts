@@ -1,0 +1,92 @@
+import type { Fragment } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+import { type Page, page } from '../../base/shapes/page'
+import type { Paging } from '../../base/shapes/query'
+import { tally } from '../tallies/tallies'
+import { companyOfEntry } from '../time-entries/companies'
+import type { Company, CompanyWithDetails } from './model'
+
+/** The companies of the organization, newest first. */
+export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company>> {
+  const { sql, organization_id } = scope
+  return page(scope, query, {
+    name: 'companies',
+    sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
+    rows: ({ slice, order }) => sql<Company[]>`
+      with page as materialized (
+        select c.id from companies c where c.organization_id = ${organization_id} ${slice}
+      )
+      select ${fields(scope)} from page
+      join companies c on c.organization_id = ${organization_id} and c.id = page.id
+      join organizations o on o.id = ${organization_id}
+      ${order}`,
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from companies where organization_id = ${organization_id}`,
+  })
+}
+
+/** A company with its contacts, newest tickets and totals. @throws COMPANY_NOT_FOUND */
+export async function getCompany(scope: Scope, id: string): Promise<CompanyWithDetails> {
+  const { sql, organization_id } = scope
+  const companyOf = await companyOfEntry(scope)
+  const [company] = await sql<CompanyWithDetails[]>`
+    select ${fields(scope)}, ${ticketCount(scope)} as total_tickets,
+      coalesce((
+        select json_agg(json_build_object('id', r.id, 'name', r.name, 'email', r.email) order by r.id desc)
+        from (
+          select p.id, p.name, p.email from contacts p
+          where p.organization_id = ${organization_id} and p.company_id = c.id
+          order by p.id desc limit 1000
+        ) r
+      ), '[]') as contacts,
+      coalesce((
+        select json_agg(json_build_object('id', r.id, 'code', r.code, 'subject', r.subject) order by r.id desc)
+        from (
+          select t.id, t.code, t.subject from tickets t
+          where t.organization_id = ${organization_id} and t.company_id = c.id and t.deleted_at is null
+          order by t.id desc limit 10
+        ) r
+      ), '[]') as recent_tickets,
+      coalesce((
+        select sum(e.duration_minutes) from time_entries e
+        where e.organization_id = ${organization_id} and ${companyOf()} = c.id
+      ), 0) as total_time_minutes
+    from companies c
+    join organizations o on o.id = ${organization_id}
+    where c.organization_id = ${organization_id} and c.id = ${id}`
+  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+  return company
+}
+
+export type CompanyRef = { id: string; name: string }
+
+/** Locks a company against changes until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
+export function lockCompany(scope: Scope, id: string): Promise<CompanyRef> {
+  return readForLock(scope, id, scope.sql`for no key update`)
+}
+
+/** Keeps a company from being deleted until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
+export function shareCompany(scope: Scope, id: string): Promise<CompanyRef> {
+  return readForLock(scope, id, scope.sql`for key share`)
+}
+
+async function readForLock({ sql, organization_id }: Scope, id: string, lock: Fragment): Promise<CompanyRef> {
+  const [company] = await sql<CompanyRef[]>`
+    select id, name from companies where organization_id = ${organization_id} and id = ${id} ${lock}`
+  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+  return company
+}
+
+/** The select list is the response: its columns are the fields of `Company`. */
+function fields(scope: Scope) {
+  const { sql } = scope
+  return sql`
+    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes,
+    ${tally(scope, 'contacts_of_company', sql`and key = c.id`)} as contact_count,
+    ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
+}
+
+function ticketCount(scope: Scope) {
+  return tally(scope, 'tickets_of_company', scope.sql`and key = c.id`)
+}

@@ -1,0 +1,60 @@
+import Elysia from 'elysia'
+import { NoContent, one, pageOf } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { Paging, query } from '../../base/shapes/query'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data } from '../../http/request/answer'
+import { createCompany, deleteCompany, updateCompany } from './commands'
+import { linkContacts } from './link'
+import { Company, CompanyChanges, CompanyWithDetails, Linked, NewCompany } from './model'
+import { getCompany, listCompanies } from './queries'
+
+export const companyRoutes = new Elysia({
+  tags: ['Companies'],
+  detail: { about: 'Groups of contacts with a billing rate and email domains.' },
+})
+  .use(inOrganization)
+
+  .get('/companies', ({ scope, query }) => listCompanies(scope, query), {
+    query: query(Paging),
+    response: pageOf(Company),
+    detail: { summary: 'List companies', permission: 'companies:read' },
+  })
+
+  .post('/companies', async ({ scope, body, status }) => status(201, await data(createCompany(scope, body))), {
+    body: NewCompany,
+    response: { 201: one(CompanyWithDetails) },
+    detail: { summary: 'Create company', permission: 'companies:write', idempotency: 'with the change' },
+  })
+
+  .get('/companies/:company_id', ({ scope, params }) => data(getCompany(scope, params.company_id)), {
+    params: path('company_id'),
+    response: one(CompanyWithDetails),
+    detail: { summary: 'Get company', permission: 'companies:read' },
+  })
+
+  .patch('/companies/:company_id', ({ scope, params, body }) => data(updateCompany(scope, params.company_id, body)), {
+    params: path('company_id'),
+    body: CompanyChanges,
+    response: one(CompanyWithDetails),
+    detail: { summary: 'Update company', permission: 'companies:write' },
+  })
+
+  .delete(
+    '/companies/:company_id',
+    async ({ scope, params, status }) => {
+      await deleteCompany(scope, params.company_id)
+      return status(204, undefined)
+    },
+    {
+      params: path('company_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete company', permission: 'companies:write' },
+    },
+  )
+
+  .post('/companies/:company_id/link-contacts', ({ scope, params }) => data(linkContacts(scope, params.company_id)), {
+    params: path('company_id'),
+    response: one(Linked),
+    detail: { summary: 'Link matching contacts', permission: 'companies:write', idempotency: 'with the change' },
+  })

@@ -1,0 +1,16 @@
+/** The company of a new contact. */
+import { domainsOf, ownersOf } from '../../base/address/domains'
+import type { Scope } from '../../base/scope'
+
+/**
+ * Finds the company that an address belongs to by its domain, and keeps it from being deleted until the caller's
+ * transaction ends.
+ * @returns its id
+ */
+export async function findCompanyOf({ sql, organization_id }: Scope, email: string): Promise<string | undefined> {
+  const candidates = await sql<{ id: string; domains: string[] }[]>`
+    select id, domains from companies
+    where organization_id = ${organization_id} and domains && ${domainsOf(email)}::text[]
+    order by id for key share`
+  return ownersOf(candidates)(email)
+}

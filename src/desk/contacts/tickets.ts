@@ -1,0 +1,69 @@
+/**
+ * Effects on tickets when a contact or company changes: a property of the ticket changes and its timeline says so. No
+ * ticket event is published.
+ */
+import { withChangeTime } from '../../base/db/change-time'
+import type { Scope } from '../../base/scope'
+import { recordOnEach } from '../timeline/activity'
+
+/** Gives a company to those tickets of its contacts that have none, in the caller's transaction. */
+export async function giveCompanyToTickets(
+  scope: Scope,
+  contact_ids: string[],
+  company: { id: string; name: string },
+): Promise<void> {
+  const { sql, organization_id } = scope
+  const [tickets, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
+      select id from tickets
+      where organization_id = ${organization_id} and contact_id = any(${contact_ids}::uuid[])
+        and company_id is null and deleted_at is null
+      order by id for no key update`,
+  )
+  const ids = tickets.map(({ id }) => id)
+  await sql`
+    update tickets set company_id = ${company.id}, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  await recordOnEach(scope, ids, { type: 'changed', data: { field: 'company', from: null, to: company } })
+}
+
+/**
+ * Unlinks a contact or company from all tickets before it is deleted, hidden ones too: a foreign key of a cluster cannot do
+ * that. Tickets are locked before the rows that they point at, as everywhere.
+ */
+export async function takeFromTickets(
+  scope: Scope,
+  field: 'contact' | 'company',
+  resource: { id: string; name: string; email?: string },
+): Promise<void> {
+  const { sql, organization_id } = scope
+  const column = sql(`${field}_id`)
+  const [tickets, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string; is_hidden: boolean }[]>`
+      select id, deleted_at is not null as is_hidden from tickets
+      where organization_id = ${organization_id} and ${column} = ${resource.id}
+      order by id for no key update`,
+  )
+  await sql`
+    update tickets set ${column} = null, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${tickets.map(({ id }) => id)}::uuid[])`
+  const visible = tickets.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
+  await recordOnEach(scope, visible, { type: 'changed', data: { field, from: resource, to: null } })
+}
+
+/** Unlinks a company from its contacts before it is deleted. @returns their ids */
+export async function takeFromContacts({ sql, organization_id }: Scope, company_id: string): Promise<string[]> {
+  const [contacts, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string }[]>`
+      select id from contacts where organization_id = ${organization_id} and company_id = ${company_id}
+      order by id for no key update`,
+  )
+  const ids = contacts.map(({ id }) => id)
+  await sql`
+    update contacts set company_id = null, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return ids
+}

@@ -1,0 +1,73 @@
+/**
+ * Adds messages that came by email to their tickets: as many statements for a hundred as for one. `addMessage` in
+ * `commands.ts` adds one that an agent writes, and sends it.
+ */
+
+import { type Actor, type Scope, together } from '../../base/scope'
+import { claimForEach } from '../attachments/claim-uploads'
+import { addEachToSearch } from '../search/ticket-document'
+import { type ActivityEntry, recordActivities } from '../timeline/activity'
+import { addAnchors } from './add-anchors'
+import type { DraftWithId } from './draft'
+import { insertMessages } from './insert-messages'
+
+export type AddedMessage = {
+  ticket_id: string
+  actor: Actor
+  draft: DraftWithId
+  /** Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words already. */
+  answered: { code: string; locked_at: string } | null
+}
+
+/**
+ * Adds a message to each of several different tickets, which the caller's transaction has locked or created, with its
+ * attachments, anchors, entry in the timeline and search words. The caller publishes.
+ * @throws ATTACHMENT_NOT_FOUND
+ */
+export async function addMessages(scope: Scope, messages: AddedMessage[]): Promise<void> {
+  if (messages.length === 0) return
+  const { sql, organization_id } = scope
+  const later = messages.flatMap(({ ticket_id, draft, answered }) => {
+    return answered ? { ticket_id, text: draft.text, ...answered } : []
+  })
+  await together([
+    insertMessages(
+      sql,
+      messages.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+    ),
+    recordActivities(
+      sql,
+      messages.map(({ ticket_id, actor, draft }) => ({
+        organization_id,
+        ticket_id,
+        actor,
+        entry: messageEntry(draft),
+      })),
+    ),
+    touchTickets(scope, later),
+    claimForEach(
+      scope,
+      messages.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
+    ),
+    addAnchors(scope, messages),
+    addEachToSearch(scope, later),
+  ])
+}
+
+/** The timeline entry of a new message. */
+export function messageEntry({ id, is_internal, direction }: DraftWithId): ActivityEntry {
+  return is_internal
+    ? { type: 'note', data: { message_id: id } }
+    : { type: 'message', data: { message_id: id, direction } }
+}
+
+/** Sets the time of change of tickets, which were all locked by one statement. */
+export async function touchTickets(
+  { sql, organization_id }: Scope,
+  tickets: { ticket_id: string; locked_at: string }[],
+): Promise<void> {
+  if (!tickets[0]) return
+  await sql`
+    update tickets set updated_at = ${tickets[0].locked_at}
+    where organization_id = ${organization_id} and id = any(${tickets.map(({ ticket_id }) => ticket_id)}::uuid[])`
+}

@@ -1,0 +1,171 @@
+import { addressKey } from '../../base/address/email'
+import { config } from '../../base/config'
+import { newId } from '../../base/db/columns'
+import { insertRows } from '../../base/db/insert-rows'
+import { fieldError } from '../../base/errors'
+import { isLong, type RenderedBody, showsNothing } from '../../base/html/body'
+import { render } from '../../base/html/render'
+import { inTransaction, type Scope, together } from '../../base/scope'
+import { enqueueWork } from '../../delivery/outbox/enqueue'
+import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
+import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { claimAttachments } from '../attachments/claim-uploads'
+import { removeSoon } from '../attachments/removals'
+import { addToSearch, rebuildSearch } from '../search/ticket-document'
+import { recordActivity } from '../timeline/activity'
+import { addAnchors } from './add-anchors'
+import { messageEntry, touchTickets } from './add-messages'
+import { newMessageId } from './anchors'
+import { type Conversation, lockConversation } from './conversation'
+import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
+import { insertMessages } from './insert-messages'
+import { EMPTY_BODY, type Message, type NewMessage } from './model'
+import { findMailboxAddress, planEmail } from './outgoing'
+import { getMessage } from './queries'
+
+type TicketOfEvent = { id: string; code: string; subject: string }
+
+/** `locked_at` is the time of the change. */
+type TicketOfMessage = TicketOfEvent & { locked_at: string }
+
+/**
+ * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the first
+ * attempt, up to EMAIL_INLINE_WAIT_MS.
+ * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ */
+export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
+  const rendered = await render(input.body, scope.organization_id)
+  if (isLong(input.body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
+  const message = await inTransaction(scope, async (scope) => {
+    const conversation = await lockConversation(scope, ticket_id)
+    const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
+    return getMessage(scope, ticket_id, id)
+  })
+  if (message.email_status !== 'queued') return message
+  await waitForFirstAttempt(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
+  // The message is stored whatever happens now: an error here would make the client write it twice.
+  return getMessage(scope, ticket_id, message.id).catch(() => message)
+}
+
+/**
+ * Removes a message and its attachments. If its email has not gone out yet, it is not sent any more.
+ * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND
+ */
+export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    const ticket = await lockConversation(scope, ticket_id)
+    const message = await getMessage(scope, ticket_id, id)
+    const attached = await sql<{ storage_key: string }[]>`
+      select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
+    await removeSoon(sql, attached)
+    await sql`delete from outbox where organization_id = ${organization_id} and id = ${id}`
+    // On a cluster no foreign key clears it.
+    await sql`
+      update email_anchors set message_id = null
+      where organization_id = ${organization_id} and message_id = ${id}`
+    await sql`delete from messages where organization_id = ${organization_id} and id = ${id}`
+    await rebuildSearch(scope, ticket_id)
+    await recordActivity(scope, ticket_id, [
+      { type: 'message_deleted', data: { message_id: id, is_internal: message.is_internal } },
+    ])
+    await publish(scope, [{ type: 'message.deleted', data: eventData(message, ticket) }])
+  })
+}
+
+/**
+ * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
+ * activity, search words and event.
+ * @returns its id
+ * @throws ATTACHMENT_NOT_FOUND
+ */
+export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
+  const id = draft.id ?? newId()
+  const message = { ...draft, id }
+  const [, , , , subscribers] = await together([
+    writeMessage(scope, ticket.id, message),
+    touchTickets(scope, [{ ...ticket, ticket_id: ticket.id }]),
+    completeMessage(scope, ticket.id, message),
+    addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
+    findSubscribers(scope),
+  ])
+  if (hasSubscriber(subscribers, 'message.created')) {
+    const event = createdEvent(await getMessage(scope, ticket.id, id), ticket)
+    await publish(scope, [event], { subscribers })
+  }
+  return id
+}
+
+/** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */
+async function completeMessage(scope: Scope, ticket_id: string, draft: DraftWithId): Promise<void> {
+  await together([
+    claimAttachments(scope, draft.id, draft.attachment_ids ?? []),
+    draft.email && enqueueEmail(scope, draft.id, draft.email),
+    addAnchors(scope, [{ ticket_id, draft }]),
+  ])
+}
+
+/** The event of a new message. */
+export function createdEvent(message: Message, ticket: TicketOfEvent): NewEvent {
+  return { type: 'message.created', data: eventData(message, ticket) }
+}
+
+async function draftReply(
+  scope: Scope,
+  conversation: Conversation,
+  input: NewMessage,
+  { body_html, text }: RenderedBody,
+): Promise<MessageDraft> {
+  const { actor } = scope
+  const { body, is_internal = false, send_email, attachment_ids, cc } = input
+  const id = newId()
+  const draft = {
+    id,
+    body,
+    body_html,
+    text,
+    is_internal,
+    attachment_ids,
+    sender_name: actor.name,
+    sender_email: actor.email ?? (await findMailboxAddress(scope, conversation)),
+  }
+  if (is_internal) return { ...draft, direction: null }
+  const plan = send_email === false ? undefined : await planEmail(scope, conversation, cc)
+  if (!plan) {
+    if (send_email) throw fieldError('EMAIL_SEND_FAILED', '/send_email', whyImpossible(conversation))
+    return { ...draft, direction: 'outbound', cc }
+  }
+  const { domain, ...outgoing } = plan
+  return {
+    ...draft,
+    direction: 'outbound',
+    cc: outgoing.recipients.filter(({ kind }) => kind === 'cc').map(({ email }) => email),
+    email_message_id: newMessageId(id, domain),
+    email: outgoing,
+  }
+}
+
+function whyImpossible({ contact_email }: Conversation): string {
+  return contact_email === null ? 'The ticket has no contact' : 'There is no active mailbox that can send'
+}
+
+/** Writes the row and its entry in the timeline. */
+async function writeMessage(scope: Scope, ticket_id: string, message: DraftWithId): Promise<void> {
+  const { sql, organization_id } = scope
+  await together([
+    insertMessages(sql, [{ organization_id, ticket_id, draft: message }]),
+    recordActivity(scope, ticket_id, [messageEntry(message)]),
+  ])
+}
+
+async function enqueueEmail(scope: Scope, message_id: string, { mailbox_id, recipients }: DraftEmail): Promise<void> {
+  const { sql, organization_id } = scope
+  const rows = recipients.map(({ kind, name, email }, position) => {
+    return { organization_id, message_id, position, kind, name, email, email_key: addressKey(email) }
+  })
+  await together([insertRows(sql, 'message_recipients', rows), enqueueWork(scope, 'email', message_id, mailbox_id)])
+}
+
+function eventData(message: Message, { id, code, subject }: TicketOfEvent) {
+  return { ...message, ticket: { id, code, subject } }
+}

@@ -1,0 +1,68 @@
+/** Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes. */
+import { addressKey, mailboxKey } from '../../base/address/email'
+import { withChangeTime } from '../../base/db/change-time'
+import type { TICKET_STATUSES } from '../../base/db/schema'
+import { ApiError } from '../../base/errors'
+import { type Scope, together } from '../../base/scope'
+
+export type Conversation = {
+  id: string
+  code: string
+  subject: string
+  status: (typeof TICKET_STATUSES)[number]
+  mailbox_id: string | null
+  contact_name: string | null
+  contact_email: string | null
+  /** The time of changes that are made under the lock. */
+  locked_at: string
+}
+
+/**
+ * Locks the ticket until the transaction ends; logging time on it stays possible.
+ * @throws TICKET_NOT_FOUND
+ */
+export async function lockConversation(scope: Scope, ticket_id: string): Promise<Conversation> {
+  const [conversation] = (await lockConversations(scope, [ticket_id])).values()
+  return conversation!
+}
+
+/**
+ * As `lockConversation`, for several tickets, by their ids. They are locked in one order, so that two transactions never
+ * wait for each other. A second statement reads the tickets, because a statement that waited for a lock reads the other
+ * tables as they were before.
+ */
+export async function lockConversations(
+  { sql, organization_id }: Scope,
+  ticket_ids: string[],
+): Promise<Map<string, Conversation>> {
+  if (ticket_ids.length === 0) return new Map()
+  const [[locked, locked_at], conversations] = await together([
+    withChangeTime(
+      sql,
+      sql`
+      select from tickets
+      where organization_id = ${organization_id} and id = any(${ticket_ids}::uuid[]) and deleted_at is null
+      order by id for no key update`,
+    ),
+    sql<Omit<Conversation, 'locked_at'>[]>`
+      select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
+      from tickets t
+      left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
+      where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
+  ])
+  if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')
+  return new Map(conversations.map((conversation) => [conversation.id, { ...conversation, locked_at }]))
+}
+
+/**
+ * Finds those of the addresses that belong to mailboxes of the organization, with or without a `+tag`.
+ * @returns their keys, those of the addresses as given
+ */
+export async function ownAddresses({ sql, organization_id }: Scope, addresses: string[]): Promise<Set<string>> {
+  if (addresses.length === 0) return new Set()
+  const rows = await sql<{ key: string }[]>`
+    select given.key from unnest(${addresses.map(addressKey)}::text[], ${addresses.map(mailboxKey)}::text[])
+      as given (key, mailbox_key)
+    join mailboxes m on m.organization_id = ${organization_id} and m.address_key = given.mailbox_key`
+  return new Set(rows.map(({ key }) => key))
+}

@@ -1,0 +1,100 @@
+import { Type } from '@sinclair/typebox'
+import { isEmailAddress } from '../../base/address/email'
+import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
+import { isBlank, isLong } from '../../base/html/body'
+import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { body, flag, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
+import { Paging, query, queryFlag } from '../../base/shapes/query'
+import { Attachment } from '../attachments/model'
+
+const BODY_HTML =
+  'Safe to put in a page as it is: runs nothing and covers nothing around it. Images among the attachments are shown, ' +
+  'and so are https images that the team wrote. In what a customer wrote the address of any other image is in ' +
+  '`data-src`, because loading it would tell the sender that the message is read: copy it to `src` to show the image. ' +
+  'At most 2,000,000 characters; `body` has everything'
+
+export const Message = Type.Object({
+  id: Uuid,
+  body: Type.String({ description: 'As given; plain text or HTML' }),
+  body_html: Type.String({ description: BODY_HTML }),
+  reply_text: orNull(
+    Type.String({ description: 'The new part of an inbound email, as text without quoted history and signature' }),
+  ),
+  is_internal: Type.Boolean({ description: 'A note for the team only, which never sends email' }),
+  direction: orNull(oneOf(MESSAGE_DIRECTIONS), {
+    description: '`inbound`: from the customer; `outbound`: from the team; null: an internal note',
+  }),
+  sender: Type.Object({ name: Type.String(), email: orNull(Type.String({ description: 'Null: the service itself' })) }),
+  attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
+  email_sent: Type.Boolean({ description: 'Whether the server of a recipient took it' }),
+  email_status: oneOf(EMAIL_STATUSES, {
+    description: '`none`: not by email; `queued`: tried again by itself; `sent` when one recipient took it',
+  }),
+  email_error: orNull(Type.String({ description: 'What a server last said against it' })),
+  email_message_id: orNull(Type.String({ description: 'Without angle brackets' })),
+  email_recipients: Type.Array(
+    Type.Object({
+      email: Type.String(),
+      status: oneOf(RECIPIENT_STATUSES, { description: 'Of this recipient alone' }),
+      error: orNull(Type.String({ description: 'What the server said against it' })),
+    }),
+    { description: 'Whom an outbound email goes to' },
+  ),
+  cc: Type.Array(Type.String(), { description: 'Addresses in Cc' }),
+  auto_reply: Type.Boolean({ description: 'Written by a machine; does not reopen the ticket' }),
+  sender_verified: orNull(Type.Boolean(), {
+    description:
+      'Of an inbound email: true when DMARC proves its sender; false when the sender is forged; null when it cannot be told',
+  }),
+  reply_to: orNull(
+    Type.String({
+      description:
+        'Of an inbound email: where its sender wants answers, when that is another address. An answer to the ticket goes there when the domains are the same',
+    }),
+  ),
+  created_at: Instant,
+})
+export type Message = typeof Message.static
+
+const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', fault: 'must be an email address' })
+
+export const EMPTY_BODY = 'must have text or an image'
+
+export const NewMessage = body({
+  body: text({
+    max: 1_000_000,
+    trim: false,
+    // A long one is judged by the command, once it is rendered.
+    rule: (value) => isLong(value) || !isEmpty(value),
+    code: 'EMPTY_BODY',
+    missing_code: 'EMPTY_BODY',
+    fault: EMPTY_BODY,
+    description: 'Plain text or HTML',
+  }),
+  is_internal: optional(flag({ description: 'An internal note, which never sends email. Default false' })),
+  send_email: optional(flag({ description: 'Default true for public messages' })),
+  attachment_ids: optional(IdsInput({ not_found: 'ATTACHMENT_NOT_FOUND' })),
+  cc: optional(
+    Type.Array(email, {
+      maxItems: 20,
+      code: 'INVALID_EMAIL',
+      fault: 'must be a list of at most 20 email addresses',
+      description: 'Instead of the confirmed participants',
+    }),
+  ),
+})
+export type NewMessage = typeof NewMessage.static
+
+export const MessageFilter = query({
+  include_internal: queryFlag({ description: 'Default true' }),
+  ...Paging,
+})
+export type MessageFilter = typeof MessageFilter.static
+
+let last = { body: '', is_empty: true }
+
+/** Elysia asks twice about each body, and the answer costs as much as rendering it: the last one is kept. */
+function isEmpty(body: string): boolean {
+  if (last.body !== body) last = { body, is_empty: isBlank(body) }
+  return last.is_empty
+}

@@ -1,0 +1,83 @@
+import Elysia from 'elysia'
+import { listOrPage, NoContent, one } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data, inSteps } from '../../http/request/answer'
+import { createMessage, deleteMessage } from './commands'
+import { Message, MessageFilter, NewMessage } from './model'
+import { getMessage, listMessages, type MessagePage } from './queries'
+import { resendMessage } from './resend'
+
+export const messageRoutes = new Elysia({
+  tags: ['Messages'],
+  detail: { about: 'Replies and internal notes of a ticket, sent by email where asked.' },
+})
+  .use(inOrganization)
+
+  .get(
+    '/tickets/:ticket_id/messages',
+    async ({ scope, params, query }) => inSteps<MessagePage>(await listMessages(scope, params.ticket_id, query)),
+    {
+      params: path('ticket_id'),
+      query: MessageFilter,
+      response: listOrPage(Message),
+      detail: { summary: 'List messages', permission: 'messages:read' },
+    },
+  )
+
+  .post(
+    '/tickets/:ticket_id/messages',
+    async ({ scope, params, body, status }) => status(201, await data(createMessage(scope, params.ticket_id, body))),
+    {
+      params: path('ticket_id'),
+      body: NewMessage,
+      response: { 201: one(Message) },
+      detail: {
+        summary: 'Create message',
+        permission: 'messages:write',
+        codes: ['EMAIL_SEND_FAILED'],
+        idempotency: 'by its command',
+      },
+    },
+  )
+
+  .get(
+    '/tickets/:ticket_id/messages/:message_id',
+    ({ scope, params }) => data(getMessage(scope, params.ticket_id, params.message_id)),
+    {
+      params: path('ticket_id', 'message_id'),
+      response: one(Message),
+      detail: { summary: 'Get message', permission: 'messages:read' },
+    },
+  )
+
+  .post(
+    '/tickets/:ticket_id/messages/:message_id/resend',
+    ({ scope, params }) => data(resendMessage(scope, params.ticket_id, params.message_id)),
+    {
+      params: path('ticket_id', 'message_id'),
+      response: one(Message),
+      detail: {
+        summary: 'Send message again',
+        description:
+          'To the recipients that `failed` or `bounced`, with the same Message-ID; the contact gets it at its address of ' +
+          'now. 422 when there is nobody, when no mailbox can send, and while it is being sent',
+        permission: 'messages:write',
+        codes: ['EMAIL_SEND_FAILED'],
+        idempotency: 'afterwards',
+      },
+    },
+  )
+
+  .delete(
+    '/tickets/:ticket_id/messages/:message_id',
+    async ({ scope, params, status }) => {
+      await deleteMessage(scope, params.ticket_id, params.message_id)
+      return status(204, undefined)
+    },
+    {
+      params: path('ticket_id', 'message_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete message', permission: 'messages:write' },
+    },
+  )

@@ -1,0 +1,132 @@
+import { addressKey } from '../../base/address/email'
+import { newId } from '../../base/db/columns'
+import { insertRows } from '../../base/db/insert-rows'
+import { ApiError, fieldError } from '../../base/errors'
+import { type Actor, inTransaction, type Scope, together } from '../../base/scope'
+import { type Conversation, lockConversation, ownAddresses } from '../messages/conversation'
+import { recordActivities, recordActivity } from '../timeline/activity'
+import type { NewParticipant, Participant } from './model'
+import { findParticipant } from './queries'
+
+/** An email may name thousands of recipients: no more than these become participants at a time. */
+const MAX_CANDIDATES = 100
+
+/** Someone who may take part; `name` is empty or null when it is not known. */
+export type Candidate = { name: string | null; email: string }
+
+/** Public replies go to confirmed participants; the others are only listed. */
+export type Standing = 'confirmed' | 'listed'
+
+type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_email'>
+
+/**
+ * Adds a participant in the name of an agent, which confirms it. An existing participant is only confirmed.
+ * @throws TICKET_NOT_FOUND, VALIDATION_ERROR for the ticket's contact and for mailboxes of the organization
+ */
+export async function createParticipant(scope: Scope, ticket_id: string, input: NewParticipant): Promise<Participant> {
+  return inTransaction(scope, async (scope) => {
+    const conversation = await lockConversation(scope, ticket_id)
+    await addParticipants(scope, conversation, [{ name: input.name ?? null, email: input.email }], 'confirmed')
+    const participant = await findParticipant(scope, ticket_id, input.email)
+    if (!participant) throw fieldError('VALIDATION_ERROR', '/email', "is the contact's or one of your own mailboxes")
+    return participant
+  })
+}
+
+/**
+ * Adds participants to a ticket that the caller's transaction has locked or created. The ticket's contact and mailboxes
+ * of the organization are left out. Existing participants stay unchanged, except that they may become confirmed.
+ */
+export function addParticipants(
+  scope: Scope,
+  ticket: TicketOfParticipants,
+  candidates: Candidate[],
+  standing: Standing,
+): Promise<void> {
+  return addToEach(scope, [{ ticket, actor: scope.actor, candidates: candidates.map((one) => ({ ...one, standing })) }])
+}
+
+/** People who may take part in a ticket, and who names them. */
+export type CandidatesOfTicket = {
+  ticket: TicketOfParticipants
+  actor: Actor
+  candidates: (Candidate & { standing: Standing })[]
+}
+
+/** As `addParticipants`, for several different tickets by the same statements. */
+export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Promise<void> {
+  const wanted = given.map((one) => ({ ...one, candidates: one.candidates.slice(0, MAX_CANDIDATES) }))
+  const emails = wanted.flatMap(({ candidates }) => candidates.map(({ email }) => email))
+  if (emails.length === 0) return
+  const [own, contacts] = await together([ownAddresses(scope, emails), holdContacts(scope, emails)])
+  const { sql, organization_id } = scope
+  const rows = wanted
+    .flatMap((one) => rowsOf(one, own))
+    .map((row) => {
+      const contact = contacts.get(row.email_key)
+      return { ...row, organization_id, name: row.name ?? contact?.name, contact_id: contact?.id }
+    })
+  // A participant whose address is written in another way keeps it as it is.
+  const changed = await insertRows<{ ticket_id: string; id: string; email: string }>(
+    sql,
+    'participants',
+    rows,
+    sql`
+      on conflict (organization_id, ticket_id, email_key) do update
+        set confirmed = true, name = coalesce(participants.name, excluded.name)
+        where excluded.confirmed and not participants.confirmed
+      returning ticket_id, id, email`,
+  )
+  const actors = new Map(given.map(({ ticket, actor }) => [ticket.id, actor]))
+  await recordActivities(
+    sql,
+    changed.map(({ ticket_id, id, email }) => ({
+      organization_id,
+      ticket_id,
+      actor: actors.get(ticket_id)!,
+      entry: { type: 'participant_added', data: { participant_id: id, email } },
+    })),
+  )
+}
+
+/** Finds the contacts with these addresses, and keeps them until the transaction ends. @returns them by their keys */
+async function holdContacts({ sql, organization_id }: Scope, emails: string[]) {
+  const contacts = await sql<{ id: string; name: string; email_key: string }[]>`
+    select id, name, email_key from contacts
+    where organization_id = ${organization_id} and email_key = any(${[...new Set(emails.map(addressKey))]}::text[])
+    order by id for key share`
+  return new Map(contacts.map((contact) => [contact.email_key, contact]))
+}
+
+/** Removes a participant from a ticket. @throws TICKET_NOT_FOUND, PARTICIPANT_NOT_FOUND */
+export async function deleteParticipant(scope: Scope, ticket_id: string, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await lockConversation(scope, ticket_id)
+    const [removed] = await sql<{ email: string }[]>`
+      delete from participants
+      where organization_id = ${organization_id} and ticket_id = ${ticket_id} and id = ${id}
+      returning email`
+    if (!removed) throw new ApiError('PARTICIPANT_NOT_FOUND')
+    await recordActivity(scope, ticket_id, [
+      { type: 'participant_removed', data: { participant_id: id, email: removed.email } },
+    ])
+  })
+}
+
+/**
+ * The candidates who may become participants, each address once, with the values of their rows. Of an address that is
+ * given twice the first counts.
+ * @param own keys of mailboxes of the organization
+ */
+function rowsOf({ ticket: { id: ticket_id, contact_email }, candidates }: CandidatesOfTicket, own: Set<string>) {
+  const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
+  const rows = []
+  for (const { name, email, standing } of candidates) {
+    const email_key = addressKey(email)
+    if (own.has(email_key) || seen.has(email_key)) continue
+    seen.add(email_key)
+    rows.push({ id: newId(), ticket_id, name: name || null, email, email_key, confirmed: standing === 'confirmed' })
+  }
+  return rows
+}

@@ -1,0 +1,167 @@
+/**
+ * Erases a person from the tickets of others: what the person wrote there, the address, and people that only this mail named.
+ * These rows are not linked to the contact, so that all rows of the organization are looked at, some thousand at a time.
+ */
+
+import { addressKey, ERASED_EMAIL } from '../../base/address/email'
+import { withChangeTime } from '../../base/db/change-time'
+import { ZERO_ID } from '../../base/db/columns'
+import { inTransaction, type Scope } from '../../base/scope'
+import { rebuildSearch } from '../search/ticket-document'
+import { type Erased, eraseMessages } from './erase-messages'
+import { scrubbed, TELLING_TYPES } from './erase-tickets'
+import { type Traces, walk } from './traces'
+
+/** Rows that are read at once. */
+const STEP = 2000
+
+export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Erased> {
+  const erased: Erased = { messages: 0, attachments: 0 }
+  await eraseMessagesElsewhere(scope, traces, erased)
+  await eraseRecipients(scope, traces)
+  await eraseTimelines(scope, traces)
+  const { sql, organization_id } = scope
+  await sql`
+    delete from participants
+    where organization_id = ${organization_id} and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})`
+  return erased
+}
+
+type MessageRow = { id: string; ticket_id: string; direction: string | null; sender_email: string | null } & Addressed
+
+/** Addresses in the header of a message. */
+type Addressed = { cc: string[]; reply_to: string | null }
+
+/** Erases messages that the person wrote, and takes the address out of the header of others. */
+function eraseMessagesElsewhere(scope: Scope, { isAddress }: Traces, erased: Erased): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<MessageRow[]>`
+      select id, ticket_id, direction, sender_email, cc, reply_to from messages
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}`,
+    async (rows) => {
+      const written = rows.filter(({ direction, sender_email }) => direction === 'inbound' && isAddress(sender_email))
+      for (const [ticket_id, messages] of Map.groupBy(written, (row) => row.ticket_id)) {
+        const { messages: count, attachments } = await inTransaction(scope, (inner) =>
+          eraseFromTicket(
+            inner,
+            ticket_id,
+            messages.map(({ id }) => id),
+          ),
+        )
+        erased.messages += count
+        erased.attachments += attachments
+      }
+      const addressed = rows
+        .filter(({ cc, reply_to }) => [...cc, reply_to].some(isAddress))
+        .map(({ id, cc, reply_to }) => ({
+          id,
+          cc: cc.filter((address) => !isAddress(address)),
+          reply_to: isAddress(reply_to) ? null : reply_to,
+        }))
+      if (addressed.length > 0) await writeAddresses(scope, addressed)
+    },
+  )
+}
+
+async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): Promise<Erased> {
+  const { sql, organization_id } = scope
+  const erased = await eraseMessages(scope, ids)
+  const [[ticket], time] = await withChangeTime(
+    sql,
+    sql<{ is_hidden: boolean }[]>`
+      select deleted_at is not null as is_hidden from tickets
+      where organization_id = ${organization_id} and id = ${ticket_id} for no key update`,
+  )
+  await sql`update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = ${ticket_id}`
+  // A hidden ticket has no search document.
+  if (!ticket?.is_hidden) await rebuildSearch(scope, ticket_id)
+  return erased
+}
+
+async function writeAddresses({ sql, organization_id }: Scope, rows: (Addressed & { id: string })[]): Promise<void> {
+  await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, cc json, reply_to text)
+    )
+    update messages m set cc = array(select json_array_elements_text(given.cc)), reply_to = given.reply_to from given
+    where m.organization_id = ${organization_id} and m.id = given.id`
+}
+
+type RecipientRow = { message_id: string; position: number; email: string }
+
+/** Takes the person out of the recipients of answers to others. An email that still waits goes to the others only. */
+async function eraseRecipients(scope: Scope, { isAddress }: Traces): Promise<void> {
+  const { sql, organization_id } = scope
+  for (let after = { message_id: ZERO_ID, position: -1 }; ; ) {
+    const rows = await sql<RecipientRow[]>`
+      select message_id, position, email from message_recipients
+      where organization_id = ${organization_id} and (message_id, position) > (${after.message_id}, ${after.position})
+      order by message_id, position limit ${STEP}`
+    const found = rows.filter(({ email }) => isAddress(email))
+    if (found.length > 0) await inTransaction(scope, (inner) => writeRecipients(inner, found))
+    const last = rows.at(-1)
+    if (!last) return
+    after = last
+  }
+}
+
+async function writeRecipients({ sql, organization_id }: Scope, rows: RecipientRow[]): Promise<void> {
+  await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (message_id uuid, position integer)
+    )
+    update message_recipients r set name = null, email = ${ERASED_EMAIL}, email_key = ${ERASED_EMAIL}, error = null,
+      status = case when status = 'queued' then 'failed' else status end
+    from given
+    where r.organization_id = ${organization_id} and r.message_id = given.message_id and r.position = given.position`
+  await sql`
+    update messages set email_error = null
+    where organization_id = ${organization_id} and id = any(${rows.map(({ message_id }) => message_id)}::uuid[])`
+}
+
+function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<{ id: string; actor_id: string | null; data: string }[]>`
+      select id, actor_id, data::text as data from activities
+      where organization_id = ${organization_id} and id > ${after}
+        and (type = any(${TELLING_TYPES}::text[]) or actor_id = ${contact_id})
+      order by id limit ${STEP}`,
+    async (rows) => {
+      const found = rows.filter(({ actor_id, data }) => actor_id === contact_id || isIn(data)).map(({ id }) => id)
+      if (found.length === 0) return
+      await sql`
+        update activities set ${scrubbed(scope)}
+        where organization_id = ${organization_id} and id = any(${found}::uuid[])`
+      await removeNamedOnlyBy(scope, contact_id, found)
+    },
+  )
+}
+
+/**
+ * Removes participants that the person's mail has listed, unless an agent has confirmed them, or other mail of the ticket
+ * names them too.
+ * @param entries ids of entries of timelines. The person's messages are erased already
+ */
+async function removeNamedOnlyBy(
+  { sql, organization_id }: Scope,
+  contact_id: string,
+  entries: string[],
+): Promise<void> {
+  const listed = await sql<{ id: string; ticket_id: string; email_key: string }[]>`
+    select p.id, p.ticket_id, p.email_key
+    from activities a join participants p
+      on p.organization_id = ${organization_id} and p.id = (a.data ->> 'participant_id')::uuid and not p.confirmed
+    where a.organization_id = ${organization_id} and a.id = any(${entries}::uuid[]) and a.type = 'participant_added'
+      and a.actor_id = ${contact_id}`
+  if (listed.length === 0) return
+  const named = await sql<{ ticket_id: string; address: string }[]>`
+    select distinct ticket_id, unnest(array_append(cc, coalesce(sender_email, ''))) as address from messages
+    where organization_id = ${organization_id} and ticket_id = any(${listed.map(({ ticket_id }) => ticket_id)}::uuid[])`
+  const kept = new Set(named.map(({ ticket_id, address }) => `${ticket_id} ${addressKey(address)}`))
+  const removed = listed.filter(({ ticket_id, email_key }) => !kept.has(`${ticket_id} ${email_key}`))
+  await sql`
+    delete from participants
+    where organization_id = ${organization_id} and id = any(${removed.map(({ id }) => id)}::uuid[]) and not confirmed`
+}

@@ -1,0 +1,33 @@
+/** Erases messages with their files and recipients: they stay as rows without what they said and who wrote them. */
+
+import { ERASED_EMAIL } from '../../base/address/email'
+import type { Scope } from '../../base/scope'
+import { removeSoon } from '../attachments/removals'
+import { ERASED } from './traces'
+
+export type Erased = { messages: number; attachments: number }
+
+/**
+ * Erases messages in the caller's transaction. What waits to be sent is not sent any more. Names of the team stay.
+ * Outbox rows come first, as where a sent email is recorded, so that the two do not wait for each other.
+ */
+export async function eraseMessages({ sql, organization_id }: Scope, ids: string[]): Promise<Erased> {
+  const these = sql`organization_id = ${organization_id} and message_id = any(${ids}::uuid[])`
+  await sql`
+    delete from outbox where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and kind = 'email'`
+  await sql`
+    update message_recipients set name = null, email = ${ERASED_EMAIL}, email_key = ${ERASED_EMAIL}, error = null,
+      status = case when status = 'queued' then 'failed' else status end
+    where ${these}`
+  const { count: messages } = await sql`
+    update messages set body = ${ERASED}, body_html = ${ERASED}, reply_text = null, reply_to = null, cc = '{}', email_error = null,
+      sender_name = case when direction = 'inbound' then ${ERASED} else sender_name end,
+      sender_email = case when direction = 'inbound' then null else sender_email end,
+      email_message_id = case when direction = 'inbound' then null else email_message_id end,
+      email_status = case when email_status = 'queued' then 'failed' else email_status end
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and body <> ${ERASED}`
+  await sql`delete from email_anchors where ${these}`
+  const removed = await sql<{ storage_key: string }[]>`delete from attachments where ${these} returning storage_key`
+  await removeSoon(sql, removed)
+  return { messages, attachments: removed.length }
+}

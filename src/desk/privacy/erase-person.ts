@@ -1,0 +1,81 @@
+/**
+ * Erases a person: everything that a contact, its tickets and its mail say of them, in every table. It works in many short
+ * transactions, so that nobody waits for it. The contact goes last: what was interrupted is found again and finished by
+ * the next call.
+ */
+import { audit } from '../../base/audit/audit'
+import { withChangeTime } from '../../base/db/change-time'
+import { ApiError } from '../../base/errors'
+import { inTransaction, type Scope } from '../../base/scope'
+import { publish } from '../../delivery/webhooks/publish'
+import { deleteContactRow } from './delete-contact-row'
+import { eraseElsewhere } from './erase-elsewhere'
+import { eraseLedger } from './erase-ledger'
+import { eraseAnswers, eraseEvents } from './erase-published'
+import { eraseTickets } from './erase-tickets'
+import type { Erasure } from './model'
+import { ERASED, tracesOf } from './traces'
+
+/** Messages may arrive while the others are erased. */
+const ROUNDS = 5
+
+/**
+ * Erases a contact. The counts are of what this call found.
+ * @throws CONTACT_NOT_FOUND
+ */
+export async function erasePerson(scope: Scope, contact_id: string): Promise<Erasure> {
+  const erasure: Erasure = { tickets: 0, messages: 0, attachments: 0 }
+  for (let round = 1; ; round++) {
+    const traces = await tracesOf(scope, contact_id)
+    // Before the rows whose ids lead to them.
+    await eraseAnswers(scope, traces)
+    await eraseEvents(scope, traces)
+    await eraseLedger(scope, traces)
+    for (const { messages, attachments } of [
+      await eraseTickets(scope, traces.tickets),
+      await eraseElsewhere(scope, traces),
+    ]) {
+      erasure.messages += messages
+      erasure.attachments += attachments
+    }
+    erasure.tickets = traces.tickets.length
+    if (await inTransaction(scope, (inner) => removeContact(inner, traces.contact_id))) return erasure
+    if (round === ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'New messages arrive all the time' })
+  }
+}
+
+/**
+ * Removes the contact in the caller's transaction, unless it got other messages or tickets meanwhile.
+ * @returns false when there is more to erase
+ */
+async function removeContact(scope: Scope, id: string): Promise<boolean> {
+  const { sql, organization_id } = scope
+  // Tickets that are made for it wait, participants do not.
+  await sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for no key update`
+  const left = await sql`
+    select 1 from tickets t
+    where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or exists (
+      select 1 from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id and m.body <> ${ERASED}
+    ))
+    limit 1`
+  if (left.length > 0) return false
+  const time = await lockTickets(scope, id)
+  await sql`
+    update tickets set contact_id = null, updated_at = ${time}
+    where organization_id = ${organization_id} and contact_id = ${id}`
+  await deleteContactRow(scope, id)
+  await publish(scope, [{ type: 'contact.deleted', data: { id } }])
+  await audit(scope, { action: 'contact.erased', resource: { type: 'contact', id } })
+  return true
+}
+
+/** Locks the tickets of the contact until the caller's transaction ends. @returns the time from which they are locked */
+async function lockTickets({ sql, organization_id }: Scope, contact_id: string): Promise<string> {
+  const [, time] = await withChangeTime(
+    sql,
+    sql`
+      select 1 from tickets where organization_id = ${organization_id} and contact_id = ${contact_id}
+      order by id for no key update`,
+  )
+  return time
+}

@@ -1,0 +1,105 @@
+/** Erases what the tickets of a person say. Tickets, codes, times and amounts stay. */
+
+import { ERASED_EMAIL } from '../../base/address/email'
+import { withChangeTime } from '../../base/db/change-time'
+import { inTransaction, type Scope } from '../../base/scope'
+import { newDocument, organizationNumber } from '../search/ticket-document'
+import { type Erased, eraseMessages } from './erase-messages'
+import { ERASED, walk } from './traces'
+
+/** Tickets of one transaction. */
+const TICKETS = 50
+/** Messages of one transaction. */
+const MESSAGES = 200
+
+/** Erases tickets in many short transactions. What is erased already is done again without harm. */
+export async function eraseTickets(scope: Scope, tickets: string[]): Promise<Erased> {
+  const erased: Erased = { messages: 0, attachments: 0 }
+  for (let start = 0; start < tickets.length; start += TICKETS) {
+    const some = tickets.slice(start, start + TICKETS)
+    await eraseMessagesOf(scope, some, erased)
+    await inTransaction(scope, (inner) => eraseRows(inner, some))
+  }
+  return erased
+}
+
+function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<{ id: string }[]>`
+      select id from messages
+      where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[]) and id > ${after}
+      order by id limit ${MESSAGES}`,
+    async (rows) => {
+      const ids = rows.map(({ id }) => id)
+      const { messages, attachments } = await inTransaction(scope, (inner) => eraseMessages(inner, ids))
+      erased.messages += messages
+      erased.attachments += attachments
+    },
+  )
+}
+
+/** Erases all but the messages of some tickets, in the caller's transaction. */
+async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
+  const { sql, organization_id } = scope
+  const [, time] = await withChangeTime(
+    sql,
+    sql`
+      select 1 from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+      order by id for no key update`,
+  )
+  const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
+  await sql`delete from email_anchors where ${these}`
+  await sql`delete from participants where ${these}`
+  await sql`
+    update activities set ${scrubbed(scope)}
+    where ${these} and (actor_type = 'contact' or type = any(${TELLING_TYPES}::text[]))`
+  await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
+  await sql`update timers set description = null where ${these}`
+  await eraseDocuments(scope, ids)
+  await sql`
+    update tickets set subject = ${ERASED}, updated_at = ${time}
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+}
+
+/** Leaves of the search documents of tickets, which the caller has locked, the code and the facets. */
+async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
+  const { sql, organization_id } = scope
+  const number = await organizationNumber(scope)
+  const tickets = await sql<{ id: string; code: string; facets: string[] }[]>`
+    select id, code, array_remove(array[status, priority, assignee_id::text], null) || array(
+      select l.label_id::text from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
+    ) as facets
+    from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
+  const documents = await Promise.all(
+    tickets.map(async ({ id, code, facets }) => ({ id, ...(await newDocument(number, code, '', '', facets)) })),
+  )
+  await sql`
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(documents)}::text::json) as x (id uuid, vector text, size integer)
+    )
+    update ticket_search s set document = given.vector::tsvector, size = given.size from given
+    where s.organization_id = ${organization_id} and s.ticket_id = given.id`
+}
+
+/** Types of entries of a timeline that may hold a text, a name or an address of a person (`desk/timeline/activity.ts`). */
+export const TELLING_TYPES = [
+  ...['changed', 'time_changed', 'participant_added', 'participant_removed'],
+  ...['email_sent', 'email_resent', 'email_failed', 'email_bounced'],
+]
+
+/** The assignments that take a person out of an entry of a timeline. They use only functions whose result never changes. */
+export function scrubbed({ sql }: Scope) {
+  const replaced = (values: Record<string, string | null>) => sql`${JSON.stringify(values)}::text::jsonb`
+  return sql`
+    actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
+    data = case
+      when type = 'changed' and data ->> 'field' in ('subject', 'contact') then data || '{"from": null, "to": null}'
+      when type = 'time_changed' then data #- '{changes,description}'
+      when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
+      when type in ('email_sent', 'email_resent') then data || '{"recipients": []}'
+      when type = 'email_failed' then data || ${replaced({ recipient: ERASED_EMAIL, error: null })}
+      when type = 'email_bounced' then data || ${replaced({ error: ERASED })}
+      else data
+    end`
+}

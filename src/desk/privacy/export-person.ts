@@ -1,0 +1,138 @@
+/** Exports all that is kept of a person, in lists that are read while they are sent. */
+
+import { audit } from '../../base/audit/audit'
+import { ZERO_ID } from '../../base/db/columns'
+import type { InSteps, Steps } from '../../base/flow/steps'
+import type { Scope } from '../../base/scope'
+import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
+import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
+import { type Traces, tracesOf } from './traces'
+
+/** Rows of one step. */
+const STEP = 500
+/** Rows that are looked at for the person's address at once. Only those that may be the person's leave the database. */
+const LOOK = 20_000
+/** Messages of one step: each may be large. */
+const MESSAGES = 20
+
+/**
+ * Gives what is kept of a contact: its tickets with all messages, notes too, what the person wrote in other tickets, and
+ * the mail of the person. Files come as signed addresses. Noted in the audit log.
+ * @throws CONTACT_NOT_FOUND
+ */
+export async function exportPerson(scope: Scope, contact_id: string): Promise<InSteps<Person>> {
+  const traces = await tracesOf(scope, contact_id)
+  const { sql, organization_id } = scope
+  const [contact] = await sql<Person['contact'][]>`
+    select id, name, email, phone, notes, created_at, updated_at from contacts
+    where organization_id = ${organization_id} and id = ${traces.contact_id}`
+  await audit(scope, { action: 'contact.exported', resource: { type: 'contact', id: traces.contact_id } })
+  return {
+    contact: contact!,
+    tickets: ticketsOf(scope, traces),
+    messages: messagesOf(scope, traces),
+    time_entries: timeOf(scope, traces),
+    participations: participationsOf(scope, traces),
+    inbound_messages: mailOf(scope, traces),
+  }
+}
+
+/** Splits ids into steps. */
+function* stepsOf(ids: string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += STEP) yield ids.slice(start, start + STEP)
+}
+
+async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
+  for (const ids of stepsOf(tickets)) {
+    const rows = await sql<PersonTicket[]>`
+      select id, code, subject, status, priority, created_at, updated_at, deleted_at from tickets
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
+    yield [...rows]
+  }
+}
+
+async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
+  const { sql, organization_id } = scope
+  for (const tickets of stepsOf(traces.tickets)) {
+    const rows = await sql<{ id: string }[]>`
+      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      order by ticket_id, id`
+    yield* readMessages(scope, rows)
+  }
+  const own = new Set(traces.tickets)
+  for (let after = ZERO_ID; ; ) {
+    const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
+      with looked as materialized (
+        select id, ticket_id, sender_email from messages
+        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+      )
+      select * from looked
+      where sender_email ilike ${traces.address_like} or id = (select id from looked order by id desc limit 1)
+      order by id`
+    yield* readMessages(
+      scope,
+      rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id)),
+    )
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.id
+  }
+}
+
+async function* readMessages(scope: Scope, messages: { id: string }[]): Steps<PersonMessage> {
+  const { sql, organization_id } = scope
+  for (let start = 0; start < messages.length; start += MESSAGES) {
+    const ids = messages.slice(start, start + MESSAGES).map(({ id }) => id)
+    const rows = await sql<(MessageRow & { ticket_id: string })[]>`
+      select m.ticket_id, ${messageFields(scope)} from messages m
+      where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) order by m.ticket_id, m.id`
+    yield rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
+  }
+}
+
+async function* timeOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTime> {
+  for (const ids of stepsOf(tickets)) {
+    const rows = await sql<PersonTime[]>`
+      select id, ticket_id, date, duration_minutes, description from time_entries
+      where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[]) order by id`
+    yield [...rows]
+  }
+}
+
+async function* participationsOf({ sql, organization_id }: Scope, traces: Traces): Steps<PersonParticipation> {
+  const rows = await sql<PersonParticipation[]>`
+    select ticket_id, name, email, confirmed, created_at from participants
+    where organization_id = ${organization_id}
+      and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})
+    order by id`
+  yield [...rows]
+}
+
+async function* mailOf(
+  { sql, organization_id }: Scope,
+  { isAddress, address_like, tickets }: Traces,
+): Steps<PersonMail> {
+  const own = new Set(tickets)
+  for (let after = ZERO_ID; ; ) {
+    const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
+      with looked as materialized (
+        select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
+          helo, email_message_id
+        from inbound_messages
+        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+      )
+      select * from looked
+      where from_email ilike ${address_like} or envelope_sender ilike ${address_like}
+        or ticket_id in (select unnest(${tickets}::uuid[])) or id = (select id from looked order by id desc limit 1)
+      order by id`
+    yield rows.filter(
+      (row) =>
+        isAddress(row.from_email) ||
+        isAddress(row.envelope_sender) ||
+        (row.ticket_id !== null && own.has(row.ticket_id)),
+    )
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.id
+  }
+}

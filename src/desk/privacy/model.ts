@@ -1,0 +1,88 @@
+/** What the export and the erasure of a person answer. */
+import { Type } from '@sinclair/typebox'
+import { INBOUND_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
+import { oneOf } from '../../base/shapes/fields'
+import { Message } from '../messages/model'
+
+const text = (description: string) => orNull(Type.String({ description }))
+
+const PersonTicket = Type.Object({
+  id: Uuid,
+  code: TicketCode,
+  subject: Type.String(),
+  status: oneOf(TICKET_STATUSES, { description: 'As of the ticket' }),
+  priority: oneOf(TICKET_PRIORITIES, { description: 'As of the ticket' }),
+  created_at: Instant,
+  updated_at: Instant,
+  deleted_at: orNull(Instant, { description: 'Hidden since then, and not removed for good yet' }),
+})
+export type PersonTicket = typeof PersonTicket.static
+
+const PersonMessage = Type.Composite([Type.Object({ ticket_id: Uuid }), Message])
+export type PersonMessage = typeof PersonMessage.static
+
+const PersonTime = Type.Object({
+  id: Uuid,
+  ticket_id: Uuid,
+  date: Day,
+  duration_minutes: Type.Integer({ description: 'Time of the work' }),
+  description: text('What was done'),
+})
+export type PersonTime = typeof PersonTime.static
+
+const PersonParticipation = Type.Object({
+  ticket_id: Uuid,
+  name: text('Null: not known'),
+  email: Type.String(),
+  confirmed: Type.Boolean({ description: 'Only confirmed participants get public replies' }),
+  created_at: Instant,
+})
+export type PersonParticipation = typeof PersonParticipation.static
+
+const PersonMail = Type.Object({
+  id: Uuid,
+  ticket_id: orNull(Uuid),
+  received_at: Instant,
+  from_name: text('The display name'),
+  from_email: text('Null: there is no usable address'),
+  envelope_sender: Type.String({ description: 'Empty for reports and for imports' }),
+  subject: text('As sent'),
+  size: Type.Integer({ description: 'Bytes of the original' }),
+  outcome: oneOf(INBOUND_OUTCOMES, { description: 'As of the inbound message' }),
+  remote_address: text('IP address of the server that delivered it'),
+  helo: text('What that server called itself'),
+  email_message_id: text('Without angle brackets'),
+})
+export type PersonMail = typeof PersonMail.static
+
+/** All that is kept of a person. */
+export const Person = Type.Object({
+  contact: Type.Object(
+    {
+      id: Uuid,
+      name: Type.String(),
+      email: Type.String(),
+      phone: text('As given'),
+      notes: text('For the team only'),
+      created_at: Instant,
+      updated_at: Instant,
+    },
+    { description: 'The contact itself' },
+  ),
+  tickets: Type.Array(PersonTicket, { description: 'Hidden ones too' }),
+  messages: Type.Array(PersonMessage, {
+    description: 'All of these tickets, notes too, and what the person wrote in others',
+  }),
+  time_entries: Type.Array(PersonTime, { description: 'Work on these tickets' }),
+  participations: Type.Array(PersonParticipation, { description: 'Tickets in which the person takes part' }),
+  inbound_messages: Type.Array(PersonMail, { description: 'The mail ledger of the person and of these tickets' }),
+})
+export type Person = typeof Person.static
+
+export const Erasure = Type.Object({
+  tickets: Type.Integer({ description: 'Tickets of the contact' }),
+  messages: Type.Integer({ description: 'Messages whose text was erased' }),
+  attachments: Type.Integer({ description: 'Files that were removed' }),
+})
+export type Erasure = typeof Erasure.static

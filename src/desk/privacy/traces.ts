@@ -1,0 +1,120 @@
+/** What a person left behind: the ids of rows, and the address in any text. */
+import { domainToUnicode } from 'node:url'
+import { addressKey } from '../../base/address/email'
+import { ZERO_ID } from '../../base/db/columns'
+import { ApiError } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+
+/** Stands where a text or a name was. */
+export const ERASED = '[erased]'
+
+const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+
+/** Rows of one statement. */
+const STEP = 2000
+
+export type Traces = {
+  contact_id: string
+  email_key: string
+  /** The tickets of the contact, hidden ones too, oldest first. */
+  tickets: string[]
+  /** A pattern for `ilike` that each spelling of the address matches, and few others do. */
+  address_like: string
+  /** Tells if an address is the person's, however it is written. */
+  isAddress(address: string | null): boolean
+  /** Tells if a text has the address, or the id of the contact, of its tickets or of what belongs to these. */
+  isIn(text: string): boolean
+}
+
+/** @throws CONTACT_NOT_FOUND */
+export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces> {
+  const { sql, organization_id } = scope
+  const [contact] = await sql<{ id: string; email: string; email_key: string }[]>`
+    select id, email, email_key from contacts where organization_id = ${organization_id} and id = ${contact_id}`
+  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  const tickets = await ticketsOf(scope, contact.id)
+  const ids = new Set([contact.id, ...tickets])
+  for (let start = 0; start < tickets.length; start += STEP) {
+    for (const id of await idsOf(scope, tickets.slice(start, start + STEP))) ids.add(id)
+  }
+  const { email_key } = contact
+  const spelling = oneSpelling(email_key)
+  return {
+    contact_id: contact.id,
+    email_key,
+    tickets,
+    address_like: patternOf(email_key),
+    isAddress: (address) => address !== null && addressKey(withoutQuotes(address.trim())) === email_key,
+    isIn(text) {
+      return oneSpelling(text).includes(spelling) || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
+    },
+  }
+}
+
+/**
+ * Writes the addresses of a text in one way: lower case, domains in Unicode (UTS 46), local parts without quotes, whether the
+ * text is JSON or not.
+ */
+function oneSpelling(text: string): string {
+  return withoutQuotes(text)
+    .normalize('NFKC')
+    .toLowerCase()
+    .replaceAll('。', '.')
+    .replace(/xn--[a-z0-9-]{1,59}/g, (label) => domainToUnicode(label) || label)
+}
+
+/** A local part in quotes that needs none (RFC 5321, section 4.1.2), in JSON too. */
+const QUOTED = /\\?"([^\s"\\@]{1,64})\\?"@/g
+
+function withoutQuotes(address: string): string {
+  return address.replace(QUOTED, '$1@')
+}
+
+/**
+ * A local part may be in quotes, a domain has several spellings, and of a letter that is not of ASCII the server may know other
+ * capitals.
+ */
+function patternOf(email_key: string): string {
+  const local = email_key.slice(0, email_key.lastIndexOf('@'))
+  return `%${local.replace(/[^a-z0-9.+-]+/g, '%')}%@%`
+}
+
+/** The tickets of a contact, hidden ones too. */
+async function ticketsOf({ sql, organization_id }: Scope, contact_id: string): Promise<string[]> {
+  const tickets = await sql<{ id: string }[]>`
+    select id from tickets where organization_id = ${organization_id} and contact_id = ${contact_id} order by id`
+  return tickets.map(({ id }) => id)
+}
+
+/** The ids of what belongs to tickets and is named in events and answers. */
+async function idsOf({ sql, organization_id }: Scope, tickets: string[]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    with own as materialized (
+      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+    )
+    select id from own
+    union all
+    select a.id from own join attachments a on a.organization_id = ${organization_id} and a.message_id = own.id
+    union all
+    select id from participants where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+    union all
+    select id from inbound_messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Walks a table in the order of its ids, in statements that stay short.
+ * @param read the next rows after an id
+ */
+export async function walk<Row extends { id: string }>(
+  read: (after: string) => Promise<Row[]>,
+  work: (rows: Row[]) => Promise<void>,
+): Promise<void> {
+  for (let after = ZERO_ID; ; ) {
+    const rows = await read(after)
+    const last = rows.at(-1)
+    if (!last) return
+    await work([...rows])
+    after = last.id
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Finds tickets by words: SQL that reads the blocks of the index in the order of the list, so that it can stop early.
+ *
+ * A list by time of creation reads matches from the newest block on (or from the oldest), until it has a page and has counted
+ * up to the cap. Numbers and ids of tickets that are made at the same moment may differ in their order, so it reads some
+ * matches more (`SLACK`) before it sorts them by id.
+ */
+import { isFilled } from '../../base/db/fills'
+import type { Fragment } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import { BLOCK_BITS, inBlock, prefixOfAny } from './blocks'
+import { organizationNumber } from './ticket-document'
+import { facetWord, type SearchQuery, toTsquery } from './words'
+
+/** Tickets whose order by number and by id may differ, and matches that are read more for it. */
+export const SLACK = 1000
+
+/** A search of tickets, with properties that they must have. */
+export type TicketSearch = {
+  in_blocks: SearchQuery
+  /** For the documents of older releases, until they are filled: it finds words, and nothing of the properties. */
+  older?: SearchQuery
+}
+
+/**
+ * Makes a search of what somebody typed.
+ * @param facets lists of facets: the ticket must have at least one of each list. An empty list finds nothing. `older`
+ *   documents do not know facets
+ * @returns undefined when it holds no word: it matches nothing
+ */
+export async function ticketSearch(scope: Scope, text: string, facets: string[][]): Promise<TicketSearch | undefined> {
+  const number = await organizationNumber(scope)
+  const is_filled = await isFilled(scope, 'ticket_search.document')
+  const words = is_filled ? facets.map((any) => any.map(facetWord)) : []
+  const in_blocks = toTsquery(prefixOfAny(number), text, words)
+  if (!in_blocks) return undefined
+  return is_filled ? { in_blocks } : { in_blocks, older: toTsquery(String(number), text) }
+}
+
+/** Where a list by time of creation begins and ends: conditions on `tickets hit`, such as `and hit.id < …`. */
+type Bounds = { before: Fragment; after: Fragment }
+
+/**
+ * A table `block (found, whole)` in brackets: the search for each block, in the order of the list.
+ * @param direction of the list by time of creation
+ */
+export function blocksOf(
+  { sql, organization_id }: Scope,
+  { in_blocks, older }: TicketSearch,
+  direction: 'asc' | 'desc',
+  { before, after }: Bounds,
+): Fragment {
+  const numberAt = (condition: Fragment, way: Fragment) => sql`(
+    select hit.number from tickets hit
+    where hit.organization_id = ${organization_id} ${condition} order by hit.id ${way} limit 1)`
+  const newest = sql`(${numberAt(before, sql`desc`)} + ${SLACK}::integer) >> ${BLOCK_BITS}`
+  const oldest = sql`greatest(${numberAt(after, sql`asc`)} - ${SLACK}::integer, 0) >> ${BLOCK_BITS}`
+  const series =
+    direction === 'desc' ? sql`generate_series(${newest}, ${oldest}, -1)` : sql`generate_series(${oldest}, ${newest})`
+  return sql`(
+    select ${inBlock(sql, sql`${in_blocks.found}`, sql`n`)}::tsquery as found,
+      ${inBlock(sql, sql`${in_blocks.whole}`, sql`n`)}::tsquery as whole
+    from ${series} as n
+    ${older ? sql`union all select ${older.found}::tsquery, ${older.whole}::tsquery` : sql``}
+  ) as block`
+}
+
+/**
+ * A table in brackets: the ticket of each document that matches a `block`. It can only be read by the index of words: a plan
+ * for any organization would look cheaper by the primary key, and reads a million documents for each block. The second
+ * condition says the same as the first, for a cluster alone: it leads to one node (`base/db/cluster/route-searches.ts`).
+ */
+export function foundInBlock({ sql, organization_id }: Scope, { in_blocks }: TicketSearch): Fragment {
+  return sql`(
+    select s.ticket_id from ticket_search s
+    where (s.organization_id = ${organization_id}) is true and (s.organization_id = ${organization_id} or never())
+      and s.document @@ block.found
+      ${in_blocks.found === in_blocks.whole ? sql`` : sql`and (s.document @@ block.whole) is true`}
+    offset 0)`
+}
+
+/** A table in brackets, to be joined laterally to `tickets t`: one row when the ticket matches. It reads the ticket's document. */
+export function documentOf({ sql, organization_id }: Scope, { in_blocks, older }: TicketSearch): Fragment {
+  const whole = sql`${inBlock(sql, sql`${in_blocks.whole}`, sql`t.number >> ${BLOCK_BITS}`)}::tsquery`
+  return sql`(
+    select from ticket_search s
+    where s.organization_id = ${organization_id} and s.ticket_id = t.id
+      and (s.document @@ ${whole} ${older ? sql`or s.document @@ ${older.whole}::tsquery` : sql``})
+    offset 0)`
+}

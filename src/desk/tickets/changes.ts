@@ -1,0 +1,57 @@
+/** The difference between two states of a ticket, and how the timeline and events tell of it. Pure. */
+
+import type { NewEvent } from '../../delivery/webhooks/publish'
+import type { ActivityEntry } from '../timeline/activity'
+import type { Ticket } from './model'
+
+const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels'] as const
+
+type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
+
+type Label = Ticket['labels'][number]
+
+/** The fields that differ, with the names and values of the response. */
+export function changesOf(before: Ticket, after: Ticket): Changes {
+  const changed = CHANGEABLE.filter((field) => identityOf(before[field]) !== identityOf(after[field]))
+  return Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }]))
+}
+
+/** Timeline entries: one for each field; one for all labels that were added, one for all that were removed. */
+export function activityOf(before: Ticket, after: Ticket, { labels: _, ...changes }: Changes): ActivityEntry[] {
+  const { added, removed } = labelChanges(before, after)
+  const entries = Object.entries(changes).map(
+    ([field, change]): ActivityEntry => ({ type: 'changed', data: { field, ...change } }),
+  )
+  if (added.length > 0) entries.push({ type: 'labels_added', data: { labels: added } })
+  if (removed.length > 0) entries.push({ type: 'labels_removed', data: { labels: removed } })
+  return entries
+}
+
+/** One `ticket.updated` for all changes, then the events of the assignment and of the status. */
+export function eventsOf(before: Ticket, after: Ticket, changes: Changes): NewEvent[] {
+  const events: NewEvent[] = [{ type: 'ticket.updated', data: { ...after, changes } }]
+  if (changes.assignee && after.assignee) events.push({ type: 'ticket.assigned', data: after })
+  if (changes.status) {
+    events.push({ type: 'ticket.status_changed', data: { ...after, previous_status: before.status } })
+  }
+  return events
+}
+
+export function labelChanges(before: Ticket, after: Ticket): { added: Label[]; removed: Label[] } {
+  return { added: without(after.labels, before.labels), removed: without(before.labels, after.labels) }
+}
+
+/** Assignee and labels are compared by id: their names may have changed since. */
+function identityOf(value: Ticket[(typeof CHANGEABLE)[number]]): string | null {
+  if (Array.isArray(value)) {
+    return value
+      .map(({ id }) => id)
+      .sort()
+      .join()
+  }
+  return typeof value === 'object' ? (value?.id ?? null) : value
+}
+
+function without(labels: Label[], others: Label[]): Label[] {
+  return labels.filter(({ id }) => !others.some((other) => other.id === id))
+}

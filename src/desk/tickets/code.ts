@@ -1,0 +1,41 @@
+/**
+ * Ticket numbers: one counter for each organization.
+ *
+ * A number is taken in a separate short commit, never in the transaction of the ticket, which would hold the
+ * counter's row until its commit and make all tickets of the organization wait for each other.
+ */
+import { shortConnection } from '../../base/db/pool'
+import { DeadlockError } from '../../base/db/violations'
+import { within } from '../../base/flow/within'
+
+/** The longest that a transaction with locks waits for numbers. The server looks for deadlocks of its own after a second. */
+const WAIT_MS = 2000
+
+/**
+ * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move of the
+ * organization to another machine of a cluster does. The server does not see that the transaction waits in turn, so after
+ * some time it is run again, and then waits without locks.
+ * @returns the first number
+ * @throws DeadlockError
+ */
+export async function takeNumbersInside(organization_id: string, count: number): Promise<number> {
+  return within(
+    WAIT_MS,
+    takeNumbers(organization_id, count),
+    new DeadlockError('ticket numbers were waited for too long'),
+  )
+}
+
+/**
+ * Takes the next numbers of an organization. They are used up even when the tickets are not created after all.
+ * @returns the first number
+ */
+export async function takeNumbers(organization_id: string, count: number): Promise<number> {
+  const sql = shortConnection()
+  const [counter] = await sql<[{ next_number: number }]>`
+    insert into ticket_counters (organization_id, next_number) values (${organization_id}, ${1 + count})
+    on conflict (organization_id) do update
+      set next_number = ticket_counters.next_number + excluded.next_number - 1
+    returning next_number`
+  return counter.next_number - count
+}

@@ -1,0 +1,34 @@
+/**
+ * Totals of the ticket list, exact however many tickets there are. A row that every request updates would make them
+ * wait for each other, so a trigger on `tickets` only adds a row for each change, in the transaction of the change, and
+ * a job folds these rows into the counts. Both are read together, by one statement.
+ */
+import type { Connection } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import { fold } from '../tallies/fold-changes'
+import type { TicketConditions } from './model'
+
+/** SQL for the number of tickets that match, as a scalar expression; it knows status, priority and assignee. */
+export function countOf({ sql, organization_id }: Scope, { status, priority, assignee_id }: TicketConditions) {
+  const matching = () => sql`
+    organization_id = ${organization_id}
+    ${status ? sql`and status = ${status}` : sql``}
+    ${priority ? sql`and priority = ${priority}` : sql``}
+    ${assignee_id ? sql`and assignee_id = ${assignee_id}` : sql``}`
+  return sql`(
+    select coalesce(sum(n), 0)::bigint from (
+      select n from ticket_counts where ${matching()}
+      union all
+      select n from ticket_count_changes where ${matching()}
+    ) as counted
+  )`
+}
+
+/**
+ * Folds the changes into the counts. For a background job, every few seconds, in any number of processes.
+ * @returns how many rows were folded
+ */
+export function foldTicketCounts(connection: Connection): Promise<number> {
+  const columns = ['status', 'priority', 'assignee_id']
+  return fold(connection, { counts: 'ticket_counts', changes: 'ticket_count_changes', columns })
+}

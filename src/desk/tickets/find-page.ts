@@ -1,0 +1,237 @@
+/**
+ * Ways to find the ids of a page of tickets. A way reads about as many index entries as there are rows up to the end of the
+ * page, however many tickets match; only the ids of the page are joined then.
+ */
+import { TICKET_STATUSES } from '../../base/db/schema'
+import type { Fragment, Sql } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import type { PagedList } from '../../base/shapes/page'
+import type { Sorting } from '../../base/shapes/sorting'
+import { talliesOf, tally } from '../tallies/tallies'
+import { filters, isLabelled, keyOf, ofEachLabel, type Selection } from './filter'
+import type { TicketFilter } from './model'
+import type { TicketRow } from './row'
+
+/** A row of a page. A page that is counted has the number of tickets on all pages in each row. */
+export type ListRow = TicketRow & {
+  total: number
+  /** `updated_at` with all its digits, in a list that is sorted by it. */
+  changed_at: string
+}
+
+export type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
+
+export type Way = {
+  sort: Sorting<ListRow>
+  /** Tells if the page is near an end of the order, for a way that depends on it. */
+  isNear?(range: Range): Promise<boolean>
+  /** SQL for `with`: the last table is `page`, with the column `id`. */
+  find(range: Range, is_near?: boolean): Fragment
+  /** SQL for the number of all tickets that match, or of more than are counted, when they are found on the way. */
+  found?(): Fragment
+  /** Walks from an end of the list to the page, however far that is. */
+  is_walk?: boolean
+}
+
+/** Tickets that have labels so often at most are all read. Of more, some come soon in any order. */
+const LABELLED_MOST = 50_000
+/** Tickets that match, when they are at most so many, are sorted. With more of them the order is walked. */
+const SORTED_MOST = 5000
+/** So many tickets are looked at in an order before all that match are sorted instead. */
+const WALKED_MOST = 20_000
+/** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
+export const FAR = 2000
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** The way to a page of a list without a search. */
+export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Selection): Promise<Way> {
+  const { label_ids, contact_id, company_id, assignee_id, status } = filter
+  const names = Object.keys(conditionsOf(filter))
+  const is_by_id = selected.by === 'id'
+  if (is_by_id && label_ids?.length === 1 && names.every((name) => name === 'label_ids' || name === 'status')) {
+    return mergeLabels(scope, filter, selected, label_ids)
+  }
+  if (label_ids && (await areFew(scope, label_ids))) return sortLabels(scope, filter, selected, label_ids)
+  if (!is_by_id && names.length > 0) return nearOrSorted(scope, selected, ofTickets(scope, filter, selected))
+  const is_merged = is_by_id && assignee_id && !status && !contact_id && !company_id
+  return is_merged ? mergeStatuses(scope, selected) : inOrder(scope, filter, selected)
+}
+
+/** For an index that has the order: its first entries are the page. */
+export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection): Way {
+  const { sql } = scope
+  const { matching, id, sort_key } = selected
+  const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
+  return {
+    sort: sorting(sql, selected, sort_key, id),
+    is_walk: !is_by_day,
+    find: (range) =>
+      is_by_day && range.offset >= FAR
+        ? sql`${dayOf(scope, filter, selected, range)}, page as materialized (
+            select t.id ${matching} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
+            ${range.order} ${sql.unsafe(`limit ${range.limit}`)} offset ${range.offset} - (select before from day)
+          )`
+        : sql`page as materialized (select t.id ${matching} ${range.slice})`,
+  }
+}
+
+/**
+ * The day of creation on which a far page begins, from the tallies: `bound` is an id before which no ticket of the day comes
+ * in the order of the list, `before` is the number of tickets that do.
+ */
+function dayOf(scope: Scope, { status }: TicketFilter, { direction }: Selection, { offset }: Range): Fragment {
+  const { sql } = scope
+  const way = sql.unsafe(direction)
+  const bound = direction === 'asc' ? sql`key` : sql`lag(key, 1, ${LAST_ID}) over list`
+  return sql`
+    days as (
+      select key, sum(n) as n
+      from ${talliesOf(scope, 'tickets_of_day', status ? sql`and status = ${status}` : sql``)} group by key
+    ), sums as (
+      select ${bound} as bound, sum(n) over list - n as before from days window list as (order by key ${way})
+    ), day as materialized (
+      select bound, before from sums where before <= ${offset} order by before desc limit 1
+    )`
+}
+
+/** For labels: the first tickets of each are merged. */
+function mergeLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
+  const { sql } = scope
+  const id = sql`hit.id`
+  return {
+    sort: sorting(sql, selected, id, id),
+    is_walk: true,
+    find: ({ head, slice }) => sql`page as materialized (
+      select distinct hit.id ${ofEachLabel(scope, label_ids, filter, id, head)} where true ${slice}
+    )`,
+  }
+}
+
+/** For an assignee, whose index has the order for each status: the first tickets of each are merged. */
+function mergeStatuses({ sql }: Scope, selected: Selection): Way {
+  const id = sql`t.id`
+  const statuses = sql.unsafe(TICKET_STATUSES.map((status) => `('${status}')`).join(', '))
+  return {
+    sort: sorting(sql, selected, id, id),
+    is_walk: true,
+    find: ({ head, slice }) => sql`page as materialized (
+      select t.id from (values ${statuses}) as part (status), lateral (
+        select t.id ${selected.matching} and t.status = part.status ${head}
+      ) as t
+      where true ${slice}
+    )`,
+  }
+}
+
+/** For labels of few tickets: all are found before they are sorted. */
+function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
+  const { sql } = scope
+  const columns = sql`hit.id, ${selected.by === 'id' ? sql`hit.id` : selected.sort_key} as sort_key`
+  return {
+    sort: sorting(sql, selected, selected.by === 'id' ? sql`hit.id` : sql`hit.sort_key`, sql`hit.id`),
+    find: ({ slice }) => sql`
+      hits as materialized (select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}),
+      page as materialized (select hit.id from hits hit where true ${slice})`,
+    found: () => sql`(select count(*) from hits)`,
+  }
+}
+
+/** What `nearOrSorted` reads of. */
+type Source = {
+  /** Tells if so few tickets match that they are sorted. */
+  areFew(): Promise<boolean>
+  /** SQL behind `from tickets t`: the conditions, each with `and` before it, or a join and them. */
+  asking: Fragment
+  /** Tickets that are asked at most, and three more for each that comes before the page. */
+  walked_most: number
+  /** A statement for all that match, with the columns `id`, `updated_at` and `priority`. */
+  all(): Fragment
+  /** As in a way. */
+  found?: Way['found']
+}
+
+/**
+ * For an order that the filter knows nothing of. The order is walked when enough of its first tickets match. Else, or when few
+ * match at all, these are sorted: then the first of them may be anywhere in the order.
+ */
+export function nearOrSorted(scope: Scope, selected: Selection, source: Source): Way {
+  const { sql } = scope
+  return {
+    sort: sorting(sql, selected, keyOf(scope, sql`t.id`, selected.by), sql`t.id`),
+    isNear: async (range) => !(await source.areFew()) && isNear(scope, source, range),
+    find: (range, is_near) =>
+      is_near
+        ? sql`page as materialized (select t.id ${selected.matching} ${range.slice})`
+        : sql`
+            hits as materialized (${source.all()}),
+            page as materialized (select t.id from hits t where true ${range.slice})`,
+    found: source.found,
+  }
+}
+
+function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection): Source {
+  const { sql, organization_id } = scope
+  const { label_ids } = filter
+  const conditions = filters(scope, sql`t.id`, filter)
+  const most = sql.unsafe(`limit ${SORTED_MOST + 1}`)
+  return {
+    // Labels that few tickets have do not come here.
+    async areFew() {
+      if (label_ids) return false
+      const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
+      return row!.n <= SORTED_MOST
+    },
+    asking: sql`where true ${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
+    walked_most: WALKED_MOST,
+    all: () => sql`
+      select t.id, t.updated_at, t.priority from tickets t
+      where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions} ${
+        label_ids
+          ? sql`and t.id in (
+              select l.ticket_id from ticket_labels l
+              where l.organization_id = ${organization_id} and l.label_id = any(${label_ids}::uuid[]))`
+          : sql``
+      }`,
+  }
+}
+
+/** Tells if the first tickets in the order of a list hold the page. */
+async function isNear({ sql, organization_id }: Scope, source: Source, range: Range): Promise<boolean> {
+  const { behind, order, offset, limit } = range
+  const needed = offset + limit
+  const most = offset ? sql`limit ${source.walked_most + 3 * offset}` : sql.unsafe(`limit ${source.walked_most}`)
+  const [row] = await sql<{ n: number }[]>`
+    select count(*) as n from (
+      select 1 from (
+        select t.* from tickets t
+        where t.organization_id = ${organization_id} and t.deleted_at is null
+          ${behind} ${order} ${most}
+      ) as t ${source.asking} ${offset ? sql`limit ${needed}` : sql.unsafe(`limit ${needed}`)}
+    ) as near`
+  return row!.n === needed
+}
+
+/** Tells if tickets have these labels so seldom that all of them are read. */
+async function areFew(scope: Scope, label_ids: string[]): Promise<boolean> {
+  const { sql } = scope
+  const [row] = await sql<{ n: number }[]>`
+    select ${tally(scope, 'tickets_of_label', sql`and key = any(${label_ids}::uuid[])`)} as n`
+  return row!.n <= LABELLED_MOST
+}
+
+/** @param sort_key what the statement sorts by @param id what breaks its ties */
+export function sorting(sql: Sql, { by, direction }: Selection, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
+  const last = { sql: id, field: 'id' } as const
+  if (by === 'id') return { keys: [last], direction }
+  if (by === 'rank') {
+    const bound = (priority: string | number) => sql`ticket_rank(${priority})`
+    return { keys: [{ sql: sort_key, field: 'priority', bound }, last], direction }
+  }
+  const keys = [{ sql: sort_key, field: 'changed_at' } as const, last]
+  return direction === 'asc' ? { keys, direction, end: 'followed' } : { keys, direction }
+}
+
+/** The conditions that a filter has. */
+export function conditionsOf({ sort: _s, page: _p, per_page: _n, cursor: _c, ...conditions }: TicketFilter) {
+  return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined && value !== ''))
+}

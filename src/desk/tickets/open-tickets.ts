@@ -1,0 +1,98 @@
+/** Opens tickets for conversations that begin by email: as many statements for a hundred as for one. */
+import { withChangeTime } from '../../base/db/change-time'
+import { insertRows } from '../../base/db/insert-rows'
+import { unknownIds } from '../../base/errors'
+import { type Actor, type Scope, together } from '../../base/scope'
+import { addMessages } from '../messages/add-messages'
+import type { DraftWithId } from '../messages/draft'
+import { newDocument } from '../search/ticket-document'
+import { recordActivities } from '../timeline/activity'
+import { takeNumbersInside } from './code'
+import { changedAt, lockContacts } from './insert-tickets'
+import type { Ticket } from './model'
+import { fields, present, type TicketRow, withNames } from './row'
+
+export type OpenedTicket = {
+  id: string
+  subject: string
+  contact_id: string
+  /** The mailbox that received the conversation. */
+  mailbox_id: string | null
+  actor: Actor
+  first: DraftWithId
+}
+
+/** What the code and the search document of a ticket need of its organization. */
+type Naming = { contact_id: string; prefix: string; organization_number: number }
+
+/** A ticket that was opened, and the time of it. */
+type Opened = { ticket: Ticket; locked_at: string }
+
+/**
+ * Creates tickets with their first messages, in the caller's transaction. It locks the contacts' rows, so that a company that
+ * a contact gets at the same time reaches these tickets too. The caller publishes.
+ * @returns them by id
+ * @throws CONTACT_NOT_FOUND, ATTACHMENT_NOT_FOUND
+ */
+export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
+  if (opened.length === 0) return new Map()
+  const { organization_id } = scope
+  const [naming, first_number, [companies, locked_at]] = await together([
+    findNaming(scope, opened),
+    takeNumbersInside(organization_id, opened.length),
+    withChangeTime(scope.sql, lockContactsOf(scope, opened)),
+  ])
+  const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {
+    const number = first_number + index
+    const code = `${naming.get(contact_id)!.prefix}-${number}`
+    const updated_at = changedAt(scope.sql, locked_at, id)
+    const company_id = companies.get(contact_id)
+    return { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
+  })
+  const documents = opened.map(async ({ id: ticket_id, subject, contact_id, first }, index) => {
+    const { organization_number } = naming.get(contact_id)!
+    const { vector, size } = await newDocument(organization_number, rows[index]!.code, subject, first.text)
+    return { organization_id, ticket_id, document: vector, size }
+  })
+  const entries = opened.map(({ id, actor }) => {
+    return { organization_id, ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
+  })
+  const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, answered: null }))
+  const written = await Promise.all(documents)
+  const [, , , , tickets] = await together([
+    insertRows(scope.sql, 'tickets', rows),
+    insertRows(scope.sql, 'ticket_search', written),
+    recordActivities(scope.sql, entries),
+    addMessages(scope, messages),
+    readTickets(scope, opened),
+  ])
+  return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
+}
+
+/** @returns the companies of the contacts @throws CONTACT_NOT_FOUND */
+async function lockContactsOf(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, string | null>> {
+  const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
+  const locked = await lockContacts(scope, ids, 'wait')
+  if (locked.size < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  return locked
+}
+
+async function readTickets(scope: Scope, opened: OpenedTicket[]): Promise<TicketRow[]> {
+  const { sql, organization_id } = scope
+  return sql<TicketRow[]>`
+    select ${fields(scope)} from tickets t ${withNames(scope)}
+    where t.organization_id = ${organization_id} and t.id = any(${opened.map(({ id }) => id)}::uuid[])`
+}
+
+/** @returns by contact @throws CONTACT_NOT_FOUND */
+async function findNaming({ sql, organization_id }: Scope, opened: OpenedTicket[]): Promise<Map<string, Naming>> {
+  const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
+  const found = await sql<Naming[]>`
+    select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number
+    from organizations o
+    join contacts c on c.organization_id = ${organization_id}
+    left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
+    where o.id = ${organization_id} and c.id = any(${ids}::uuid[])`
+  if (found.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  return new Map(found.map((one) => [one.contact_id, one]))
+}

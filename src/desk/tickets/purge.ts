@@ -1,0 +1,65 @@
+/** Removes deleted tickets for good once their retention is over. For a background job. */
+
+import { type Find, type InOrganization, LOOK, workOffInBatches } from '../../base/db/all-organizations'
+import type { Connection, Sql } from '../../base/db/transact'
+import { removeSoon } from '../attachments/removals'
+
+const BATCH = 50
+
+/** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their messages. */
+const DEPENDENTS = [
+  'email_anchors',
+  'messages',
+  'participants',
+  'activities',
+  'ticket_labels',
+  'ticket_search',
+] as const
+
+/**
+ * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
+ * time entries show, and its contact, by which an erasure finds the subject. Another job removes the bytes of attachments.
+ * @returns how many tickets were purged
+ */
+export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
+  return workOffInBatches(connection, findDeleted(connection.sql, retention_days), { size: BATCH }, (batch) =>
+    purgeBatch(batch, retention_days),
+  )
+}
+
+function findDeleted(sql: Sql, retention_days: number): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from tickets
+      where deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null ${among()}
+      order by deleted_at limit ${LOOK}
+    ) as old`
+}
+
+async function purgeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
+  const tickets = await sql<{ id: string }[]>`
+    select id from tickets
+    where organization_id = ${organization_id} and deleted_at < now() - make_interval(days => ${retention_days})
+      and purged_at is null
+    order by deleted_at limit ${BATCH} for update skip locked`
+  if (tickets.length === 0) return 0
+  const ids = tickets.map(({ id }) => id)
+  const attached = await sql<{ storage_key: string }[]>`
+    select a.storage_key from messages m
+    join attachments a on a.organization_id = ${organization_id} and a.message_id = m.id
+    where m.organization_id = ${organization_id} and m.ticket_id = any(${ids}::uuid[])`
+  await removeSoon(sql, attached)
+  for (const table of DEPENDENTS) {
+    await sql`delete from ${sql(table)} where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
+  }
+  const timeOf = () =>
+    sql`select 1 from time_entries e where e.organization_id = ${organization_id} and e.ticket_id = t.id`
+  await sql`
+    with logged as (
+      update tickets t set assignee_id = null, mailbox_id = null, purged_at = now()
+      where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and exists (${timeOf()})
+    )
+    delete from tickets t
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and not exists (${timeOf()})`
+  return tickets.length
+}

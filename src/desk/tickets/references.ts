@@ -1,0 +1,160 @@
+/** Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once. */
+import { ZERO_ID } from '../../base/db/columns'
+import { hasFewRows } from '../../base/db/few-rows'
+import type { Fragment, Sql } from '../../base/db/transact'
+import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
+import { type Subscriber, subscribersOf } from '../../delivery/webhooks/publish'
+import type { NewTicket, Ticket, TicketChanges } from './model'
+import type { TicketNames } from './row'
+import { isAllowed, TRANSITIONS } from './status'
+
+type Label = Ticket['labels'][number]
+
+/** The rows that the fields of a new ticket name, and what it needs of its organization. */
+export type NewTicketReferences = {
+  organization_number: number
+  /** Of the ticket's code. */
+  prefix: string
+  contact: { id: string; name: string; email: string }
+  /** Of the contact. */
+  company: Ticket['company']
+  assignee: Ticket['assignee']
+  labels: Label[]
+  /** Of the organization, for the events of the new ticket. */
+  subscribers: Subscriber[]
+}
+
+/**
+ * Finds the references of new tickets of the organization, in one statement.
+ * @returns those of each; for one that is refused, its CONTACT_NOT_FOUND, USER_NOT_FOUND or LABEL_NOT_FOUND
+ */
+export async function findReferences(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  tickets: NewTicket[],
+): Promise<(NewTicketReferences | ApiError)[]> {
+  const rows = tickets.map(({ contact_id, assignee_id, label_ids = [] }, place) => {
+    return { place, contact_id: asId(contact_id), assignee_id: asId(assignee_id), label_ids: asIds(label_ids) }
+  })
+  const found = await sql<Found[]>`
+    select o.number as organization_number, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix,
+      c.id as contact_id, c.name as contact_name, c.email as contact_email, co.id as company_id, co.name as company_name,
+      u.id as assignee_id, u.name as assignee_name,
+      ${labelsOf(sql, organization_id, sql`g.label_ids`)} as labels,
+      ${subscribersOf(sql, sql`${organization_id}`)} as subscribers
+    from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as g (place integer, contact_id uuid, assignee_id uuid, label_ids uuid[])
+    join organizations o on o.id = ${organization_id}
+    left join contacts c on c.organization_id = ${organization_id} and c.id = g.contact_id
+    left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
+    left join memberships m on m.organization_id = ${organization_id} and m.user_id = g.assignee_id
+      and m.active and m.removed_at is null
+    left join users u on u.id = m.user_id
+    where ${hasFewRows(sql)}
+    order by g.place`
+  return tickets.map((ticket, place) => checked(ticket, found[place]!))
+}
+
+type Found = Pick<NewTicketReferences, 'organization_number' | 'prefix' | 'subscribers'> & TicketNames
+
+function checked(
+  { contact_id, assignee_id, label_ids }: NewTicket,
+  { contact_id: contact, company_id: company, assignee_id: assignee, labels, ...rest }: Found,
+): NewTicketReferences | ApiError {
+  const refusal = refusalOf([
+    !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
+    assignee_id !== undefined && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    unknownLabels(label_ids, labels),
+  ])
+  if (refusal) return refusal
+  return {
+    organization_number: rest.organization_number,
+    prefix: rest.prefix,
+    contact: { id: contact!, name: rest.contact_name, email: rest.contact_email },
+    company: company ? { id: company, name: rest.company_name } : null,
+    assignee: assignee ? { id: assignee, name: rest.assignee_name } : null,
+    labels,
+    subscribers: rest.subscribers,
+  }
+}
+
+/** A change of a ticket: the fields of a PATCH, and labels one by one. */
+export type TicketUpdate = TicketChanges & { add_label_ids?: string[]; remove_label_ids?: string[] }
+
+/**
+ * The fields of the ticket that an update sets, as the response shows them.
+ * @throws INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ */
+export async function resolveUpdate(
+  scope: Scope,
+  before: Ticket,
+  { assignee_id, label_ids, add_label_ids, remove_label_ids, ...plain }: TicketUpdate,
+): Promise<Partial<Ticket>> {
+  const named = label_ids ?? add_label_ids ?? remove_label_ids
+  const kept = add_label_ids ? before.labels.map(({ id }) => id) : []
+  const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...(named ?? [])])
+  const refusal = refusalOf([
+    plain.status !== undefined && !isAllowed(before.status, plain.status) && forbidden(before.status, plain.status),
+    typeof assignee_id === 'string' && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    unknownLabels(named, labels),
+  ])
+  if (refusal) throw refusal
+  const others = before.labels.filter(({ id }) => !labels.some((label) => label.id === id))
+  return {
+    ...plain,
+    ...(assignee_id !== undefined && { assignee }),
+    ...(named && { labels: remove_label_ids ? others : labels }),
+  }
+}
+
+async function findNamed(scope: Scope, assignee_id: string | null | undefined, label_ids: string[]) {
+  if (!assignee_id && label_ids.length === 0) return { assignee: null, labels: [] }
+  const { sql, organization_id } = scope
+  const [found] = await sql<{ assignee: Ticket['assignee']; labels: Label[] }[]>`
+    select ${labelsOf(sql, organization_id, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
+      select json_build_object('id', u.id, 'name', u.name)
+      from memberships m join users u on u.id = m.user_id
+      where m.organization_id = ${organization_id} and m.user_id = ${asId(assignee_id) ?? ZERO_ID}
+        and m.active and m.removed_at is null
+    ) as assignee`
+  return found!
+}
+
+/** SQL for the labels with these ids, in the order of the response. */
+function labelsOf(sql: Sql, organization_id: string, ids: Fragment) {
+  return sql`(
+    select coalesce(json_agg(json_build_object('id', id, 'name', name, 'color', color) order by lower(name), id), '[]')
+    from labels where labels.organization_id = ${organization_id} and id = any(${ids})
+  )`
+}
+
+function asId(id: string | null | undefined): string | null {
+  return asIds(id ? [id] : [])[0] ?? null
+}
+
+/** A field that cannot be taken; `more` goes into the details of the error. */
+type RefusedField = { code: ErrorCode; fault: Fault; more: Record<string, unknown> }
+
+/** The error of a request of which a check failed: the code and details of the first refused field, with all faults. */
+function refusalOf(checks: (RefusedField | false)[]): ApiError | undefined {
+  const refused = checks.filter((check) => check !== false)
+  if (!refused[0]) return undefined
+  const { code, more } = refused[0]
+  return new ApiError(code, { ...more, errors: refused.map(({ fault }) => fault) }, 422)
+}
+
+function unknown(code: ErrorCode, path: string, ids: string[]): RefusedField {
+  return { code, fault: { path, message: ERRORS[code][1] }, more: { ids } }
+}
+
+function unknownLabels(named: string[] = [], labels: Label[]): RefusedField | false {
+  const ids = [...new Set(named)].filter((id) => !labels.some((label) => label.id === id.toLowerCase()))
+  return ids.length > 0 && unknown('LABEL_NOT_FOUND', '/label_ids', ids)
+}
+
+function forbidden(from: Ticket['status'], to: Ticket['status']): RefusedField {
+  const allowed = TRANSITIONS[from]
+  const message = `A ${from} ticket can become ${allowed.join(' or ')} only`
+  return { code: 'INVALID_STATUS', fault: { path: '/status', message }, more: { from, to, allowed } }
+}

@@ -1,0 +1,120 @@
+import Elysia from 'elysia'
+import type { Scope } from '../../base/scope'
+import { NoContent, one, pageOf, pageWith } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { Paging, query } from '../../base/shapes/query'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data, inSteps } from '../../http/request/answer'
+import { Activity } from '../timeline/model'
+import { listActivity } from '../timeline/queries'
+import { deleteTicket, updateTicket } from './commands'
+import { createTicket } from './create-ticket'
+import { listTickets } from './list'
+import {
+  Assignment,
+  NewTicket,
+  Ticket,
+  TicketChanges,
+  TicketFilter,
+  TicketLabels,
+  TicketListMeta,
+  TicketWithMessages,
+} from './model'
+import { getTicket } from './queries'
+
+export const ticketRoutes = new Elysia({
+  tags: ['Tickets'],
+  detail: { about: 'Support requests with status, priority, assignee and labels.' },
+})
+  .use(inOrganization)
+
+  .get('/tickets', ({ scope, query }) => listTickets(scope, query), {
+    query: TicketFilter,
+    response: pageWith(Ticket, TicketListMeta),
+    detail: { summary: 'List tickets', permission: 'tickets:read' },
+  })
+
+  .post('/tickets', async ({ scope, body, status }) => status(201, await data(createTicket(scope, body))), {
+    body: NewTicket,
+    response: { 201: one(Ticket) },
+    detail: { summary: 'Create ticket', permission: 'tickets:write', idempotency: 'by its command' },
+  })
+
+  .get('/tickets/:ticket_id', ({ scope, params }) => ticketAnswer(scope, params.ticket_id), {
+    params: path('ticket_id'),
+    response: one(TicketWithMessages),
+    detail: { summary: 'Get ticket', permission: 'tickets:read' },
+  })
+
+  .patch('/tickets/:ticket_id', ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, body)), {
+    params: path('ticket_id'),
+    body: TicketChanges,
+    response: one(Ticket),
+    detail: { summary: 'Update ticket', permission: 'tickets:write' },
+  })
+
+  .delete(
+    '/tickets/:ticket_id',
+    async ({ scope, params, status }) => {
+      await deleteTicket(scope, params.ticket_id)
+      return status(204, undefined)
+    },
+    {
+      params: path('ticket_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete ticket', permission: 'tickets:write' },
+    },
+  )
+
+  .post(
+    '/tickets/:ticket_id/labels',
+    ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, { add_label_ids: body.label_ids })),
+    {
+      params: path('ticket_id'),
+      body: TicketLabels,
+      response: one(Ticket),
+      detail: { summary: 'Add ticket labels', permission: 'tickets:write', idempotency: 'with the change' },
+    },
+  )
+
+  .delete(
+    '/tickets/:ticket_id/labels',
+    ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, { remove_label_ids: body.label_ids })),
+    {
+      params: path('ticket_id'),
+      body: TicketLabels,
+      response: one(Ticket),
+      detail: { summary: 'Remove ticket labels', permission: 'tickets:write' },
+    },
+  )
+
+  .post('/tickets/:ticket_id/assign', ({ scope, params, body }) => data(updateTicket(scope, params.ticket_id, body)), {
+    params: path('ticket_id'),
+    body: Assignment,
+    response: one(Ticket),
+    detail: { summary: 'Assign ticket', permission: 'tickets:write', idempotency: 'with the change' },
+  })
+
+  .post(
+    '/tickets/:ticket_id/unassign',
+    ({ scope, params }) => data(updateTicket(scope, params.ticket_id, { assignee_id: null })),
+    {
+      params: path('ticket_id'),
+      response: one(Ticket),
+      detail: { summary: 'Unassign ticket', permission: 'tickets:write', idempotency: 'with the change' },
+    },
+  )
+
+  .get('/tickets/:ticket_id/activity', ({ scope, params, query }) => listActivity(scope, params.ticket_id, query), {
+    params: path('ticket_id'),
+    query: query(Paging),
+    response: pageOf(Activity),
+    detail: { summary: 'List ticket activity', permission: 'tickets:read' },
+  })
+
+async function ticketAnswer(scope: Scope, id: string): Promise<{ data: TicketWithMessages }> {
+  const { ticket, version } = await getTicket(scope, id)
+  const { messages, time_entries, ...own } = ticket
+  // Writes answer without the lists, and their tag holds as well.
+  return inSteps<{ data: TicketWithMessages }>({ data: ticket }, [{ data: own, version }, { data: own }])
+}

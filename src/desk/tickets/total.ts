@@ -1,0 +1,97 @@
+/**
+ * The number of tickets that match a list's conditions. It is exact without conditions, for a single one, for that one
+ * together with a status, and for priority and assignee together: these numbers are kept (`desk/tallies/tallies.ts`, `counts.ts`). Other numbers are counted, up to a cap.
+ */
+import { ZERO_ID } from '../../base/db/columns'
+import type { Fragment } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import { firstIdAt } from '../../base/shapes/ids'
+import { type TallyKind, tally } from '../tallies/tallies'
+import { countOf } from './counts'
+import { filters, type Selection } from './filter'
+import type { TicketConditions } from './model'
+
+const DAY_MS = 86_400_000
+
+/** A search, or several conditions, is counted so far. */
+export const COUNTED_MOST = 10_000
+
+/** SQL for the number, as a scalar expression. A capped one that is larger than the cap says only that there are more. */
+type Total = { total: Fragment; is_capped: boolean }
+
+/** The total of a list, as a statement is to read it: counted up to one more than the cap, unless it is kept. */
+export function totalOf(scope: Scope, conditions: TicketConditions, selected: Selection): Total {
+  const { sql } = scope
+  const kept = keptTotal(scope, conditions)
+  if (kept) return { total: kept, is_capped: false }
+  const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
+  const total = sql`(select count(*) from (select 1 ${selected.matching} ${most}) as counted)`
+  return { total, is_capped: true }
+}
+
+/** SQL for a number that is kept. @returns undefined when there is none for these conditions */
+function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undefined {
+  const { status, search, priority, assignee_id, contact_id, company_id, label_ids } = conditions
+  const is_dated = conditions.created_after !== undefined || conditions.created_before !== undefined
+  const others = [contact_id, company_id, label_ids].filter((value) => value !== undefined)
+  if (search || (label_ids && label_ids.length > 1)) return undefined
+  if (priority || assignee_id) return others.length > 0 || is_dated ? undefined : countOf(scope, conditions)
+  if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
+  if (others.length > 1) return undefined
+  // All tickets together are counted under the zero id.
+  const [key = ZERO_ID] = others.flat()
+  return tally(
+    scope,
+    kindOf(conditions),
+    scope.sql`and key = ${key} ${ifLabel(scope, label_ids)} ${inStatus(scope, status)}`,
+  )
+}
+
+function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyKind {
+  if (contact_id) return 'tickets_of_contact'
+  if (company_id) return 'tickets_of_company'
+  return label_ids ? 'tickets_of_label' : 'tickets'
+}
+
+/** Tickets made within a time: those of whole days are kept, those of the parts of days before and after are counted. */
+function countOfTime(scope: Scope, conditions: TicketConditions): Fragment {
+  const { sql } = scope
+  const { status, created_after, created_before } = conditions
+  const first = created_after === undefined ? undefined : startOfDay(created_after + DAY_MS)
+  const end = created_before === undefined ? undefined : startOfDay(created_before)
+  if (first !== undefined && end !== undefined && first >= end) return countRows(scope, conditions)
+  const days = tally(
+    scope,
+    'tickets_of_day',
+    sql`
+      ${first === undefined ? sql`` : sql`and key >= ${firstIdAt(first)}`}
+      ${end === undefined ? sql`` : sql`and key < ${firstIdAt(end)}`}
+      ${inStatus(scope, status)}`,
+  )
+  const before = first === undefined ? sql`0` : countRows(scope, { status, created_after, created_before: first })
+  const after = end === undefined ? sql`0` : countRows(scope, { status, created_after: end - 1, created_before })
+  return sql`(${days} + ${before} + ${after})`
+}
+
+function countRows(scope: Scope, conditions: TicketConditions): Fragment {
+  const { sql, organization_id } = scope
+  return sql`(
+    select count(*) from tickets t
+    where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, sql`t.id`, conditions)}
+  )`
+}
+
+/** Changes of tickets at the moment when a label is deleted may leave its tallies wrong. */
+function ifLabel({ sql, organization_id }: Scope, ids: TicketConditions['label_ids']): Fragment {
+  if (!ids) return sql``
+  return sql`and exists (select 1 from labels l where l.organization_id = ${organization_id} and l.id = ${ids[0]!})`
+}
+
+function inStatus({ sql }: Scope, status: TicketConditions['status']): Fragment {
+  return status ? sql`and status = ${status}` : sql``
+}
+
+/** In milliseconds since 1970. */
+function startOfDay(time_ms: number): number {
+  return Math.floor(time_ms / DAY_MS) * DAY_MS
+}

@@ -1,0 +1,104 @@
+import Elysia from 'elysia'
+import type { Scope } from '../../base/scope'
+import { list, NoContent, one } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data, headOf } from '../../http/request/answer'
+import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
+import { exportName, exportTimeEntries } from './export'
+import {
+  ExportQuery,
+  NewTimeEntry,
+  type Period,
+  SummaryItem,
+  SummaryQuery,
+  TimeEntry,
+  TimeEntryChanges,
+  TimeEntryFilter,
+  TimeEntryPage,
+} from './model'
+import { getTimeEntry, listTimeEntries } from './queries'
+import { summarizeTime } from './summary'
+
+export const timeEntryRoutes = new Elysia({
+  tags: ['Time entries'],
+  detail: { about: 'Work logged on tickets: list, summary, export.' },
+})
+  .use(inOrganization)
+
+  .get('/time-entries', ({ scope, query }) => listTimeEntries(scope, query), {
+    query: TimeEntryFilter,
+    response: TimeEntryPage,
+    detail: { summary: 'List time entries', permission: 'time_entries:read' },
+  })
+
+  .post(
+    '/tickets/:ticket_id/time-entries',
+    async ({ scope, params, body, status }) => status(201, await data(logTime(scope, params.ticket_id, body))),
+    {
+      params: path('ticket_id'),
+      body: NewTimeEntry,
+      response: { 201: one(TimeEntry) },
+      detail: {
+        summary: 'Create time entry',
+        permission: 'time_entries:write',
+        codes: ['UNAUTHORIZED'],
+        idempotency: 'with the change',
+      },
+    },
+  )
+
+  .get('/time-entries/:time_entry_id', ({ scope, params }) => data(getTimeEntry(scope, params.time_entry_id)), {
+    params: path('time_entry_id'),
+    response: one(TimeEntry),
+    detail: { summary: 'Get time entry', permission: 'time_entries:read' },
+  })
+
+  .patch(
+    '/time-entries/:time_entry_id',
+    ({ scope, params, body }) => data(updateTimeEntry(scope, params.time_entry_id, body)),
+    {
+      params: path('time_entry_id'),
+      // A 403 for the entry of somebody else comes before a 422 for the body.
+      transform: ({ scope, params }) => requireMayChange(scope, params.time_entry_id),
+      body: TimeEntryChanges,
+      response: one(TimeEntry),
+      detail: { summary: 'Update time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
+    },
+  )
+
+  .delete(
+    '/time-entries/:time_entry_id',
+    async ({ scope, params, status }) => {
+      await deleteTimeEntry(scope, params.time_entry_id)
+      return status(204, undefined)
+    },
+    {
+      params: path('time_entry_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
+    },
+  )
+
+  .get('/time-entries/summary', ({ scope, query }) => data(summarizeTime(scope, query)), {
+    query: SummaryQuery,
+    response: list(SummaryItem),
+    detail: { summary: 'Summarize time entries', permission: 'time_entries:read' },
+  })
+
+  .get('/time-entries/export', ({ scope, query, request }) => exportResponse(scope, query, request.method), {
+    query: ExportQuery,
+    detail: {
+      summary: 'Export time entries',
+      permission: 'time_entries:read',
+      responses: { 200: { description: 'CSV, UTF-8', content: { 'text/csv': {} } } },
+    },
+  })
+
+async function exportResponse(scope: Scope, period: Period, method: string): Promise<Response> {
+  const headers = {
+    'content-type': 'text/csv; charset=utf-8',
+    'content-disposition': `attachment; filename="${exportName(period)}"`,
+  }
+  return method === 'HEAD' ? headOf(headers) : new Response(await exportTimeEntries(scope, period), { headers })
+}

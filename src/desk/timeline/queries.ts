@@ -1,0 +1,21 @@
+import type { Scope } from '../../base/scope'
+import { type Page, page } from '../../base/shapes/page'
+import type { Paging } from '../../base/shapes/query'
+import type { Activity } from './model'
+import { requireTicket } from './require-ticket'
+
+/** The timeline of a ticket, oldest first. @throws TICKET_NOT_FOUND */
+export function listActivity(scope: Scope, ticket_id: string, query: Paging): Promise<Page<Activity>> {
+  const { sql, organization_id } = scope
+  return page(scope, query, {
+    name: `activity of ${ticket_id}`,
+    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'asc' },
+    rows: ({ slice }) => sql<Activity[]>`
+      select id, type, json_build_object('type', actor_type, 'id', actor_id, 'name', actor_name) as actor, data, created_at
+      from activities
+      where organization_id = ${organization_id} and ticket_id = ${ticket_id} ${slice}`,
+    count: () => sql<{ total: number }[]>`
+      select count(*) as total from activities where organization_id = ${organization_id} and ticket_id = ${ticket_id}`,
+    parent: () => requireTicket(scope, ticket_id),
+  })
+}

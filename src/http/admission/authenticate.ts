@@ -1,0 +1,108 @@
+/** Admission: decides by what a route declares whether its caller may go on, and gives handlers what was found. */
+import Elysia from 'elysia'
+import { requireMachine } from '../../base/db/cluster/away'
+import { connection, connectionOf, readingOf } from '../../base/db/pool'
+import { ApiError, fieldError } from '../../base/errors'
+import { type Actor, type Scope, SYSTEM } from '../../base/scope'
+import { isUuid } from '../../base/shapes/ids'
+import { type Declaration, type Declarations, declarationOf, isInOrganization } from '../request/declarations'
+import { lacking, notForKeys, type Permission, permits, type Standing } from '../request/permissions'
+import { type Caller, originOf, stateOf } from '../request/request'
+import { isApi } from '../request/url'
+import { showsKey } from './credentials'
+import { listingInTransaction } from './key-audit'
+import { getMembership, requireSession } from './membership'
+
+/**
+ * Refuses, on every route, callers who lack what it declares.
+ * @throws INVALID_TOKEN, TOKEN_EXPIRED; in an organization also FORBIDDEN, and VALIDATION_ERROR for its header
+ */
+export function admission(declarations: Declarations) {
+  return new Elysia({ name: 'admission' }).onTransform({ as: 'global' }, async ({ request, route }) => {
+    const declaration = declarationOf(declarations, request.method, route)
+    const { permission } = declaration
+    if (isInOrganization(permission))
+      stateOf(request).scope = await admit(request, route, { ...declaration, permission })
+    else if (permission === 'account') await requireSession(connection(), userOf(request))
+    else if (showsKey(request) && isApi(request.url)) userOf(request)
+  })
+}
+
+/** A plugin for a section: gives handlers `user`, the caller. Its routes declare `permission: 'account'`. */
+export const signedIn = new Elysia({ name: 'signed-in' }).derive({ as: 'scoped' }, ({ request }) => ({
+  user: userOf(request),
+}))
+
+/** A plugin for a section: gives handlers `scope`. Its routes declare a permission, `member` or `admin`. */
+export const inOrganization = new Elysia({ name: 'in-organization' }).derive({ as: 'scoped' }, ({ request }) => ({
+  scope: scopeOf(request),
+}))
+
+function scopeOf(request: Request): Scope {
+  const { scope } = stateOf(request)
+  if (!scope) throw new Error('A route in no organization asks for its scope')
+  return scope
+}
+
+type Admission = Declaration & { permission: Permission | Standing }
+
+async function admit(request: Request, route: string, admission: Admission): Promise<Scope> {
+  const { permission, link } = admission
+  const linked = link?.(request.url)
+  // A signed link only reads what it names: nobody acts.
+  if (linked) return scopeIn(request, linked, SYSTEM)
+  const caller = callerOf(request)
+  const organization_id = organizationOf(request, caller)
+  const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
+  if (!permits(scope, permission)) throw lacking(scope, permission)
+  requireMachine(organization_id)
+  return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
+}
+
+function scopeIn(request: Request, organization_id: string, actor: Actor): Scope {
+  stateOf(request).organization_id = organization_id
+  const { db, sql } =
+    request.method === 'GET' || request.method === 'HEAD' ? readingOf(organization_id) : connectionOf(organization_id)
+  return { db, sql, organization_id, actor, origin: originOf(request) }
+}
+
+function callerOf(request: Request): Caller {
+  const { caller, credential_error } = stateOf(request)
+  if (!caller) throw credential_error ?? new ApiError('INVALID_TOKEN')
+  return caller
+}
+
+/** The caller of a route about the caller's own account, which only people have. */
+function userOf(request: Request): Extract<Caller, { type: 'user' }> {
+  const caller = callerOf(request)
+  if (caller.type !== 'user') throw notForKeys()
+  return caller
+}
+
+/** The organization that the header names, else the caller's first one. */
+function organizationOf(request: Request, caller: Caller): string {
+  const header = request.headers.get('x-organization-id')?.trim()
+  if (!header) return caller.organization_id
+  if (isUuid(header)) return header.toLowerCase()
+  throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
+}
+
+/**
+ * Makes the actor of a caller: each kind of caller has a case. The membership is judged before the session, because a
+ * member whose last membership ended has no session either, and is to be answered 403.
+ * @throws FORBIDDEN for one who is not in the organization, INVALID_TOKEN for one whose session was ended
+ */
+async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
+  switch (caller.type) {
+    case 'user': {
+      const { name, email, role } = await getMembership(connectionOf(organization_id), caller.id, organization_id)
+      await requireSession(connection(), caller)
+      return { type: 'user', id: caller.id, name, email, role }
+    }
+    case 'api_key': {
+      if (organization_id !== caller.organization_id) throw new ApiError('FORBIDDEN')
+      const { id, name, permissions } = caller
+      return { type: 'api_key', id, name, email: null, permissions }
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/** Credentials: finds the caller of a request by its access token or API key. */
+
+import { isInNetworks } from '../../base/address/networks'
+import { connection } from '../../base/db/pool'
+import { ApiError } from '../../base/errors'
+import { subscriberOf } from '../../base/net/client-address'
+import type { RequestState } from '../request/request'
+import { noteKeyUse } from './key-uses'
+import { findKey, type KnownKey } from './known-keys'
+import { isUsedUp } from './rate-limit'
+import { verifyAccessToken } from './tokens'
+
+const BEARER = /^Bearer +([^\s,]+)$/i
+const API_KEY = /^ApiKey +([^\s,]+)$/i
+
+/** Tells if a request has an API key, well formed or not. */
+export function showsKey(request: Request): boolean {
+  return /^ApiKey\b/i.test(request.headers.get('authorization') ?? '')
+}
+
+/**
+ * Finds the caller of a request. A fault of the credential is remembered, because routes without a sign-in never ask for a
+ * token.
+ */
+export async function identify(request: Request, state: RequestState): Promise<void> {
+  const header = request.headers.get('authorization') ?? ''
+  try {
+    const [, key] = API_KEY.exec(header) ?? []
+    if (key) return await identifyKey(state, key)
+    const [, token] = BEARER.exec(header) ?? []
+    if (!token) throw new ApiError('INVALID_TOKEN')
+    const { sub, email, org_id, session_id, iat } = await verifyAccessToken(token)
+    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, issued_at_s: iat }
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    state.credential_error = error
+  }
+}
+
+/** What requests are counted by: their caller, or the address of those who have no valid credential. */
+export function countedBy({ caller, address }: RequestState): string {
+  return caller ? `${caller.type} ${caller.id}` : byAddress(address)
+}
+
+/** @throws INVALID_TOKEN, FORBIDDEN from a network where the key does not count */
+async function identifyKey(state: RequestState, text: string): Promise<void> {
+  // An address that has used up its requests makes no query with a key that was never seen.
+  const key = await findKey(connection(), text, async () => !(await isUsedUp(byAddress(state.address))))
+  if (!key) throw new ApiError('INVALID_TOKEN')
+  const { id, name, organization_id, permissions } = key
+  state.api_key = { id, name, organization_id }
+  if (key.is_revoked) throw new ApiError('INVALID_TOKEN')
+  if (!isAllowedAt(state.address, key)) {
+    throw new ApiError('FORBIDDEN', { reason: 'The API key does not count at this address' })
+  }
+  state.caller = { type: 'api_key', id, name, organization_id, permissions }
+  noteKeyUse(key)
+}
+
+function isAllowedAt(address: string, { networks }: KnownKey): boolean {
+  return networks.length === 0 || isInNetworks(address, networks)
+}
+
+function byAddress(address: string): string {
+  return `address ${subscriberOf(address)}`
+}

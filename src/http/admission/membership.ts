@@ -1,0 +1,76 @@
+/** Looks up a caller's session, and role in an organization, and remembers them for a few seconds. */
+import { LRUCache } from 'lru-cache'
+import type { Connection } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+
+type Membership = { name: string; email: string; role: 'admin' | 'agent' }
+
+/**
+ * A change that another process makes counts after this time. The API promises 10 seconds for sessions and 60 for roles: the
+ * rest is for a database that answers late, and for a busy process.
+ */
+const REMEMBER_MS = 5000
+
+/** Counts what was forgotten, so that a look-up that began before a change is not remembered. */
+let changes = 0
+
+const known = new LRUCache<string, Membership>({ max: 10_000, ttl: REMEMBER_MS })
+
+/**
+ * Returns the active membership of a user in an organization.
+ * @throws FORBIDDEN for an organization that the user does not belong to, as for one that does not exist
+ */
+export async function getMembership(
+  { sql }: Connection,
+  user_id: string,
+  organization_id: string,
+): Promise<Membership> {
+  const key = `${organization_id} ${user_id}`
+  const remembered = known.get(key)
+  if (remembered) return remembered
+  const changes_before = changes
+  const [membership] = await sql<Membership[]>`
+    select u.name, u.email, m.role
+    from memberships m join users u on u.id = m.user_id
+    where m.organization_id = ${organization_id} and m.user_id = ${user_id} and m.active and m.removed_at is null`
+  if (!membership) throw new ApiError('FORBIDDEN')
+  if (changes === changes_before) known.set(key, membership)
+  return membership
+}
+
+/** What an access token says of its session: null for a token of a release without sessions. */
+export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
+
+const live = new LRUCache<string, true>({ max: 10_000, ttl: REMEMBER_MS })
+
+/** Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted */
+export async function requireSession(connection: Connection, token: TokenOfUser): Promise<void> {
+  const key = `${token.session_id ?? token.issued_at_s} ${token.id}`
+  if (live.has(key)) return
+  const changes_before = changes
+  await requireSessionNow(connection, token)
+  if (changes === changes_before) live.set(key, true)
+}
+
+/** Does the same without what is remembered, for a transaction that has locked the account. @throws INVALID_TOKEN */
+export async function requireSessionNow(
+  { sql }: Connection,
+  { id, session_id, issued_at_s }: TokenOfUser,
+): Promise<void> {
+  const [account] = await sql`
+    select from users u
+    where u.id = ${id} and case when ${session_id}::uuid is null
+      then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)
+      else exists (
+        select 1 from refresh_tokens t
+        where t.id = ${session_id} and t.user_id = u.id and t.signed_out_at is null
+      ) end`
+  if (!account) throw new ApiError('INVALID_TOKEN')
+}
+
+/** Forgets what is remembered of a user, after a change of the account, of a membership or of a session. */
+export function forgetMemberships(user_id: string): void {
+  changes++
+  for (const key of known.keys()) if (key.endsWith(user_id)) known.delete(key)
+  for (const key of live.keys()) if (key.endsWith(user_id)) live.delete(key)
+}

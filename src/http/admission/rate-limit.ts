@@ -1,0 +1,61 @@
+/** Limits requests: per minute for each user and each API key, or for each address when there is no valid credential. */
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { config } from '../../base/config'
+import { ApiError } from '../../base/errors'
+import { redis } from './redis-client'
+
+const WINDOW_S = 60
+
+type Limiter = RateLimiterMemory | RateLimiterRedis
+
+/**
+ * Creates a counter with a fixed window. With REDIS_URL all replicas share it; while Redis is away each counts alone.
+ * @param points how many times a key may be counted in `duration_s`
+ */
+export function createLimiter(name: string, points: number, duration_s: number): Limiter {
+  const memory = new RateLimiterMemory({ keyPrefix: name, points, duration: duration_s })
+  const client = redis()
+  if (!client) return memory
+  return new RateLimiterRedis({
+    storeClient: client,
+    keyPrefix: name,
+    points,
+    duration: duration_s,
+    insuranceLimiter: memory,
+  })
+}
+
+let limiter: Limiter | undefined
+
+type Headers = Record<string, string | number>
+
+/**
+ * Counts a request and sets the X-RateLimit headers.
+ * @throws RATE_LIMITED with Retry-After when the window is used up; a refused request does not lengthen the window
+ */
+export async function countRequest(key: string, headers: Headers): Promise<void> {
+  const limit = config.RATE_LIMIT_PER_MINUTE
+  if (limit === 0) return
+  limiter ??= createLimiter('requests', limit, WINDOW_S)
+  const result = await limiter.consume(key).catch((refused) => {
+    if (refused instanceof RateLimiterRes) return refused
+    throw refused
+  })
+  headers['x-ratelimit-limit'] = String(limit)
+  headers['x-ratelimit-remaining'] = String(Math.max(0, result.remainingPoints))
+  headers['x-ratelimit-reset'] = String(Math.ceil((Date.now() + result.msBeforeNext) / 1000))
+  if (result.consumedPoints > limit) throw rateLimited(result.msBeforeNext, headers)
+}
+
+/** Tells whether a key has used up its requests. */
+export async function isUsedUp(key: string): Promise<boolean> {
+  const limit = config.RATE_LIMIT_PER_MINUTE
+  const counted = limit > 0 ? await limiter?.get(key) : undefined
+  return counted ? counted.consumedPoints >= limit : false
+}
+
+/** Returns the 429 and sets its Retry-After header, which is at least 1 second. */
+export function rateLimited(wait_ms: number, headers: Headers): ApiError {
+  headers['retry-after'] = String(Math.max(1, Math.ceil(wait_ms / 1000)))
+  return new ApiError('RATE_LIMITED')
+}

@@ -1,0 +1,68 @@
+/** Answers that handlers return: one object in its envelope, or one too large to be held in memory at once. */
+import { hasSteps, type InSteps, jsonInSteps } from '../../base/flow/steps'
+import { streamOf } from '../../base/flow/stream'
+import { log, safeError } from '../../base/log'
+import { stateOf } from './request'
+
+/** Answers `{ data }`: the envelope of a single object. */
+export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
+  return { data: await value }
+}
+
+/** The headers of the answer, as Elysia gives them to a handler. */
+export function headersOf(set: { headers: unknown }): Record<string, string | number> {
+  return set.headers as Record<string, string | number>
+}
+
+/**
+ * An answer that is written while its lists are read. Nothing is read before it is sent, and nothing at all for a HEAD,
+ * a 304 or a comparison of tags.
+ */
+export class LargeAnswer extends Response {
+  /** @param versions what the tags are made of, that of the whole answer first; empty when the answer has no tag */
+  constructor(
+    private readonly value: unknown,
+    readonly versions: unknown[],
+  ) {
+    super(null)
+  }
+
+  /** Returns the response with its stream. The log line of the request waits for the end of the stream. */
+  toResponse(request: Request): Response {
+    const headers = { 'content-type': 'application/json' }
+    if (request.method === 'HEAD') return headOf(headers)
+    const ended = Promise.withResolvers<void>()
+    stateOf(request).answered = ended.promise
+    const stream = streamOf(this.pieces(request), { end: async () => ended.resolve() })
+    return new Response(stream, { headers })
+  }
+
+  private async *pieces(request: Request): AsyncGenerator<string> {
+    try {
+      yield* jsonInSteps(this.value)
+    } catch (error) {
+      log.error({ request_id: stateOf(request).id, error: safeError(error) }, 'an answer was broken off')
+      throw new Error('The answer was broken off')
+    }
+  }
+}
+
+/** Answers HEAD for a stream: without a length, because all of the answer would have to be read to know it. */
+export function headOf(headers: Record<string, string>): Response {
+  return new Response(null, { headers: { ...headers, 'transfer-encoding': 'chunked' } })
+}
+
+/** Removes the `content-length: 0` that Elysia gives to a HEAD whose answer is a stream. */
+export function withoutFalseLength(response: Response): Response {
+  if (response.headers.has('transfer-encoding')) response.headers.delete('content-length')
+  return response
+}
+
+/**
+ * Returns a `LargeAnswer` for a value with lists that are read in steps, and the value itself when it has none.
+ * @param versions as in `LargeAnswer`
+ */
+export function inSteps<T>(value: InSteps<T>, versions: unknown[] = []): T {
+  // Elysia sends a Response from any handler, but the type of a handler with a `response` model does not allow one.
+  return (hasSteps(value) ? new LargeAnswer(value, versions) : value) as T
+}

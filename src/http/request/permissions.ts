@@ -1,0 +1,105 @@
+/**
+ * Permissions: what a caller may do. No other file compares roles or kinds of callers.
+ * Commands ask here too, so this file stands beside the accounts and not in `http/`, which commands must not know.
+ */
+import { ROLES } from '../../base/db/schema'
+import { ApiError } from '../../base/errors'
+import type { Actor, Scope } from '../../base/scope'
+
+const RESOURCES = [
+  'tickets', // with their labels, participants and activity
+  'messages', // with attachments
+  'contacts',
+  'companies',
+  'labels',
+  'time_entries',
+  'webhooks',
+  'mailboxes', // with domains
+  'inbound_messages',
+  'users',
+  'organization',
+] as const
+
+/** Permissions that a caller can be given. */
+export type Permission = `${(typeof RESOURCES)[number]}:${'read' | 'write'}` | 'audit_log:read'
+
+const PERMISSIONS: readonly Permission[] = [
+  ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
+  'audit_log:read',
+]
+
+/** The words that stand for permissions of an API key. Write includes read, `*` stands for every resource. */
+export const GRANTS = [...PERMISSIONS, '*:read', '*:write'] as const
+
+/** Rights that cannot be given: signed-in people have them, as members of the organization or as its admins. */
+export type Standing = 'member' | 'admin'
+
+/** Permissions of an agent. Closed by default: admins may do everything, and all that is missing here is theirs. */
+const AGENT: ReadonlySet<Permission | Standing> = new Set([
+  ...(['member', 'tickets:read', 'tickets:write', 'messages:read', 'messages:write'] as const),
+  ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
+  ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
+  ...(['users:read', 'organization:read'] as const),
+])
+
+type Role = (typeof ROLES)[number]
+
+/**
+ * Decides whether the scope's actor may do something. Contacts and the system have no permissions: what is done in
+ * their name does not begin with a request. An API key has what it was given, and never what people have by their role.
+ * @param owner_id the user who owns the thing, for what agents may do with their own things only
+ */
+export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing, owner_id?: string): boolean {
+  if (actor.type === 'api_key') return isPermission(needed) && actor.permissions.has(needed)
+  if (actor.type !== 'user') return false
+  if (actor.role === 'admin') return true
+  return roleMay(actor.role, needed) && (owner_id === undefined || owner_id === actor.id)
+}
+
+/** The 403 for an actor who lacks what is needed. A program is told which permission that is. */
+export function lacking({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing): ApiError {
+  if (actor.type !== 'api_key') return new ApiError('FORBIDDEN')
+  return isPermission(needed) ? new ApiError('FORBIDDEN', { required: needed }) : notForKeys()
+}
+
+/** The 403 of what no API key may do. */
+export function notForKeys(): ApiError {
+  return new ApiError('FORBIDDEN', { reason: 'API keys may not do this: sign in' })
+}
+
+/** The permissions that the words given to an API key stand for. */
+export function permissionsOf(grants: readonly string[]): ReadonlySet<string> {
+  return new Set(PERMISSIONS.filter((permission) => grants.some((grant) => includes(grant, permission))))
+}
+
+/** The roles whose holders have a permission. */
+export function rolesThatMay(needed: Permission): Role[] {
+  return ROLES.filter((role) => roleMay(role, needed))
+}
+
+/** Tells whether the scope's actor is a person who signed in. */
+export function isPerson({ actor }: Pick<Scope, 'actor'>): boolean {
+  return actor.type === 'user'
+}
+
+/** The person in whose name something is done. @throws FORBIDDEN when it is not a person who signed in */
+export function requirePerson({ actor }: Pick<Scope, 'actor'>): Extract<Actor, { type: 'user' }> {
+  if (actor.type !== 'user') throw new ApiError('FORBIDDEN')
+  return actor
+}
+
+function roleMay(role: Role, needed: Permission | Standing): boolean {
+  return role === 'admin' || AGENT.has(needed)
+}
+
+/** Tells permissions, which can be given to API keys, from other words that a route declares. */
+export function isPermission(word: string | undefined): word is Permission {
+  return PERMISSIONS.some((permission) => permission === word)
+}
+
+function includes(grant: string, permission: Permission): boolean {
+  const [granted_resource, granted_access] = grant.split(':')
+  const [resource, access] = permission.split(':')
+  const is_of_resource = granted_resource === '*' || granted_resource === resource
+  return is_of_resource && (granted_access === 'write' || granted_access === access)
+}

@@ -1,0 +1,118 @@
+/**
+ * Resources: the only list of what an id in a path means. Read by the checks that answer 404, by the locks under
+ * If-Match, and by the documented errors.
+ */
+import { lockAccount } from '../../base/db/account-lock'
+import { ApiError, type ErrorCode } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+
+type Resource = {
+  table: string
+  /** The error when the id names nothing: 404 in a path, 422 in a body. */
+  code: ErrorCode
+  /** The column that holds the id; `id` when it is missing here. */
+  key?: string
+  /** Another table with such ids, in its column `id`. */
+  also?: string
+  /**
+   * The account of the same id is locked instead. Commands lock an account before the memberships of admins: a
+   * request that had locked a membership first would be in a deadlock with them.
+   */
+  locked_by?: 'users'
+  /** The column that is set when the row counts as deleted. */
+  deleted?: string
+  /** The id of the path that the row belongs to, and its column. */
+  parent?: string
+  /** Foreign keys to the table. A row may be deleted by another request after it was looked up, before it is used. */
+  foreign_keys?: string[]
+}
+
+const RESOURCES = {
+  ticket_id: { table: 'tickets', code: 'TICKET_NOT_FOUND', deleted: 'deleted_at' },
+  message_id: { table: 'messages', code: 'MESSAGE_NOT_FOUND', parent: 'ticket_id' },
+  participant_id: { table: 'participants', code: 'PARTICIPANT_NOT_FOUND', parent: 'ticket_id' },
+  attachment_id: { table: 'attachments', code: 'ATTACHMENT_NOT_FOUND' },
+  contact_id: { table: 'contacts', code: 'CONTACT_NOT_FOUND', foreign_keys: ['tickets_contact_fk'] },
+  company_id: {
+    table: 'companies',
+    code: 'COMPANY_NOT_FOUND',
+    foreign_keys: ['tickets_company_fk', 'contacts_company_fk'],
+  },
+  label_id: { table: 'labels', code: 'LABEL_NOT_FOUND', foreign_keys: ['ticket_labels_label_fk'] },
+  time_entry_id: { table: 'time_entries', code: 'TIME_ENTRY_NOT_FOUND' },
+  webhook_id: { table: 'webhooks', code: 'WEBHOOK_NOT_FOUND', deleted: 'deleted_at' },
+  delivery_id: { table: 'deliveries', code: 'DELIVERY_NOT_FOUND', parent: 'webhook_id' },
+  user_id: {
+    table: 'memberships',
+    code: 'USER_NOT_FOUND',
+    key: 'user_id',
+    also: 'invitations',
+    locked_by: 'users',
+    deleted: 'removed_at',
+    foreign_keys: ['tickets_assignee_fk'],
+  },
+  mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
+  domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
+  api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
+  inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
+} as const satisfies Record<string, Resource>
+
+/** The name of an id as it stands in paths: `ticket_id` in `/tickets/:ticket_id`. */
+export type ResourceId = keyof typeof RESOURCES
+
+/** Tells whether a path parameter of this name has a resource. */
+export function isResourceId(name: string): name is ResourceId {
+  return Object.hasOwn(RESOURCES, name)
+}
+
+/** The error when the id of this name names nothing. */
+export function notFoundCode(name: ResourceId): ErrorCode {
+  return RESOURCES[name].code
+}
+
+/**
+ * The error when a row that a request names was deleted while it ran.
+ * @param foreign_key the name of the constraint that the database says is violated
+ */
+export function notFoundCodeOf(foreign_key: string): ErrorCode | undefined {
+  const resources: Resource[] = Object.values(RESOURCES)
+  return resources.find(({ foreign_keys = [] }) => foreign_keys.includes(foreign_key))?.code
+}
+
+/** Checks that every id of a path names a row. @throws the 404 of the first that names nothing in the organization */
+export function requirePath(scope: Scope, params: Record<string, string>): Promise<void> {
+  return findRows(scope, params)
+}
+
+/**
+ * As `requirePath`, and locks the rows until the transaction ends, against changes but not against rows that refer to them.
+ * A path without ids is about the organization: its row is locked then.
+ */
+export async function lockPath(scope: Scope, params: Record<string, string>): Promise<void> {
+  const { sql, organization_id } = scope
+  if (Object.keys(params).length > 0) return findRows(scope, params, sql`for no key update`)
+  await sql`select from organizations where id = ${organization_id} for no key update`
+}
+
+async function findRows(
+  { sql, organization_id }: Scope,
+  params: Record<string, string>,
+  lock?: ReturnType<Scope['sql']>,
+): Promise<void> {
+  for (const [name, id] of Object.entries(params)) {
+    if (!isResourceId(name)) throw new Error(`${name} is no id that http/request/resources.ts knows`)
+    const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
+    if (lock && locked_by) await lockAccount({ sql }, id)
+    const found = await sql`
+      select from ${sql(table)}
+      where organization_id = ${organization_id} and ${sql(key)} = ${id}
+        ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
+        ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
+      ${lock && !locked_by ? lock : sql``}`
+    if (found.length > 0) continue
+    const others = also
+      ? await sql`select from ${sql(also)} where organization_id = ${organization_id} and id = ${id} ${lock ?? sql``}`
+      : []
+    if (others.length === 0) throw new ApiError(code)
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Turns what TypeBox finds wrong in a body, a query or parameters into one 422. `details.errors` lists all faults. The
+ * code is that of the first wrong field, in the order in which the model declares its fields.
+ */
+import type { TSchema } from '@sinclair/typebox'
+import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
+import { ValueErrorType } from '@sinclair/typebox/errors'
+import type { ValidationError } from 'elysia'
+import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
+import { type LengthLimits, lengthFault } from '../../base/shapes/fields'
+
+/** The most faults that one answer lists. */
+const MOST_FAULTS = 100
+
+type FieldSchema = Omit<LengthLimits, 'anyOf'> & {
+  code?: ErrorCode
+  missing_code?: ErrorCode
+  fault?: string
+  anyOf?: FieldSchema[]
+  properties?: Record<string, unknown>
+}
+
+type RawFault = {
+  type: ValueErrorType
+  path: string
+  value: unknown
+  schema: unknown
+  /** For a union: what each of its branches finds. */
+  errors: Iterable<RawFault>[]
+}
+
+type Validator = { schema?: FieldSchema; Errors(value: unknown): Iterable<RawFault> }
+
+type FieldFault = Fault & { code: ErrorCode; position: number }
+
+/** Returns the 422; 400 when a route needs a body and the request has none. */
+export function toValidationError(error: ValidationError): ApiError {
+  if (error.type === 'body' && error.value === undefined) return new ApiError('BAD_REQUEST')
+  const validator = error.validator as Validator
+  const prefix = error.type === 'body' ? '' : `/${error.type}`
+  return invalid(validator.Errors(error.value), validator.schema, prefix)
+}
+
+/**
+ * Judges a body before Elysia does, whose error writes the whole value into a message, several times: 0.5 s for 8 MB.
+ * @returns the 422, or undefined for a body that the model accepts
+ */
+export function judgeBody(model: TSchema, value: unknown): ApiError | undefined {
+  const checker = checkers.get(model) ?? TypeCompiler.Compile(model)
+  checkers.set(model, checker)
+  return checker.Check(value) ? undefined : invalid(checker.Errors(value), model as FieldSchema)
+}
+
+/** By model, each compiled when its first body comes. */
+const checkers = new WeakMap<TSchema, TypeCheck<TSchema>>()
+
+function invalid(found: Iterable<RawFault>, schema: FieldSchema = {}, prefix = ''): ApiError {
+  const order = Object.keys(schema.properties ?? {})
+  const faults = new Map<string, FieldFault>()
+  for (const fault of inFields(found)) {
+    if (faults.size >= MOST_FAULTS) break
+    if (!faults.has(fault.path)) faults.set(fault.path, toFault(fault, order))
+  }
+  const sorted = [...faults.values()].sort((a, b) => a.position - b.position)
+  const errors = sorted.map(({ path, message }) => ({ path: prefix + path, message }))
+  return new ApiError(sorted[0]?.code ?? 'VALIDATION_ERROR', { errors }, 422)
+}
+
+/** Yields the faults of single fields: an object that may also be null is judged by its fields. */
+function* inFields(faults: Iterable<RawFault>): Iterable<RawFault> {
+  for (const fault of faults) {
+    const is_object = typeof fault.value === 'object' && fault.value !== null
+    const branch = ((fault.schema as FieldSchema).anyOf ?? []).findIndex(({ properties }) => properties !== undefined)
+    if (fault.type === ValueErrorType.Union && is_object && branch >= 0) yield* inFields(fault.errors[branch] ?? [])
+    else yield fault
+  }
+}
+
+function toFault({ type, path, value, schema: raw }: RawFault, order: string[]): FieldFault {
+  const schema = raw as FieldSchema
+  const position = order.indexOf(path.split('/')[1] ?? '')
+  if (type === ValueErrorType.ObjectRequiredProperty) {
+    return { path, position, code: schema.missing_code ?? 'VALIDATION_ERROR', message: 'is required' }
+  }
+  // A text of the wrong length is a VALIDATION_ERROR; the field's own code is for its format.
+  const length_fault = lengthFault(schema, value)
+  if (length_fault) return { path, position, code: 'VALIDATION_ERROR', message: length_fault }
+  const is_count = type === ValueErrorType.ArrayMaxItems || type === ValueErrorType.ArrayMinItems
+  const code = is_count ? 'VALIDATION_ERROR' : (schema.code ?? 'VALIDATION_ERROR')
+  const message = schema.fault ?? (schema.code && ERRORS[schema.code][1]) ?? schema.length_fault ?? 'is not valid'
+  return { path, position, code, message }
+}

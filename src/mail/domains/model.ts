@@ -1,0 +1,29 @@
+import { Type } from '@sinclair/typebox'
+import { toDomain } from '../../base/address/domains'
+import { Uuid } from '../../base/shapes/answers'
+import { body, oneOf, text } from '../../base/shapes/fields'
+
+export const Domain = Type.Object({
+  id: Uuid,
+  domain: Type.String({ description: 'In lower case, an international one as Punycode' }),
+  status: oneOf(['pending', 'verified'], { description: 'Whether it is proven that the domain is yours' }),
+  dns_record: Type.Object(
+    {
+      name: Type.String({ description: '_deskwire-challenge.<domain>' }),
+      value: Type.String({ description: 'Differs for each organization' }),
+    },
+    { description: 'The TXT record to publish' },
+  ),
+})
+export type Domain = typeof Domain.static
+
+export const NewDomain = body({
+  domain: text({
+    max: 10_000,
+    rule: (value) => toDomain(value.trim()) !== undefined,
+    code: 'INVALID_DOMAIN',
+    fault: 'must be a domain such as example.com',
+    description: 'What stands after the @ of mailbox addresses. A subdomain is a domain by itself',
+  }),
+})
+export type NewDomain = typeof NewDomain.static

@@ -1,0 +1,56 @@
+import Elysia from 'elysia'
+import { NoContent, one, pageOf } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { Paging, query } from '../../base/shapes/query'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data } from '../../http/request/answer'
+import { createDomain, deleteDomain, verifyDomain } from './commands'
+import { Domain, NewDomain } from './model'
+import { listDomains } from './queries'
+
+export const domainRoutes = new Elysia({
+  tags: ['Domains'],
+  detail: { about: 'Domains of mailboxes, which an organization proves to be its own.' },
+})
+  .use(inOrganization)
+
+  .get('/domains', ({ scope, query }) => listDomains(scope, query), {
+    query: query(Paging),
+    response: pageOf(Domain),
+    detail: { summary: 'List domains', permission: 'mailboxes:read' },
+  })
+
+  .post('/domains', async ({ scope, body, status }) => status(201, await data(createDomain(scope, body))), {
+    body: NewDomain,
+    response: { 201: one(Domain) },
+    detail: {
+      summary: 'Create domain',
+      permission: 'mailboxes:write',
+      codes: ['DOMAIN_ALREADY_EXISTS'],
+      idempotency: 'with the change',
+    },
+  })
+
+  .post('/domains/:domain_id/verify', ({ scope, params }) => data(verifyDomain(scope, params.domain_id)), {
+    params: path('domain_id'),
+    response: one(Domain),
+    detail: {
+      summary: 'Verify domain',
+      permission: 'mailboxes:write',
+      codes: ['DOMAIN_NOT_VERIFIED'],
+      idempotency: 'afterwards',
+    },
+  })
+
+  .delete(
+    '/domains/:domain_id',
+    async ({ scope, params, status }) => {
+      await deleteDomain(scope, params.domain_id)
+      return status(204, undefined)
+    },
+    {
+      params: path('domain_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete domain', permission: 'mailboxes:write' },
+    },
+  )

@@ -1,0 +1,151 @@
+/** The outbox handler of kind letter: hands a letter to the operator's server, or to that of the default mailbox. */
+import type { SendMailOptions } from 'nodemailer'
+import { config } from '../../base/config'
+import { type Find, workOff } from '../../base/db/all-organizations'
+import { newId } from '../../base/db/columns'
+import { sharedTime } from '../../base/db/shared-time'
+import type { Connection, Sql } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import { log } from '../../base/log'
+import { type Scope, SYSTEM } from '../../base/scope'
+import { decrypt } from '../../base/secrets'
+import type { OutboxHandler, OutboxJob, Outcome } from '../../delivery/outbox/job'
+import { type Heard, noteLane, readLane, takeTurn } from '../../delivery/outbox/lane-faults'
+import { nextDelay_s } from '../../delivery/outbox/retry'
+import { getLetterSmtp, getMailbox, getMailboxDkim, isMailboxUsable } from '../mailboxes/queries'
+import { type ComposedMail, type DkimSigner, signatureOf } from '../outbound/compose'
+import { encodedText, headerAddress, type MailAddress, needsUtf8 } from '../outbound/header-values'
+import { recordWait } from '../outbound/record-results'
+import { heardFrom, SendError } from '../outbound/send-error'
+import { type MailboxSmtp, type SendOptions, sendOptions } from '../outbound/settings'
+import { sendMail } from '../outbound/transport'
+import type { LetterText } from './letter-texts'
+import { ANY_NETWORK, operatorServer } from './operator-server'
+import { isOwnMailbox } from './ways'
+
+type Letter = { id: string; mailbox_id: string | null; recipient: string; sealed_text: string }
+type Sender = { smtp: MailboxSmtp; from: MailAddress; dkim?: DkimSigner | null; options: SendOptions }
+/** What became of an attempt. `heard` tells about the server. */
+type Result = { status: 'sent' | 'failed' | 'queued'; heard: Heard; reply_code?: number | null }
+
+const HELD: Result = { status: 'queued', heard: { lane: 'held' } }
+const NO_SERVER = 'There is no server that sends letters'
+
+/** Makes one attempt to send a letter, when it is its turn. */
+async function sendLetter(job: OutboxJob, connection: Connection): Promise<Outcome> {
+  const scope: Scope = { ...connection, organization_id: job.organization_id, actor: SYSTEM }
+  const [letter, lane] = await Promise.all([findLetter(scope, job.id), readLane(scope, job)])
+  if (!letter) return giveUp(job)
+  const is_held = lane.error !== null && !(await takeTurn(scope, job))
+  const { status, heard, reply_code }: Result = is_held ? HELD : await tryToSend(scope, letter)
+  const waits = heard.lane === 'at fault' || heard.lane === 'held'
+  const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
+  const is_over = waits ? lane.is_late : delay_s === null
+  const line = { letter_id: job.id, attempt: job.attempts + 1, reply_code }
+  if (!is_held) log.info({ ...line, result: status === 'sent' ? 'sent' : 'failed' }, 'letter attempt')
+  const healthy = is_held ? undefined : heard.lane === 'works' || heard.lane === 'not tried'
+  const settle = async (inner: Connection) => {
+    const settling = { ...scope, ...inner }
+    await recordWait(settling, await noteLane(settling, job, heard))
+  }
+  if (status === 'queued' && !is_over) return { type: 'retry', delay_s, counts: !waits, healthy, settle }
+  if (status !== 'sent') log.warn({ ...line, organization_id: job.organization_id }, 'a letter was given up')
+  return {
+    type: 'done',
+    healthy: healthy ?? false,
+    settle: async (inner) => {
+      await removeLetter(inner, job)
+      await settle(inner)
+    },
+  }
+}
+
+export const letterHandler: OutboxHandler = { attempt: sendLetter, giveUp }
+
+/** Ends a letter: its row and the link in it go. */
+function giveUp(job: OutboxJob): Outcome {
+  return { type: 'done', settle: (inner) => removeLetter(inner, job) }
+}
+
+async function removeLetter({ sql }: Connection, { organization_id, id }: OutboxJob): Promise<void> {
+  await sql`delete from letters where organization_id = ${organization_id} and id = ${id}`
+}
+
+/** Deletes letters that are too old to be sent and have no outbox row any more. */
+export async function removeOldLetters({ sql }: Connection): Promise<void> {
+  await workOff(sql, findOldLetters(sql), async (organization_id) => {
+    const { count } = await sql`
+      delete from letters where organization_id = ${organization_id} and expires_at < now() - interval '1 day'`
+    return count
+  })
+}
+
+function findOldLetters(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from letters where expires_at < now() - interval '1 day' ${among()}`
+}
+
+async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {
+  const [letter] = await sql<Letter[]>`
+    select id, mailbox_id, recipient, sealed_text from letters
+    where organization_id = ${organization_id} and id = ${id} and expires_at > now()`
+  return letter
+}
+
+async function tryToSend(scope: Scope, letter: Letter): Promise<Result> {
+  if (await isOwnMailbox(scope, letter.recipient)) return { status: 'failed', heard: { lane: 'not tried' } }
+  const sender = await findSender(scope, letter.mailbox_id)
+  // The operator or an admin may set it again, while the letter waits.
+  if (!sender) return { status: 'queued', heard: { lane: 'at fault', error: NO_SERVER } }
+  try {
+    const { rejected } = await sendMail(sender.smtp, compose(scope, letter, sender), sender.options)
+    const [refusal] = rejected
+    const status = refusal ? (refusal.is_permanent ? 'failed' : 'queued') : 'sent'
+    return { status, heard: { lane: 'works' }, reply_code: refusal?.code }
+  } catch (error) {
+    if (!(error instanceof SendError)) throw error
+    const status = error.verdict === 'refused' ? 'failed' : 'queued'
+    return { status, heard: heardFrom(error), reply_code: error.code }
+  }
+}
+
+async function findSender(scope: Scope, mailbox_id: string | null): Promise<Sender | undefined> {
+  if (mailbox_id === null) {
+    const server = operatorServer()
+    return server && { ...server, options: { ...sendOptions(), allowed: ANY_NETWORK } }
+  }
+  try {
+    const [{ address, name }, is_usable, smtp, dkim] = await Promise.all([
+      getMailbox(scope, mailbox_id),
+      isMailboxUsable(scope, mailbox_id),
+      getLetterSmtp(scope, mailbox_id),
+      getMailboxDkim(scope, mailbox_id),
+    ])
+    return smtp && is_usable ? { smtp, from: { name, address }, dkim, options: sendOptions() } : undefined
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+function compose(scope: Scope, { id, recipient, sealed_text }: Letter, { from, dkim }: Sender): ComposedMail {
+  const at = { column: 'letters.sealed_text', organization_id: scope.organization_id, id } as const
+  const { subject, text }: LetterText = JSON.parse(decrypt(sealed_text, at))
+  const message: SendMailOptions = {
+    from: headerAddress(from),
+    to: headerAddress({ address: recipient }),
+    messageId: `<${newId()}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>`,
+    date: new Date(sharedTime()),
+    text: text.replaceAll('\n', '\r\n'),
+    headers: {
+      Subject: { prepared: true, foldLines: true, value: encodedText(subject) },
+      // A responder that answers it would only confuse (RFC 3834).
+      'Auto-Submitted': 'auto-generated',
+    },
+    envelope: { from: { name: '', address: from.address }, to: [{ name: '', address: recipient }] },
+    ...(dkim && { dkim: signatureOf(dkim) }),
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+  return { message, recipients: [recipient], invalid: [], needs_utf8: [recipient, from.address].some(needsUtf8) }
+}

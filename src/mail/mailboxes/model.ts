@@ -1,0 +1,164 @@
+import { Type } from '@sinclair/typebox'
+import { toDomain } from '../../base/address/domains'
+import { isEmailAddress } from '../../base/address/email'
+import { SMTP_SECURITIES } from '../../base/db/schema'
+import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { readDkimKey } from './dkim'
+
+const address = text({
+  max: 254,
+  rule: (value) => isEmailAddress(value.trim()) && !value.includes('+'),
+  code: 'INVALID_EMAIL',
+  fault: 'must be an email address without a +tag',
+})
+const name = text({ max: 255 })
+
+const smtpFields = {
+  host: text({ min: 1, max: 255, rule: (value) => /^[\w.:[\]-]+$/.test(value.trim()), fault: 'must be a host name' }),
+  port: Type.Integer({ minimum: 1, maximum: 65535, fault: 'must be a port from 1 to 65535' }),
+  security: oneOf(SMTP_SECURITIES, {
+    description: '`none` takes a password only for servers in networks that the operator allows',
+  }),
+  username: optional(nullable(text({ max: 255, trim: false }))),
+  password: optional(nullable(text({ max: 255, trim: false, description: 'Write only' }))),
+}
+
+/** Labels of a host name, as they stand in front of `._domainkey`. */
+const SELECTOR = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i
+
+const dkimFields = {
+  domain: text({
+    max: 253,
+    rule: (value) => toDomain(value.trim()) !== undefined,
+    fault: 'must be a domain',
+    description: 'That of the address, or one above it',
+  }),
+  selector: text({
+    min: 1,
+    max: 63,
+    rule: (value) => SELECTOR.test(value.trim()),
+    fault: 'must be labels of letters, digits and hyphens',
+  }),
+  private_key: optional(
+    nullable(
+      text({
+        max: 10_000,
+        rule: (value) => readDkimKey(value) !== undefined,
+        fault: 'must be an RSA private key of 1024 to 4096 bits as PEM, without a passphrase',
+        description: 'Write only. When none is given, a key of 2048 bits is made',
+      }),
+    ),
+  ),
+}
+
+const verp = flag({
+  description:
+    'Whether the envelope sender is a signed +tag of the address that names the message (VERP), so that any report ' +
+    'about it finds it. The server must accept that sender and deliver the tag',
+})
+
+export const Mailbox = Type.Object({
+  id: Uuid,
+  address: Type.String({ description: 'Where it receives and what it sends as' }),
+  name: orNull(Type.String({ description: "Shown as the sender; null: the organization's" })),
+  active: Type.Boolean({ description: 'Whether it receives and sends' }),
+  is_default: Type.Boolean({
+    description: 'Sends where no mailbox received the conversation, or that one cannot send',
+  }),
+  plus_addressing: Type.Boolean({ description: 'Whether replies are asked for at a signed +tag of the address' }),
+  smtp: orNull(
+    Type.Object({
+      host: Type.String({ description: 'Name or address of the server' }),
+      port: Type.Integer({ description: 'Such as 587' }),
+      security: oneOf(SMTP_SECURITIES, {
+        description: '`starttls` never falls back to plain text; certificates are verified',
+      }),
+      username: orNull(Type.String({ description: 'Null: without signing in' })),
+    }),
+    { description: 'The server that sends; null: the mailbox only receives' },
+  ),
+  dkim: orNull(
+    Type.Object(
+      {
+        domain: Type.String({ description: 'Who signs' }),
+        selector: Type.String({ description: 'Which of its keys' }),
+        dns_record: orNull(
+          Type.Object(
+            {
+              name: Type.String({ description: '<selector>._domainkey.<domain>' }),
+              value: Type.String({ description: 'v=DKIM1; k=rsa; p=<public key>' }),
+            },
+            { description: 'The TXT record to publish; null when the stored key cannot be decrypted' },
+          ),
+        ),
+      },
+      { description: 'Signs what the mailbox sends (RFC 6376); null does not' },
+    ),
+  ),
+  verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
+  domain_verified: Type.Boolean({
+    description:
+      'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
+      'With MAILBOX_DOMAIN_CHECK a mailbox neither receives nor sends until then',
+  }),
+  sending: Type.Object(
+    {
+      ok: Type.Boolean({ description: 'False while its server is at fault' }),
+      error: orNull(Type.String({ description: 'What went wrong last' })),
+      failing_since: orNull(Instant),
+      queued: Type.Integer({ description: 'Emails that wait to be sent' }),
+    },
+    {
+      description:
+        'While the server cannot be used, emails wait without using attempts, and one of them tries now and then. ' +
+        'A success, a good `test` or new `smtp` sends them all',
+    },
+  ),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Mailbox = typeof Mailbox.static
+
+export const NewMailbox = body({
+  address,
+  name: optional(name),
+  active: optional(flag()),
+  is_default: optional(flag()),
+  plus_addressing: optional(flag()),
+  smtp: optional(Type.Object(smtpFields, { additionalProperties: true, fault: 'must be an object' })),
+  dkim: optional(Type.Object(dkimFields, { additionalProperties: true, fault: 'must be an object' })),
+  verp: optional(verp),
+})
+export type NewMailbox = typeof NewMailbox.static
+
+export const MailboxChanges = body({
+  address: optional(address),
+  name: optional(nullable(name)),
+  active: optional(flag()),
+  is_default: optional(flag()),
+  plus_addressing: optional(flag()),
+  smtp: optional(
+    nullable(Type.Object(smtpFields, { additionalProperties: true }), {
+      fault: 'must be an object with host, port and security',
+      description:
+        'Replaces all SMTP settings. The stored password stays when none is given and host, port, security and username ' +
+        'stay; when one of them changes, it must be given again, or null. null for all: only receive',
+    }),
+  ),
+  dkim: optional(
+    nullable(Type.Object(dkimFields, { additionalProperties: true }), {
+      fault: 'must be an object with domain, selector and, if any, a private key',
+      description: 'Without a private key the stored one stays as long as domain and selector do; null: no signatures',
+    }),
+  ),
+  verp: optional(verp),
+})
+export type MailboxChanges = typeof MailboxChanges.static
+
+export const MailboxTest = Type.Object({
+  ok: Type.Boolean({ description: 'Whether the server could be reached and signed in to' }),
+  error: orNull(Type.String({ description: 'Why not' })),
+  response_time_ms: Type.Integer({ description: 'Until the answer or the error' }),
+})
+export type MailboxTest = typeof MailboxTest.static

@@ -1,0 +1,194 @@
+/** The kinds of things in an export, with how each is read: by the lists of the API where there is one. */
+
+import { ZERO_ID } from '../../base/db/columns'
+import type { Fragment } from '../../base/db/transact'
+import type { Scope } from '../../base/scope'
+import { listDeliveries, listWebhooks } from '../../delivery/webhooks/queries'
+import { listCompanies } from '../../desk/companies/queries'
+import { listContacts } from '../../desk/contacts/queries'
+import { listLabels } from '../../desk/labels/queries'
+import { getMessages } from '../../desk/messages/queries'
+import { listTickets } from '../../desk/tickets/list'
+import { listTimeEntries } from '../../desk/time-entries/queries'
+import { listTimers } from '../../desk/timers/queries'
+import { listDomains } from '../../mail/domains/queries'
+import { listInboundMessages } from '../../mail/inbound-messages/queries'
+import { listMailboxes } from '../../mail/mailboxes/queries'
+import { listApiKeys } from '../../people/api-keys/queries'
+import { listAuditLog } from '../../people/audit-log/queries'
+import { getOrganization } from '../../people/organizations/queries'
+import { listUsers } from '../../people/users/queries'
+
+/** A kind of thing: the name of its file, its meaning for people, and its rows in steps. */
+export type Kind = { name: string; meaning: string; read: (scope: Scope) => AsyncIterable<readonly object[]> }
+
+/** The longest page of the API. */
+const PAGE = 100
+/** Rows of one step that is no page. */
+const STEP = 500
+/** Messages of one step: each may be large. */
+const MESSAGES = 20
+
+type Paged = { data: readonly object[]; meta?: { next_cursor: string | null } }
+
+export const KINDS: Kind[] = [
+  { name: 'organization', meaning: 'its name, currency and rules', read: organization },
+  { name: 'users', meaning: 'members and invited people', read: pages(listUsers) },
+  { name: 'api_keys', meaning: 'API keys, without what signs in', read: pages(listApiKeys) },
+  { name: 'mailboxes', meaning: 'mailboxes, without passwords and keys', read: pages(listMailboxes) },
+  { name: 'domains', meaning: 'domains of mailboxes', read: pages(listDomains) },
+  { name: 'companies', meaning: 'companies', read: pages(listCompanies) },
+  { name: 'contacts', meaning: 'contacts', read: pages(listContacts) },
+  { name: 'labels', meaning: 'labels', read: pages(listLabels) },
+  { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
+  { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
+  { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },
+  { name: 'activity', meaning: 'timelines of tickets', read: byId(activityRows) },
+  {
+    name: 'attachments',
+    meaning: 'files of messages, and uploads that no message uses yet',
+    read: byId(attachmentRows),
+  },
+  { name: 'time_entries', meaning: 'logged time', read: pages(listTimeEntries) },
+  { name: 'timers', meaning: 'running timers', read: pages(listTimers) },
+  { name: 'webhooks', meaning: 'webhooks, without secrets', read: pages(listWebhooks) },
+  { name: 'deliveries', meaning: 'deliveries of webhooks, with the webhook_id of each', read: deliveries },
+  { name: 'inbound_messages', meaning: 'the mail ledger', read: pages(listInboundMessages) },
+  { name: 'audit_log', meaning: 'the audit log', read: pages(listAuditLog) },
+]
+
+/** The files of the export: `file` is the name in it, `storage_key` that in the store. */
+export function fileNames(scope: Scope): AsyncGenerator<readonly object[]> {
+  return byId(fileRows)(scope)
+}
+
+async function* organization(scope: Scope) {
+  yield [await getOrganization(scope)]
+}
+
+/** Reads a list of the API page by page. */
+function pages(list: (scope: Scope, query: { per_page: number; cursor?: string }) => Promise<Paged>) {
+  return async function* (scope: Scope): AsyncGenerator<readonly object[]> {
+    for (let cursor: string | undefined; ; ) {
+      const { data, meta } = await list(scope, { per_page: PAGE, ...(cursor && { cursor }) })
+      yield data
+      if (!meta?.next_cursor) return
+      cursor = meta.next_cursor
+    }
+  }
+}
+
+type Rows = (scope: Scope, after: string, most: Fragment) => Promise<readonly { id: string }[]>
+
+/** Reads rows in the order of their ids. */
+function byId(rowsAfter: Rows, step = STEP) {
+  return async function* (scope: Scope): AsyncGenerator<readonly { id: string }[]> {
+    for (let after = ZERO_ID; ; ) {
+      const rows = await rowsAfter(scope, after, scope.sql`limit ${step}`)
+      yield rows
+      if (rows.length < step) return
+      after = rows.at(-1)!.id
+    }
+  }
+}
+
+async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
+  const { sql, organization_id } = scope
+  const idsAfter: Rows = (_, after, most) => sql<{ id: string; ticket_id: string }[]>`
+    select m.id, m.ticket_id from messages m ${withLiveTicket(scope, sql`m`)}
+    where m.organization_id = ${organization_id} and m.id > ${after} order by m.id ${most}`
+  for await (const ids of byId(idsAfter, MESSAGES)(scope)) {
+    const found = await getMessages(
+      scope,
+      ids.map(({ id }) => id),
+    )
+    yield (ids as { id: string; ticket_id: string }[]).map(({ id, ticket_id }) => ({
+      ticket_id,
+      ...withPlaces(found.get(id)!),
+    }))
+  }
+}
+
+type Message = NonNullable<ReturnType<Awaited<ReturnType<typeof getMessages>>['get']>>
+
+/** Puts the place in the export where the API has a signed address, in the HTML of inline images too. */
+function withPlaces(message: Message): Message {
+  let { body_html } = message
+  const attachments = message.attachments.map((attachment) => {
+    const place = placeOf(attachment.id)
+    const signed = attachment.url
+    body_html = body_html.replaceAll(signed.replaceAll('&', '&amp;'), place).replaceAll(signed, place)
+    return { ...attachment, url: place }
+  })
+  return { ...message, body_html, attachments }
+}
+
+function placeOf(attachment_id: string): string {
+  return `files/attachments/${attachment_id}`
+}
+
+async function* deliveries(scope: Scope): AsyncGenerator<readonly object[]> {
+  for await (const webhooks of pages(listWebhooks)(scope)) {
+    for (const { id } of webhooks as { id: string }[]) {
+      for await (const step of pages((inner, query) => listDeliveries(inner, id, query))(scope)) {
+        yield step.map((delivery) => ({ webhook_id: id, ...delivery }))
+      }
+    }
+  }
+}
+
+function participantRows(scope: Scope, after: string, most: Fragment) {
+  const { sql, organization_id } = scope
+  return sql<{ id: string }[]>`
+    select p.ticket_id, p.id, p.name, p.email, p.contact_id, p.confirmed
+    from participants p ${withLiveTicket(scope, sql`p`)}
+    where p.organization_id = ${organization_id} and p.id > ${after} order by p.id ${most}`
+}
+
+function activityRows(scope: Scope, after: string, most: Fragment) {
+  const { sql, organization_id } = scope
+  return sql<{ id: string }[]>`
+    select a.ticket_id, a.id, a.type,
+      json_build_object('type', a.actor_type, 'id', a.actor_id, 'name', a.actor_name) as actor, a.data, a.created_at
+    from activities a ${withLiveTicket(scope, sql`a`)}
+    where a.organization_id = ${organization_id} and a.id > ${after} order by a.id ${most}`
+}
+
+function attachmentRows(scope: Scope, after: string, most: Fragment) {
+  const { sql, organization_id } = scope
+  return sql<{ id: string }[]>`
+    select a.id, a.message_id, a.filename, a.content_type, a.size, a.digest as sha256,
+      'files/attachments/' || a.id as url, a.created_at
+    from attachments a ${withLiveMessage(scope)}
+    where a.organization_id = ${organization_id} and a.id > ${after} and ${isLive(scope)} order by a.id ${most}`
+}
+
+function fileRows(scope: Scope, after: string, most: Fragment) {
+  const { sql, organization_id } = scope
+  return sql<{ id: string }[]>`
+    select * from (
+      select a.id, 'files/attachments/' || a.id as file, a.storage_key
+      from attachments a ${withLiveMessage(scope)}
+      where a.organization_id = ${organization_id} and ${isLive(scope)}
+      union all
+      select id, 'files/inbound/' || id || '.eml', storage_key from inbound_messages
+      where organization_id = ${organization_id} and storage_key is not null
+    ) as f
+    where f.id > ${after} order by f.id ${most}`
+}
+
+/** Leaves out rows of deleted tickets. @param row the alias of a table with `ticket_id` */
+function withLiveTicket({ sql, organization_id }: Scope, row: Fragment): Fragment {
+  return sql`
+    join tickets t on t.organization_id = ${organization_id} and t.id = ${row}.ticket_id and t.deleted_at is null`
+}
+
+function withLiveMessage({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id`
+}
+
+function isLive({ sql }: Scope): Fragment {
+  return sql`t.deleted_at is null`
+}

@@ -1,0 +1,164 @@
+/** Looks at the DNS records of the domains of mailboxes: where mail to them goes, and if answers look forged. */
+import { config } from '../../base/config'
+import type { Connection } from '../../base/db/transact'
+import { lookupFor, type RecordLookup } from '../../base/net/dns'
+import { decrypt } from '../../base/secrets'
+import { mayUseAddress } from '../../mail/mailboxes/claims'
+import { dkimRecord } from '../../mail/mailboxes/dkim'
+import { counted, type Finding, firstOf, warning } from './finding'
+
+/** Domains that are looked at, in the order of their names. */
+const MOST = 50
+const LOOKUP_MS = 3500
+/** Domains that no public DNS knows. */
+const PRIVATE = /(^|\.)(example(\.(com|net|org))?|test|invalid|localhost|local|internal|lan|home\.arpa)$/i
+
+type Domain = {
+  domain: string
+  sends: boolean
+  /** Mailboxes that send and have no key to sign with. */
+  unsigned: number
+  keys: { organization_id: string; id: string; domain: string; selector: string; encrypted: string }[] | null
+}
+
+/** What is missing at a domain. */
+type Fault = { kind: 'MX' | 'elsewhere' | 'SPF' | 'DMARC' | 'DKIM' | 'no key' | 'unknown'; name: string }
+
+/** Asks for MX of every domain, and for SPF, DKIM and DMARC of those that send. */
+export async function checkMailDns({ sql }: Connection): Promise<Finding[]> {
+  const rows = await sql<Domain[]>`
+    select substring(address_key from '[^@]*$') as domain, bool_or(smtp_host is not null) as sends,
+      count(*) filter (where smtp_host is not null and dkim_domain is null) as unsigned,
+      json_agg(json_build_object('organization_id', organization_id, 'id', id, 'domain', dkim_domain,
+        'selector', dkim_selector, 'encrypted', dkim_private_key)) filter (where dkim_domain is not null) as keys
+    from mailboxes m where active and ${mayUseAddress(sql)} group by 1 order by 1 limit 1000`
+  const lookup = lookupFor(LOOKUP_MS)
+  const found = rows.filter(({ domain }) => isPublicDomain(domain)).slice(0, MOST)
+  const faults = (await Promise.all(found.map((domain) => faultsOf(domain, lookup)))).flat()
+  const namesOf = (kind: Fault['kind']) => faults.filter((fault) => fault.kind === kind).map(({ name }) => name)
+  return [
+    ...findingFor(
+      namesOf('MX'),
+      'no MX record: mail to them does not arrive',
+      'Publish an MX record that names the mail server in front of the service.',
+    ),
+    ...findingFor(
+      namesOf('elsewhere'),
+      'an MX record that names another server: mail arrives only if that server relays it to this one',
+      'Let the MX record name SMTP_HOSTNAME, or name the networks of the relay in SMTP_TRUSTED_RELAYS.',
+    ),
+    ...findingFor(
+      namesOf('SPF'),
+      'no SPF record: receivers may take answers for forged',
+      'Publish a TXT record v=spf1 that names the servers which send for the domain.',
+    ),
+    ...findingFor(
+      namesOf('DMARC'),
+      'no DMARC record: anybody can write in their name, and large receivers doubt answers',
+      'Publish a TXT record at _dmarc of the domain, such as v=DMARC1; p=none; rua=mailto:postmaster@your.domain.',
+    ),
+    ...findingFor(
+      namesOf('no key'),
+      'mailboxes that send without a DKIM key: answers are not signed, unless their mail server does it',
+      'Give the mailbox a key: PATCH /mailboxes/:id with dkim {"domain": …, "selector": …}, and publish the record that it shows.',
+    ),
+    ...findingFor(
+      namesOf('DKIM'),
+      'no DKIM record with the key of the mailbox: signatures of answers fail',
+      'Publish the record that GET /mailboxes/:id shows as dkim.',
+    ),
+    ...findingFor(
+      namesOf('unknown'),
+      'DNS that did not answer',
+      'Look at DNS_SERVERS, or at the resolver of the machine: senders of mail cannot be checked either.',
+    ),
+  ]
+}
+
+/** Tells if a domain can be known to public DNS. */
+export function isPublicDomain(domain: string): boolean {
+  return domain.includes('.') && !domain.startsWith('[') && !PRIVATE.test(domain)
+}
+
+function findingFor(names: string[], what: string, action: string): Finding[] {
+  if (names.length === 0) return []
+  const unique = [...new Set(names)]
+  return [
+    warning(`${counted(unique.length, 'mail domain')} with ${what} (${firstOf(unique)})`, action, { names: unique }),
+  ]
+}
+
+async function faultsOf({ domain, sends, unsigned, keys }: Domain, lookup: RecordLookup): Promise<Fault[]> {
+  const faults: Promise<Fault[]>[] = [mxFault(domain, lookup)]
+  if (sends) faults.push(spfFault(domain, lookup), dmarcFault(domain, lookup))
+  if (unsigned > 0) faults.push(Promise.resolve([{ kind: 'no key', name: domain }]))
+  for (const key of keys ?? []) faults.push(dkimFault(key, lookup))
+  return (await Promise.all(faults)).flat()
+}
+
+async function mxFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  const [mx, a] = await Promise.all([ask(lookup, domain, 'MX'), ask(lookup, domain, 'A')])
+  if (mx === 'unknown') return [{ kind: 'unknown', name: domain }]
+  // Without MX, mail goes to the address of the domain itself (RFC 5321, section 5.1).
+  if (mx.length === 0) return a === 'unknown' || a.length > 0 ? [] : [{ kind: 'MX', name: domain }]
+  const hosts = mx.map((record) => String(JSON.parse(record).exchange).toLowerCase())
+  return (await leadElsewhere(hosts, lookup)) ? [{ kind: 'elsewhere', name: domain }] : []
+}
+
+/** True when neither the name nor an address of SMTP_HOSTNAME is among the servers, and no relay of ours is known. */
+async function leadElsewhere(hosts: string[], lookup: RecordLookup): Promise<boolean> {
+  const { SMTP_HOSTNAME, SMTP_PORT, SMTP_TRUSTED_RELAYS } = config
+  const own = SMTP_HOSTNAME.toLowerCase()
+  // Another check looks at SMTP_HOSTNAME itself.
+  if (SMTP_PORT === 0 || SMTP_TRUSTED_RELAYS.length > 0 || !isPublicDomain(own) || hosts.includes(own)) return false
+  const [ours, ...theirs] = await Promise.all([own, ...hosts].map((host) => ask(lookup, host, 'A')))
+  if (ours === 'unknown' || theirs.includes('unknown')) return false
+  return !theirs.flat().some((address) => ours!.includes(address))
+}
+
+/** A domain without a record follows that of a domain above it (RFC 7489, section 6.6.3). */
+async function dmarcFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  const labels = domain.split('.')
+  const names = labels.slice(0, -1).map((_, index) => `_dmarc.${labels.slice(index).join('.')}`)
+  const answers = await Promise.all(names.map((name) => ask(lookup, name, 'TXT')))
+  const has = answers.some((texts) => texts === 'unknown' || texts.some((text) => /^v=DMARC1\s*(;|$)/i.test(text)))
+  return has ? [] : [{ kind: 'DMARC', name: domain }]
+}
+
+async function spfFault(domain: string, lookup: RecordLookup): Promise<Fault[]> {
+  const texts = await ask(lookup, domain, 'TXT')
+  if (texts === 'unknown' || texts.some((text) => /^v=spf1( |$)/i.test(text))) return []
+  return [{ kind: 'SPF', name: domain }]
+}
+
+async function dkimFault(
+  { organization_id, id, domain, selector, encrypted }: NonNullable<Domain['keys']>[number],
+  lookup: RecordLookup,
+): Promise<Fault[]> {
+  const at = { column: 'mailboxes.dkim_private_key', organization_id, id } as const
+  let record: { name: string; value: string }
+  try {
+    record = dkimRecord(domain, selector, decrypt(encrypted, at))
+  } catch {
+    // The check of the secrets says so.
+    return []
+  }
+  const texts = await ask(lookup, record.name, 'TXT')
+  if (texts === 'unknown' || texts.some((text) => keyIn(text) === keyIn(record.value))) return []
+  return [{ kind: 'DKIM', name: record.name }]
+}
+
+function keyIn(record: string): string {
+  return /\bp=([^;]*)/.exec(record)?.[1]?.replace(/\s/g, '') ?? ''
+}
+
+/** The records as texts, `unknown` when DNS cannot tell now. */
+export async function ask(lookup: RecordLookup, name: string, type: string): Promise<string[] | 'unknown'> {
+  try {
+    const records = await lookup(name, type)
+    return records.map((record) => (Array.isArray(record) ? record.join('') : JSON.stringify(record)))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : 'unknown'
+  }
+}

@@ -1,0 +1,121 @@
+/** Background jobs and their times. Every job may run in any number of processes at once. */
+import { Cron } from 'croner'
+import { removeOldAuditEntries } from '../../base/audit/audit-retention'
+import { config } from '../../base/config'
+import { noteAway } from '../../base/db/all-organizations'
+import { watchClock } from '../../base/db/clock'
+import { analyzeGrownTables } from '../../base/db/statistics'
+import type { Connection } from '../../base/db/transact'
+import { isNodeAway } from '../../base/db/violations'
+import { log, safeError } from '../../base/log'
+import { removeOldStats, writeStats } from '../../base/metrics/organization-figures'
+import { endWaits } from '../../delivery/outbox/lane-faults'
+import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/webhooks/upkeep'
+import { removeUnusedUploads } from '../../desk/attachments/commands'
+import { removeStoredBytes } from '../../desk/attachments/removals'
+import { fillDocuments } from '../../desk/search/fill-documents'
+import { foldTallies } from '../../desk/tallies/tallies'
+import { deleteClosedTickets } from '../../desk/tickets/closed'
+import { foldTicketCounts } from '../../desk/tickets/counts'
+import { purgeDeletedTickets } from '../../desk/tickets/purge'
+import { fillCompanies } from '../../desk/time-entries/companies'
+import { foldTimeTotals } from '../../desk/time-entries/totals'
+import { stopAbandonedTimers } from '../../desk/timers/commands'
+import { writeKeyUses } from '../../http/admission/key-uses'
+import { removeIdempotencyKeys } from '../../http/rerun/idempotency-keys'
+import { removeOldLedger } from '../../mail/inbound/ledger-retention'
+import { removeOldOriginals } from '../../mail/inbound/retention'
+import { removeOldLetters } from '../../mail/letters/send-letter'
+import { forgetReleasedAddresses } from '../../mail/mailboxes/claims'
+import { writeNotedEntries } from '../../people/auth/account-audit'
+import { deleteExpiredTokens } from '../../people/auth/commands'
+import { forgetAccounts } from '../../people/auth/forget-accounts'
+import { removeOldResets } from '../../people/auth/password-reset'
+import { removeOldInvitations } from '../../people/invitations/commands'
+
+type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
+
+const JOBS: CronJob[] = [
+  { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
+  { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
+  { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },
+  { name: 'fold time totals', pattern: '4-59/5 * * * * *', run: foldTimeTotals },
+  { name: 'fill companies of time entries', pattern: '1-59/3 * * * * *', run: fillCompanies },
+  { name: 'fill search documents', pattern: '*/3 * * * * *', run: fillDocuments },
+  { name: 'sweep deliveries', pattern: '15 * * * * *', run: (c) => sweepDeliveries(c, config.DELIVERY_HOLD_DAYS) },
+  { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },
+  { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
+  { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
+  { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
+  { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },
+  { name: 'write entries about accounts', pattern: '6-59/10 * * * * *', run: writeNotedEntries },
+  { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
+  { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
+  { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },
+  { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
+  { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },
+  {
+    name: 'purge deliveries',
+    pattern: '0 */10 * * * *',
+    run: (c) => purgeDeliveries(c, config.DELIVERY_RETENTION_DAYS),
+  },
+  { name: 'purge tickets', pattern: '0 20 * * * *', run: (c) => purgeDeletedTickets(c, config.DELETED_RETENTION_DAYS) },
+  {
+    name: 'remove originals',
+    pattern: '0 35 * * * *',
+    run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
+  },
+  { name: 'remove ledger', pattern: '15 35 * * * *', run: (c) => removeOldLedger(c, config.LEDGER_RETENTION_DAYS) },
+  {
+    name: 'delete closed tickets',
+    pattern: '0 25 * * * *',
+    run: (c) => deleteClosedTickets(c, config.CLOSED_RETENTION_DAYS),
+  },
+  { name: 'forget accounts', pattern: '0 45 * * * *', run: (c) => forgetAccounts(c, config.ACCOUNT_RETENTION_DAYS) },
+  {
+    name: 'remove audit entries',
+    pattern: '0 40 * * * *',
+    run: (c) => removeOldAuditEntries(c, config.AUDIT_RETENTION_DAYS),
+  },
+  { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'remove old resets', pattern: '45 50 * * * *', run: removeOldResets },
+  { name: 'remove old invitations', pattern: '15 50 * * * *', run: removeOldInvitations },
+  { name: 'remove old letters', pattern: '30 50 * * * *', run: removeOldLetters },
+  { name: 'remove idempotency keys', pattern: '30 55 * * * *', run: removeIdempotencyKeys },
+]
+
+/**
+ * Starts all jobs at their times. `stop` starts no job any more, and resolves once the running ones have ended and what
+ * was collected since is written.
+ */
+export function startJobs(connection: Connection): { stop(): Promise<void> } {
+  const running = new Set<Promise<void>>()
+  const crons = JOBS.map(({ name, pattern, run }) => {
+    return new Cron(pattern, { protect: true }, async () => {
+      const work = run(connection).then(
+        () => {},
+        (error) => {
+          if (isNodeAway(error)) noteAway(error)
+          else log.warn({ job: name, error: safeError(error) }, 'a background job failed and will be tried again')
+        },
+      )
+      running.add(work)
+      await work
+      running.delete(work)
+    })
+  })
+  return {
+    async stop() {
+      for (const cron of crons) cron.stop()
+      await Promise.all(running)
+      await Promise.all([
+        writeKeyUses(connection).catch((error) =>
+          log.warn({ error: safeError(error) }, 'the last uses of API keys could not be written'),
+        ),
+        writeStats(connection).catch((error) =>
+          log.warn({ error: safeError(error) }, 'the last figures of organizations could not be written'),
+        ),
+      ])
+    },
+  }
+}

@@ -1,0 +1,16 @@
+/** The handlers of each kind of outbox job, for the service and for the command that drains the outbox. */
+import { closeRenderer } from '../../base/html/render'
+import { deliverWebhook } from '../../delivery/webhooks/deliver'
+import { inboundHandler } from '../../mail/inbound/receive'
+import { letterHandler } from '../../mail/letters/send-letter'
+import { emailHandler } from '../../mail/outbound/send'
+import { closeTransports } from '../../mail/outbound/transport'
+import { closeParser } from '../../mail/parse/lanes'
+
+export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler, letter: letterHandler }
+
+/** Closes what the handlers keep open: the processes that parse mail and render bodies, and the SMTP connections. Call it when no job runs. */
+export async function closeHandlers(): Promise<void> {
+  await Promise.all([closeParser(), closeRenderer()])
+  closeTransports()
+}

@@ -1,0 +1,226 @@
+import { type AuditEntry, OPERATOR } from '../../base/audit/audit'
+import { changesOf } from '../../base/audit/changes-of'
+import { lockAccount, lockAccountOf } from '../../base/db/account-lock'
+import { type Connection, transact } from '../../base/db/transact'
+import { ApiError, fieldError } from '../../base/errors'
+import type { Origin } from '../../base/scope'
+import { forgetMemberships, requireSessionNow, type TokenOfUser } from '../../http/admission/membership'
+import { type Claims, hashToken } from '../../http/admission/tokens'
+import { auditAccount, writeAccountEntries } from './account-audit'
+import type { Me, MeChanges } from './model'
+import { hashPassword, verifyPassword } from './password'
+import { tryPassword } from './password-guesses'
+import { findAccount, getMe, lockVerified } from './queries'
+import { noteRefusedSignIn } from './refused-sign-ins'
+import { claimsOf, endSession, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
+
+/** The account of an access token, and its session. */
+type Caller = { id: string; session_id: string | null }
+
+/**
+ * Signs an account in.
+ * @param origin where it comes from: wrong passwords are counted by email and address (`password-guesses.ts`)
+ * @param headers of the answer: get `retry-after` with RATE_LIMITED
+ * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
+ *   RATE_LIMITED
+ */
+export async function signIn(
+  connection: Connection,
+  credentials: { email: string; password: string },
+  origin: Origin,
+  headers: Record<string, string | number>,
+): Promise<SignedIn> {
+  const { email, password } = credentials
+  const found = await tryPassword({ email, address: origin.ip }, headers, async () => {
+    const account = await findAccount(connection, email)
+    const matches = await verifyPassword(password, account?.password_hash)
+    const claims = account && matches ? await claimsOf(connection, account) : undefined
+    if (account && !claims) noteRefusedSignIn(connection, account.id, origin)
+    return claims && account
+  })
+  if (!found) throw new ApiError('INVALID_CREDENTIALS')
+  const signed_in = await transact(connection, async (inner) => {
+    // What ended the account's sessions after the password was verified did not see this one.
+    const account = await lockVerified(inner, found)
+    const claims = account && (await claimsOf(inner, account))
+    if (!claims) throw new ApiError('INVALID_CREDENTIALS')
+    return startSession(inner, account, claims, origin)
+  })
+  await writeAccountEntries(connection, found.id)
+  return signed_in
+}
+
+/**
+ * Returns the claims of a new access token, in exchange for a refresh token.
+ * @throws TOKEN_EXPIRED; INVALID_TOKEN when the token is unknown or ended, or its account has no membership left
+ */
+export async function refresh(
+  connection: Connection,
+  refresh_token: string,
+  origin: Origin,
+): Promise<{ claims: Claims; session_id: string }> {
+  const { session_id, account } = await getSession(connection, refresh_token)
+  const claims = await claimsOf(connection, account)
+  if (!claims) throw new ApiError('INVALID_TOKEN')
+  await noteUse(connection, session_id, origin)
+  return { claims, session_id }
+}
+
+/** Ends the session of a refresh token, with its access tokens, if it is the caller's own. */
+export async function signOut(
+  connection: Connection,
+  user_id: string,
+  refresh_token: string,
+  origin: Origin,
+): Promise<void> {
+  const ended = await transact(connection, async (inner) => {
+    const [session] = await inner.sql<{ id: string }[]>`
+      update refresh_tokens set signed_out_at = now()
+      where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null
+      returning id`
+    if (!session) return false
+    const resource = { type: 'session', id: session.id } as const
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource })
+    return true
+  })
+  if (!ended) return
+  forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
+}
+
+/** Ends one of the caller's sessions. @throws SESSION_NOT_FOUND */
+export async function endOwnSession(
+  connection: Connection,
+  user_id: string,
+  session_id: string,
+  origin: Origin,
+): Promise<void> {
+  await transact(connection, async (inner) => {
+    await endSession(inner, user_id, session_id)
+    const resource = { type: 'session', id: session_id } as const
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource })
+  })
+  forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
+}
+
+/** Ends all sessions of the caller but the present one. */
+export async function endOtherSessions(connection: Connection, caller: Caller, origin: Origin): Promise<void> {
+  await transact(connection, async (inner) => {
+    await endSessions(inner, caller.id, caller.session_id)
+    const resource = { type: 'user', id: caller.id } as const
+    await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource })
+  })
+  forgetMemberships(caller.id)
+  await writeAccountEntries(connection, caller.id)
+}
+
+/**
+ * Changes the caller's name or password; a new password ends all other sessions.
+ * @param origin where it comes from: wrong current passwords are counted like those of sign-in
+ * @param headers of the answer: get `retry-after` with RATE_LIMITED
+ * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED; INVALID_TOKEN when the session
+ *   was ended meanwhile
+ */
+export async function updateMe(
+  connection: Connection,
+  caller: TokenOfUser,
+  changes: MeChanges,
+  { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
+): Promise<Me> {
+  const { id: user_id, session_id } = caller
+  const { name, new_password } = changes
+  const verified_hash =
+    new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
+  const password_hash = new_password === undefined ? null : await hashPassword(new_password)
+  await transact(connection, async (inner) => {
+    const before = await lockOwn(inner, caller, verified_hash)
+    await inner.sql`
+      update users
+      set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
+      where id = ${user_id}`
+    if (password_hash) await endSessions(inner, user_id, session_id)
+    const note = (entry: Pick<AuditEntry, 'action' | 'changes'>) =>
+      auditAccount({ ...inner, origin }, user_id, { ...entry, resource: { type: 'user', id: user_id } })
+    if (password_hash) await note({ action: 'auth.password_changed' })
+    const changes = name === undefined ? null : changesOf(before, { name })
+    if (changes) await note({ action: 'user.updated', changes })
+  })
+  forgetMemberships(user_id)
+  await writeAccountEntries(connection, user_id)
+  return getMe(connection, user_id)
+}
+
+/** @returns the hash of the right password @throws VALIDATION_ERROR at /current_password; RATE_LIMITED */
+async function verifyOwn(
+  connection: Connection,
+  user_id: string,
+  { current_password }: MeChanges,
+  { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
+): Promise<string> {
+  if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
+  const { email, password_hash } = await getPassword(connection, user_id)
+  const isRight = async () => (await verifyPassword(current_password, password_hash)) || undefined
+  if (!(await tryPassword({ email, address: origin.ip }, headers, isRight))) throw wrongPassword()
+  return password_hash
+}
+
+/**
+ * Locks the caller's account until the transaction ends.
+ * @param verified_hash of the password that was verified before the transaction; null when none was
+ * @throws INVALID_TOKEN when the session was ended meanwhile; VALIDATION_ERROR when the password was changed meanwhile
+ */
+async function lockOwn(
+  inner: Connection,
+  caller: TokenOfUser,
+  verified_hash: string | null,
+): Promise<{ name: string }> {
+  await lockAccount(inner, caller.id)
+  const [account] = await inner.sql<{ name: string; password_hash: string }[]>`
+    select name, password_hash from users where id = ${caller.id}`
+  await requireSessionNow(inner, caller)
+  if (!account) throw new ApiError('INVALID_TOKEN')
+  if (verified_hash !== null && account.password_hash !== verified_hash) throw wrongPassword()
+  return { name: account.name }
+}
+
+function wrongPassword(): ApiError {
+  return fieldError('VALIDATION_ERROR', '/current_password', 'is not right')
+}
+
+/** Deletes sessions a day after they expired: until then their refresh tokens are answered with TOKEN_EXPIRED. */
+export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
+  await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
+}
+
+async function getPassword({ sql }: Connection, user_id: string): Promise<{ email: string; password_hash: string }> {
+  const [account] = await sql<{ email: string; password_hash: string }[]>`
+    select email, password_hash from users where id = ${user_id}`
+  if (!account) throw new ApiError('INVALID_TOKEN')
+  return account
+}
+
+/**
+ * Sets the password of an account and ends its sessions, for the operator.
+ * @returns the account's id; undefined when no account has the email
+ */
+export async function setPassword(
+  connection: Connection,
+  email: string,
+  password: string,
+): Promise<string | undefined> {
+  const password_hash = await hashPassword(password)
+  const id = await transact(connection, async (inner) => {
+    const user = await lockAccountOf(inner, email)
+    if (!user) return undefined
+    await inner.sql`
+      update users set password_hash = ${password_hash}, is_password_held = false, updated_at = now()
+      where id = ${user.id}`
+    await endSessions(inner, user.id)
+    const resource = { type: 'user', id: user.id } as const
+    await auditAccount({ ...inner, actor: OPERATOR }, user.id, { action: 'operator.user_password', resource })
+    return user.id
+  })
+  if (id) await writeAccountEntries(connection, id)
+  return id
+}

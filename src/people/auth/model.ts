@@ -1,0 +1,75 @@
+import { Type } from '@sinclair/typebox'
+import { ROLES } from '../../base/db/schema'
+import { Instant, orNull, Uuid, unchecked } from '../../base/shapes/answers'
+import { body, nameInput, oneOf, optional, text } from '../../base/shapes/fields'
+
+export const Credentials = body({
+  email: Type.String({ fault: 'must be text', examples: ['admin@example.com'] }),
+  password: Type.String({ fault: 'must be text' }),
+})
+
+const accessToken = Type.String({ description: 'JWT for the Authorization header' })
+const tokenType = Type.Literal('bearer', { description: 'How to send it: `Authorization: Bearer <access_token>`' })
+const expiresIn = Type.Integer({ description: 'Seconds until the access token expires' })
+
+export const Tokens = unchecked(
+  Type.Object({
+    access_token: accessToken,
+    refresh_token: Type.String({ description: 'For POST /auth/refresh, 7 days' }),
+    token_type: tokenType,
+    expires_in: expiresIn,
+    user: Type.Object({ id: Uuid, email: Type.String(), name: Type.String() }),
+  }),
+)
+
+export type Tokens = typeof Tokens.static
+
+export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
+
+export const AccessToken = unchecked(
+  Type.Object({
+    access_token: accessToken,
+    token_type: tokenType,
+    expires_in: expiresIn,
+  }),
+)
+export type AccessToken = typeof AccessToken.static
+
+export const Me = unchecked(
+  Type.Object({
+    id: Uuid,
+    email: Type.String(),
+    name: Type.String(),
+    organizations: Type.Array(
+      Type.Object({ id: Uuid, name: Type.String(), role: oneOf(ROLES, { description: 'In this organization' }) }),
+      { description: 'Oldest membership first: the first one is meant when a request names none' },
+    ),
+  }),
+)
+export type Me = typeof Me.static
+
+export const Session = Type.Object({
+  id: Uuid,
+  created_at: Instant,
+  last_used_at: orNull(Instant, { description: 'Sign-in, or the last new access token' }),
+  ip: orNull(Type.String({ description: 'Address of the client at the last use' })),
+  user_agent: orNull(Type.String({ description: 'What the client called itself at the last use' })),
+  current: Type.Boolean({ description: 'Whether the request comes from this session' }),
+})
+export type Session = typeof Session.static
+
+export const Password = text({ min: 8, max: 200, trim: false, description: '8 to 200 characters' })
+
+export const ForgottenPassword = body({ email: Type.String({ fault: 'must be text' }) })
+
+export const PasswordReset = body({
+  token: Type.String({ fault: 'must be text', description: 'From the link of the email' }),
+  new_password: Password,
+})
+
+export const MeChanges = body({
+  name: optional(nameInput()),
+  current_password: optional(Type.String({ fault: 'must be text' })),
+  new_password: optional(Password),
+})
+export type MeChanges = typeof MeChanges.static

@@ -1,0 +1,132 @@
+import Elysia from 'elysia'
+import { connection } from '../../base/db/pool'
+import { list, NoContent } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { signedIn } from '../../http/admission/authenticate'
+import { accessTokenFor } from '../../http/admission/tokens'
+import { data, headersOf } from '../../http/request/answer'
+import { originOf } from '../../http/request/request'
+import { endOtherSessions, endOwnSession, refresh, signIn, signOut, updateMe } from './commands'
+import {
+  AccessToken,
+  Credentials,
+  ForgottenPassword,
+  Me,
+  MeChanges,
+  PasswordReset,
+  RefreshToken,
+  Session,
+  Tokens,
+} from './model'
+import { requestReset, resetPassword } from './password-reset'
+import { getMe } from './queries'
+import { listSessions, signedInAnswer } from './sessions'
+
+export const authRoutes = new Elysia({
+  tags: ['Authentication'],
+  detail: { about: 'Sign in, stay signed in, sign out; the own account.' },
+})
+  .post(
+    '/auth/login',
+    async ({ body, request, set }) =>
+      signedInAnswer(await signIn(connection(), body, originOf(request), headersOf(set))),
+    {
+      body: Credentials,
+      response: Tokens,
+      detail: { summary: 'Sign in', permission: 'anyone', codes: ['INVALID_CREDENTIALS'] },
+    },
+  )
+
+  .post(
+    '/auth/refresh',
+    async ({ body, request }) => {
+      const { claims, session_id } = await refresh(connection(), body.refresh_token, originOf(request))
+      return accessTokenFor(claims, session_id)
+    },
+    {
+      body: RefreshToken,
+      response: AccessToken,
+      detail: { summary: 'Refresh access token', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+    },
+  )
+
+  .post(
+    '/auth/password/forgot',
+    async ({ body, request, set, status }) => {
+      await requestReset(connection(), body.email, originOf(request), headersOf(set))
+      return status(204, undefined)
+    },
+    {
+      body: ForgottenPassword,
+      response: { 204: NoContent },
+      detail: { summary: 'Ask for a new password', permission: 'anyone' },
+    },
+  )
+
+  .post(
+    '/auth/password/reset',
+    async ({ body, request, status }) => {
+      await resetPassword(connection(), body, originOf(request))
+      return status(204, undefined)
+    },
+    {
+      body: PasswordReset,
+      response: { 204: NoContent },
+      detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+    },
+  )
+
+  .use(signedIn)
+
+  .get('/auth/me', ({ user }) => getMe(connection(), user.id), {
+    response: Me,
+    detail: { summary: 'Get own account', permission: 'account' },
+  })
+
+  .patch(
+    '/auth/me',
+    ({ user, body, request, set }) => {
+      return updateMe(connection(), user, body, { origin: originOf(request), headers: headersOf(set) })
+    },
+    {
+      body: MeChanges,
+      response: Me,
+      detail: { summary: 'Update own account', permission: 'account' },
+    },
+  )
+
+  .post(
+    '/auth/logout',
+    async ({ user, body, request, status }) => {
+      await signOut(connection(), user.id, body.refresh_token, originOf(request))
+      return status(204, undefined)
+    },
+    { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
+  )
+
+  .get('/auth/sessions', ({ user }) => data(listSessions(connection(), user.id, user.session_id)), {
+    response: list(Session),
+    detail: { summary: 'List own sessions', permission: 'account' },
+  })
+
+  .delete(
+    '/auth/sessions/:session_id',
+    async ({ user, params, request, status }) => {
+      await endOwnSession(connection(), user.id, params.session_id, originOf(request))
+      return status(204, undefined)
+    },
+    {
+      params: path('session_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'End own session', permission: 'account', codes: ['SESSION_NOT_FOUND'] },
+    },
+  )
+
+  .delete(
+    '/auth/sessions',
+    async ({ user, request, status }) => {
+      await endOtherSessions(connection(), user, originOf(request))
+      return status(204, undefined)
+    },
+    { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
+  )

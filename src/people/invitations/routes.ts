@@ -1,0 +1,52 @@
+import Elysia from 'elysia'
+import { connection } from '../../base/db/pool'
+import { NoContent, one } from '../../base/shapes/answers'
+import { data, headersOf } from '../../http/request/answer'
+import { originOf } from '../../http/request/request'
+import { Tokens } from '../auth/model'
+import { signedInAnswer } from '../auth/sessions'
+import { acceptInvitation, declineInvitation } from './answer-invitation'
+import { Acceptance, Invitation, InvitationToken } from './model'
+import { showInvitation } from './queries'
+
+/** Errors of a token in a path. */
+const TOKEN_CODES = ['INVALID_TOKEN', 'TOKEN_EXPIRED'] as const
+
+export const invitationRoutes = new Elysia({
+  tags: ['Invitations'],
+  detail: { about: 'Answers of invited people. The token from the link of the email stands in the path.' },
+})
+  .get('/auth/invitations/:token', ({ params }) => data(showInvitation(connection(), params.token)), {
+    params: InvitationToken,
+    response: one(Invitation),
+    detail: { summary: 'Get invitation', permission: 'anyone', codes: TOKEN_CODES },
+  })
+
+  .post(
+    '/auth/invitations/:token/accept',
+    async ({ params, body, request, set }) =>
+      signedInAnswer(await acceptInvitation(connection(), params.token, body, originOf(request), headersOf(set))),
+    {
+      params: InvitationToken,
+      body: Acceptance,
+      response: Tokens,
+      detail: {
+        summary: 'Accept invitation',
+        permission: 'anyone',
+        codes: [...TOKEN_CODES, 'INVALID_CREDENTIALS'],
+      },
+    },
+  )
+
+  .post(
+    '/auth/invitations/:token/decline',
+    async ({ params, request, status }) => {
+      await declineInvitation(connection(), params.token, originOf(request))
+      return status(204, undefined)
+    },
+    {
+      params: InvitationToken,
+      response: { 204: NoContent },
+      detail: { summary: 'Decline invitation', permission: 'anyone', codes: TOKEN_CODES },
+    },
+  )

@@ -1,0 +1,46 @@
+import { Type } from '@sinclair/typebox'
+import { toDomain } from '../../base/address/domains'
+import { isEmailAddress } from '../../base/address/email'
+import { SENDER_POLICIES } from '../../base/db/schema'
+import { orNull, Uuid } from '../../base/shapes/answers'
+import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
+
+const form_sender = text({
+  max: 254,
+  rule: (value) => isEmailAddress(value) || toDomain(value) !== undefined,
+  fault: 'must be an email address or a domain such as example.com',
+})
+const form_senders = Type.Array(form_sender, {
+  maxItems: 50,
+  fault: 'must be a list of at most 50 addresses and domains',
+  description: 'Replaces the list. A domain stands for those below it, too',
+})
+
+export const Organization = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  ticket_prefix: Type.String({ description: 'Of the codes of tickets whose company has none of its own' }),
+  hourly_rate: orNull(Type.Number({ description: 'Of time when neither company nor user has a rate' })),
+  currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
+  reopen_on_reply: Type.Boolean({ description: "Whether a customer's reply by email reopens a ticket" }),
+  sender_policy: oneOf(SENDER_POLICIES, {
+    description:
+      '`flag`: `sender_verified` only shows how well the sender of an email is known; `restrict`: an email whose sender is not proven joins no ticket by a code in its subject, and subscribes nobody',
+  }),
+  form_senders: Type.Array(Type.String(), {
+    description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',
+  }),
+})
+export type Organization = typeof Organization.static
+
+export const OrganizationChanges = body({
+  name: optional(nameInput()),
+  ticket_prefix: optional(nullable(ticketPrefixInput({ description: 'Null: TKT' }))),
+  hourly_rate: optional(nullable(rateInput())),
+  currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
+  reopen_on_reply: optional(flag()),
+  sender_policy: optional(oneOf(SENDER_POLICIES)),
+  form_senders: optional(form_senders),
+})
+export type OrganizationChanges = typeof OrganizationChanges.static

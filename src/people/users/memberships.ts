@@ -1,0 +1,61 @@
+/** Memberships: adding and ending them, with the rule that an organization keeps an admin. */
+import { lockAccount } from '../../base/db/account-lock'
+import { ApiError, fieldError } from '../../base/errors'
+import { afterCommit, type Scope } from '../../base/scope'
+import { stopTimerOf } from '../../desk/timers/commands'
+import { forgetMemberships } from '../../http/admission/membership'
+import { endSessionsOfNoMember } from '../auth/sessions'
+import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
+
+type MembershipFields = {
+  role: 'admin' | 'agent'
+  hourly_rate: number | null
+  currency: string | null
+  active: boolean
+}
+
+/** Adds a membership, also for a member who was removed. @returns false for a member, who stays as before */
+export async function addMembership(scope: Scope, user_id: string, fields: MembershipFields): Promise<boolean> {
+  const { sql, organization_id } = scope
+  const { role, hourly_rate, currency, active } = fields
+  const added = await sql`
+    insert into memberships as m (organization_id, user_id, role, hourly_rate, currency, active)
+    values (${organization_id}, ${user_id}, ${role}, ${hourly_rate}, ${currency}, ${active})
+    on conflict (organization_id, user_id) do update
+    set role = excluded.role, hourly_rate = excluded.hourly_rate, currency = excluded.currency,
+      active = excluded.active, removed_at = null, created_at = excluded.created_at,
+      updated_at = excluded.updated_at
+    where m.removed_at is not null
+    returning user_id`
+  return added.length > 0
+}
+
+/**
+ * Ends a membership; tickets and time entries keep the name, and a running timer is logged.
+ * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
+ */
+export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  await lockAccount(scope, user_id)
+  await lockAdmins(scope)
+  const [member] = await sql<{ role: string; active: boolean }[]>`
+    update memberships set removed_at = now(), updated_at = now()
+    where organization_id = ${organization_id} and user_id = ${user_id} and removed_at is null
+    returning role, active`
+  if (!member) throw new ApiError('USER_NOT_FOUND')
+  await stopTimerOf(scope, user_id)
+  await endSessionsOfNoMember(scope, user_id)
+  if (member.active && isAdmin(member.role)) await requireAdmin(scope, '')
+  afterCommit(scope, () => forgetMemberships(user_id))
+}
+
+/** Tells whether members with this role count as admins. */
+export function isAdmin(role: string): boolean {
+  return ADMINS.some((admin) => admin === role)
+}
+
+/** @param path of the field that takes the last admin away @throws VALIDATION_ERROR */
+export async function requireAdmin(scope: Scope, path: string): Promise<void> {
+  if (await hasActiveAdmin(scope)) return
+  throw fieldError('VALIDATION_ERROR', path, 'is the last admin of the organization')
+}

@@ -1,0 +1,471 @@
+/** Erasure of a person: no trace is left in any table and any file, and what is not the person's stays. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { config } from '../../../src/base/config'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
+import { removeStoredBytes } from '../../../src/desk/attachments/removals'
+import { erasePerson } from '../../../src/desk/privacy/erase-person'
+import { eraseWithin } from '../../../src/desk/privacy/erase-within'
+import type { Client, Organization } from '../../support/api'
+import { createOrganization, stranger } from '../../support/api'
+import { type Desk, NO_SERVER, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
+import {
+  createContact,
+  createMessage,
+  createTicket,
+  hearEvents,
+  insertTicket,
+  logTime,
+  uploadFile,
+} from '../../support/factories'
+import { deliver, importMail, ledgerOf, rawMail, readTicket } from '../../support/mail'
+import { changeSchema } from '../../support/triggers'
+
+let desk: StartedDesk
+
+beforeAll(async () => {
+  desk = await startDesk()
+})
+afterAll(() => desk.stop())
+
+const MARK = 'zyxmark'
+const EMAIL = `${MARK}@customer.example`
+const NOBODY = '018f0000-0000-7000-8000-000000000000'
+
+/** Every column of every table that holds the text: `table.column`. */
+async function columnsWith(text: string): Promise<string[]> {
+  const { sql } = connection()
+  const columns = await sql<{ table: string; column: string }[]>`
+    select c.table_name as table, c.column_name as column from information_schema.columns c
+    join information_schema.tables t using (table_schema, table_name)
+    where table_schema = 'public' and table_type = 'BASE TABLE'`
+  const found: string[] = []
+  for (const { table, column } of columns) {
+    const rows = await sql`
+      select from ${sql(table)} where case when pg_typeof(${sql(column)})::text = 'bytea'
+        then position(convert_to(${text}, 'UTF8') in ${sql(column)}::text::bytea) > 0
+        else strpos(lower(${sql(column)}::text), ${text}) > 0 end limit 1`
+    if (rows.length > 0) found.push(`${table}.${column}`)
+  }
+  return found
+}
+
+/** Files under DATA_DIR with the text in their name or their bytes. */
+async function filesWith(text: string): Promise<string[]> {
+  const names = existsSync(config.DATA_DIR) ? await readdir(config.DATA_DIR, { recursive: true }) : []
+  const found: string[] = []
+  for (const name of names) {
+    const bytes = await readFile(path.join(config.DATA_DIR, name)).catch(() => Buffer.alloc(0))
+    if (name.includes(text) || bytes.toString('latin1').toLowerCase().includes(text)) found.push(name)
+  }
+  return found
+}
+
+function mailFrom(from: string, to: string, more: Record<string, string | string[]> = {}, body = `${MARK} writes`) {
+  return rawMail(
+    {
+      From: `${MARK} Person <${from}>`,
+      To: to,
+      Cc: `Friend <friend-of-${MARK}@private.example>`,
+      Reply_To: `${MARK} at home <${MARK}.home@customer.example>`,
+      Subject: `${MARK} subject`,
+      Message_ID: `<${newId()}.${MARK}@laptop.example>`,
+      'X-Marker': MARK,
+      ...more,
+    },
+    body,
+  )
+}
+
+function mailWithFile(to: string): Buffer {
+  const body = [
+    '--b\r\nContent-Type: text/plain\r\n',
+    `${MARK} in the text`,
+    `--b\r\nContent-Type: text/plain; name="${MARK}.txt"\r\nContent-Disposition: attachment; filename="${MARK}.txt"\r\n`,
+    `${MARK} in a file`,
+    '--b--',
+  ].join('\r\n')
+  return mailFrom(EMAIL, to, { MIME_Version: '1.0', Content_Type: 'multipart/mixed; boundary=b' }, body)
+}
+
+/** Puts the mark into every place where what is known of a person can go. */
+async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
+  await hearEvents(scope)
+  const contact = await createContact(agent, {
+    name: `${MARK} Person`,
+    email: EMAIL,
+    phone: `+49 ${MARK}`,
+    notes: `${MARK} pays late`,
+  })
+  const file = await uploadFile(agent, `${MARK} bytes`, `${MARK}.pdf`)
+  const ticket = await agent
+    .post(
+      '/tickets',
+      { subject: `${MARK} cannot print`, description: `${MARK} writes`, contact_id: contact.id },
+      { 'idempotency-key': newId() },
+    )
+    .then(({ body }) => body.data)
+  await createMessage(agent, ticket.id, {
+    body: `Dear ${MARK}`,
+    cc: [`friend.${MARK}@private.example`],
+    attachment_ids: [file.id],
+  })
+  await createMessage(agent, ticket.id, { body: `${MARK} is angry`, is_internal: true })
+  await agent.patch(`/tickets/${ticket.id}`, { subject: `${MARK} cannot print at all` })
+  const entry = await logTime(agent, ticket.id, { description: `Called ${MARK}`, rate: 60 })
+  await agent.patch(`/time-entries/${entry.id}`, { description: `Called ${MARK} again` })
+  await agent.post(`/tickets/${ticket.id}/participants`, { email: `${MARK}.boss@customer.example`, name: MARK })
+  const hidden = await createTicket(agent, { subject: `${MARK} hidden`, description: MARK, contact_id: contact.id })
+  await agent.delete(`/tickets/${hidden.id}`)
+  // By mail: a ticket with a file, a reply to ours, and one that was delivered twice.
+  await deliver(desk.port, { from: EMAIL, to: address, raw: mailWithFile(address) })
+  const [row] = await ledgerOf({ admin } as Organization)
+  const twice = mailFrom(EMAIL, address, { In_Reply_To: `<${row.email_message_id}>` })
+  await deliver(desk.port, { from: EMAIL, to: address, raw: twice })
+  await deliver(desk.port, { from: EMAIL, to: address, raw: twice })
+  await importMail(admin, mailbox_id, mailFrom(EMAIL, address))
+  await agent.patch(`/contacts/${contact.id}`, { phone: `+50 ${MARK}` })
+  await noteFailures(scope, ticket.id)
+  return { contact, ticket, entry, mail_ticket_id: row.ticket_id as string }
+}
+
+/** What a server said against an email, and a receiver to an event. */
+async function noteFailures({ sql, organization_id }: Desk['scope'], ticket_id: string): Promise<void> {
+  await sql`
+    update messages set email_error = ${`550 no ${EMAIL} here`}
+    where organization_id = ${organization_id} and ticket_id = ${ticket_id} and direction = 'outbound'`
+  await sql`
+    insert into activities (organization_id, id, ticket_id, type, actor_type, data)
+    values (${organization_id}, ${newId()}, ${ticket_id}, 'email_failed', 'system',
+      ${JSON.stringify({ message_id: newId(), recipient: EMAIL, error: MARK })}::text::jsonb)`
+  await sql`
+    insert into delivery_attempts
+      (organization_id, delivery_id, attempt, started_at, response_time_ms, response_head)
+    select organization_id, id, 1, now(), 5, ${`thanks for ${MARK}`} from deliveries
+    where organization_id = ${organization_id} on conflict do nothing`
+}
+
+/** The person takes part in the ticket of somebody else. */
+async function plantElsewhere({ agent, scope, address }: Desk) {
+  const other = await insertTicket(scope, { contact: { name: 'Olga Other', email: 'olga@other.example' } })
+  await agent.post(`/tickets/${other.id}/participants`, { email: EMAIL, name: `${MARK} Person` })
+  await createMessage(agent, other.id, { body: 'To both of you', cc: [EMAIL, 'paul@other.example'] })
+  await deliver(desk.port, {
+    from: EMAIL,
+    to: address,
+    raw: mailFrom(EMAIL, address, { Subject: `Re: [${other.code}]` }),
+  })
+  return other
+}
+
+/** A desk whose emails stay in the outbox, so that recipients wait. */
+function createWaitingDesk(): Promise<Desk> {
+  return desk.createDesk({ smtp: smtpTo(NO_SERVER) })
+}
+
+describe('erasing a person', () => {
+  test('leaves no trace in any column of any table and in any file', async () => {
+    const own = await createWaitingDesk()
+    const { contact, mail_ticket_id } = await plant(own)
+    await plantElsewhere(own)
+    // The places are really filled, or the test would prove nothing.
+    expect(await columnsWith(MARK)).toEqual(
+      expect.arrayContaining([
+        ...['activities.data', 'activities.actor_name', 'attachments.filename', 'contacts.email', 'contacts.name'],
+        ...[
+          'contacts.notes',
+          'contacts.phone',
+          'contacts.search',
+          'contacts.email_key',
+          'delivery_attempts.response_head',
+        ],
+        ...['email_anchors.email_message_id', 'events.body', 'idempotency_keys.answer'],
+        ...[
+          'inbound_fingerprints.fingerprint',
+          'inbound_messages.email_message_id',
+          'inbound_messages.envelope_sender',
+        ],
+        ...['inbound_messages.from_email', 'inbound_messages.from_name', 'inbound_messages.subject'],
+        ...['message_recipients.email', 'messages.body', 'messages.body_html', 'messages.cc', 'messages.email_error'],
+        ...['messages.email_message_id', 'messages.reply_text', 'messages.sender_email', 'messages.sender_name'],
+        ...['participants.email', 'participants.name', 'ticket_search.document', 'tickets.subject'],
+        'time_entries.description',
+      ]),
+    )
+    expect((await filesWith(MARK)).length).toBeGreaterThan(3)
+    expect(mail_ticket_id).toBeTruthy()
+
+    const answer = await own.admin.post(`/contacts/${contact.id}/erase`)
+    expect(answer.status).toBe(200)
+    expect(answer.body.data).toEqual({
+      tickets: expect.any(Number),
+      messages: expect.any(Number),
+      attachments: 2,
+    })
+    await removeStoredBytes(connection())
+    expect(await columnsWith(MARK)).toEqual([])
+    expect(await filesWith(MARK)).toEqual([])
+    expect((await own.admin.get(`/contacts/${contact.id}`)).status).toBe(404)
+    expect((await own.admin.post(`/contacts/${contact.id}/erase`)).status).toBe(404)
+  })
+
+  test.each(['xn--bcher-kva.example', 'bücher.example'])(
+    'at %s leaves no spelling of the address anywhere',
+    async (domain) => {
+      const name = `zyxumlaut.${domain.length}`
+      const own = await createWaitingDesk()
+      const { agent, admin, scope, address } = own
+      await hearEvents(scope)
+      const contact = await createContact(agent, { email: `${name}@${domain}` })
+      const spellings = ['bücher', 'BÜCHER', 'bu\u0308cher', 'xn--bcher-kva', 'XN--BCHER-KVA', 'ｂücher'].flatMap(
+        (label) => [`${name}@${label}.example`, `${name.toUpperCase()}@${label}.Example`],
+      )
+      for (const email of spellings) {
+        const other = await insertTicket(scope, { contact: { name: 'Olga', email: `olga.${newId()}@other.example` } })
+        const key = { 'idempotency-key': newId() }
+        const path = `/tickets/${other.id}`
+        const added = await agent.post(`${path}/participants`, { email }, key)
+        expect(added.status).toBe(201)
+        const written = await agent.post(
+          `${path}/messages`,
+          { body: 'To you', cc: [email] },
+          { 'idempotency-key': newId() },
+        )
+        expect(written.status).toBe(201)
+        await agent.delete(`${path}/participants/${added.body.data.id}`)
+      }
+      const senders = [...spellings, `"${name}"@bücher.example`, `"${name}"@xn--bcher-kva.example`]
+      for (const from of senders) await importMail(admin, own.mailbox_id, mailFrom(from, address, {}, 'Hello'))
+      expect(await columnsWith(name)).toEqual(
+        expect.arrayContaining([
+          'activities.data',
+          'events.body',
+          'idempotency_keys.answer',
+          'inbound_messages.from_email',
+        ]),
+      )
+      expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(200)
+      await removeStoredBytes(connection())
+      expect(await columnsWith(name)).toEqual([])
+      expect(await filesWith(name)).toEqual([])
+    },
+  )
+
+  test('keeps tickets, codes, times and amounts, and the other people of other tickets', async () => {
+    const own = await createWaitingDesk()
+    const { contact, ticket, entry } = await plant(own)
+    const other = await plantElsewhere(own)
+    await own.admin.post(`/contacts/${contact.id}/erase`)
+    const after = await readTicket(own.agent, ticket.id)
+    expect(after).toMatchObject({ id: ticket.id, code: ticket.code, subject: '[erased]', contact: null })
+    expect(after.messages.map(({ body }: { body: string }) => body)).toEqual(
+      Array(after.messages.length).fill('[erased]'),
+    )
+    expect((await own.agent.get(`/time-entries/${entry.id}`)).body.data).toMatchObject({
+      duration_minutes: 60,
+      rate: 60,
+      amount: 60,
+      description: null,
+    })
+    const { subject, messages } = await readTicket(own.agent, other.id)
+    expect(subject).toBe(other.subject)
+    expect(messages.map(({ body }: { body: string }) => body)).toContain('To both of you')
+    expect(messages[0].cc).toEqual(['paul@other.example'])
+    expect((await own.agent.get(`/tickets?search=${ticket.code}`)).body.data).toHaveLength(1)
+    for (const path of ['activity', 'participants']) {
+      expect((await own.agent.get(`/tickets/${ticket.id}/${path}`)).status).toBe(200)
+    }
+    expect((await own.admin.get('/inbound-messages')).status).toBe(200)
+  })
+
+  test('takes people that only mail of the person named out of the tickets of others', async () => {
+    const own = await createWaitingDesk()
+    const { agent, admin, mailbox_id, address } = own
+    const contact = await createContact(agent, { email: EMAIL })
+    const other = await insertTicket(own.scope, { contact: { name: 'Olga Other', email: 'olga@other.example' } })
+    const path = `/tickets/${other.id}/participants`
+    const names = async () => (await agent.get(path)).body.data.map(({ email }: { email: string }) => email).sort()
+    for (const email of [EMAIL, 'paul@other.example']) await agent.post(path, { email })
+    const mail = (from: string, ...others: string[]) =>
+      rawMail({
+        From: from,
+        To: address,
+        Cc: others.join(', '),
+        Subject: `Re: [${other.code}]`,
+        Message_ID: `<${newId()}@x>`,
+      })
+    await importMail(admin, mailbox_id, mail(EMAIL, 'only@a.example', 'both@a.example', 'chosen@a.example'))
+    await importMail(admin, mailbox_id, mail('paul@other.example', 'Both@A.example'))
+    await agent.post(path, { email: 'chosen@a.example' })
+    const others = ['both@a.example', 'chosen@a.example', 'paul@other.example']
+    expect(await names()).toEqual([...others, 'only@a.example', EMAIL].sort())
+
+    await admin.post(`/contacts/${contact.id}/erase`)
+    expect(await names()).toEqual(others)
+  })
+
+  test('leaves events that are still to be delivered with ids only, and tells of the deletion', async () => {
+    const own = await createWaitingDesk()
+    const { contact, ticket } = await plant(own)
+    await own.admin.post(`/contacts/${contact.id}/erase`)
+    const { sql, organization_id } = own.scope
+    const events = await sql<{ type: string; body: string }[]>`
+      select type, body from events where organization_id = ${organization_id} order by id`
+    const [created] = events.filter(({ type }) => type === 'ticket.created').map(({ body }) => JSON.parse(body))
+    expect(created).toEqual({
+      event: 'ticket.created',
+      timestamp: expect.any(String),
+      organization_id,
+      data: { id: ticket.id },
+    })
+    const last = events.at(-1)!
+    expect([last.type, JSON.parse(last.body).data]).toEqual(['contact.deleted', { id: contact.id }])
+  })
+
+  test('is in the audit log without what it erased', async () => {
+    const own = await createOrganizationWithContact()
+    await own.admin.post(`/contacts/${own.contact_id}/erase`)
+    const { data } = (await own.admin.get('/audit-log?action=contact.erased')).body
+    expect(data).toMatchObject([{ resource: { type: 'contact', id: own.contact_id }, changes: null }])
+  })
+
+  test('sends nothing more of what waited, and answers a repeated request with ids only', async () => {
+    const own = await createWaitingDesk()
+    const contact = await createContact(own.agent, { email: EMAIL })
+    const key = { 'idempotency-key': newId() }
+    const request = { subject: MARK, contact_id: contact.id }
+    const first = await own.agent.post('/tickets', request, key)
+    await createMessage(own.agent, first.body.data.id, { body: MARK })
+    await own.admin.post(`/contacts/${contact.id}/erase`)
+    const { sql, organization_id } = own.scope
+    const waiting = await sql`select from outbox where organization_id = ${organization_id} and kind = 'email'`
+    expect(waiting).toHaveLength(0)
+    const [kept] = await sql<{ answer: string }[]>`
+      select answer from idempotency_keys where organization_id = ${organization_id}`
+    expect(JSON.parse(kept!.answer)).toEqual({ data: { id: first.body.data.id } })
+  })
+
+  test('that was interrupted is finished by the next call', async () => {
+    const own = await createWaitingDesk()
+    const { contact } = await plant(own)
+    await plantElsewhere(own)
+    await changeSchema(
+      "create function interrupt() returns trigger language plpgsql as $$ begin raise 'killed'; end $$",
+    )
+    for (const at of ['update on events', 'update on inbound_messages', 'delete on attachments', 'update on tickets']) {
+      const [, , table] = at.split(' ')
+      await changeSchema(`create trigger interrupt before ${at} for each row execute function interrupt()`)
+      const failure = await erasePerson(own.scope, contact.id).catch(({ message }) => message)
+      await changeSchema(`drop trigger interrupt on ${table}`)
+      expect(failure).toContain('killed')
+    }
+    await changeSchema('create trigger interrupt before delete on contacts for each row execute function interrupt()')
+    expect(await erasePerson(own.scope, contact.id).catch(({ message }) => message)).toContain('killed')
+    await changeSchema('drop trigger interrupt on contacts')
+    await erasePerson(own.scope, contact.id)
+    await removeStoredBytes(connection())
+    expect(await columnsWith(MARK)).toEqual([])
+    expect(await filesWith(MARK)).toEqual([])
+  })
+
+  test('with 10,000 messages holds no lock for long: others write to its ticket meanwhile', async () => {
+    const own = await createOrganizationWithContact()
+    const { sql, organization_id } = own.scope
+    const ticket = await createTicket(own.agent, { contact_id: own.contact_id, description: MARK })
+    await sql`
+      insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name, sender_email)
+      select ${organization_id}, gen_random_uuid(), ${ticket.id}, ${MARK}, ${MARK}, 'inbound', ${MARK}, ${EMAIL}
+      from generate_series(1, 9999)`
+    let is_over = false
+    const erased = own.admin.post(`/contacts/${own.contact_id}/erase`).finally(() => {
+      is_over = true
+    })
+    let writes = 0
+    while (!is_over && writes < 5) {
+      const { status } = await own.agent.patch(`/tickets/${ticket.id}`, { priority: writes % 2 ? 'low' : 'high' })
+      expect(status).toBe(200)
+      writes++
+    }
+    expect((await erased).body.data).toMatchObject({ tickets: 1, messages: 10_000 })
+    expect(writes).toBe(5)
+    expect(await columnsWith(MARK)).toEqual([])
+  })
+
+  test.each([
+    ['POST', 'erase'],
+    ['GET', 'export'],
+  ])('%s %s is for admins of the organization only', async (method, what) => {
+    const own = await createOrganizationWithContact()
+    const other = await createOrganization()
+    const answer = (client: Client, id = own.contact_id) => client.send(method, `/contacts/${id}/${what}`)
+    const { agent, admin } = own
+    expect((await answer(stranger())).status).toBe(401)
+    expect((await answer(agent)).body.error.code).toBe('FORBIDDEN')
+    for (const one of [await answer(other.admin), await answer(admin, NOBODY), await answer(admin, 'nonsense')]) {
+      expect([one.status, one.body.error.code]).toEqual([404, 'CONTACT_NOT_FOUND'])
+    }
+    expect((await admin.get(`/contacts/${own.contact_id}`)).status).toBe(200)
+  })
+})
+
+test('the export of a person has everything, with addresses of the files that work without a token', async () => {
+  const own = await createWaitingDesk()
+  const { contact, ticket, entry } = await plant(own)
+  const other = await plantElsewhere(own)
+  const answer = await own.admin.get(`/contacts/${contact.id}/export`)
+  expect(answer.status).toBe(200)
+  const { data } = answer.body
+  expect(data.contact).toMatchObject({ id: contact.id, email: EMAIL, notes: `${MARK} pays late` })
+  expect(data.tickets.map(({ id }: { id: string }) => id)).toContain(ticket.id)
+  const bodies = data.messages.map(({ body }: { body: string }) => body)
+  expect(bodies).toEqual(expect.arrayContaining([`Dear ${MARK}`, `${MARK} is angry`]))
+  expect(data.messages.filter(({ ticket_id }: { ticket_id: string }) => ticket_id === other.id).length).toBeLessThan(2)
+  expect(data.time_entries).toMatchObject([{ id: entry.id, description: `Called ${MARK} again` }])
+  expect(data.participations.map(({ ticket_id }: { ticket_id: string }) => ticket_id)).toContain(other.id)
+  expect(data.inbound_messages.length).toBeGreaterThan(3)
+  const [{ url }] = data.messages.flatMap(({ attachments }: { attachments: { url: string }[] }) => attachments)
+  const file = await stranger().get(url.slice(url.indexOf('/attachments')))
+  expect([file.status, file.text.includes(MARK)]).toEqual([200, true])
+  const { data: entries } = (await own.admin.get('/audit-log?action=contact.exported')).body
+  expect(entries).toMatchObject([{ resource: { type: 'contact', id: contact.id } }])
+})
+
+test('the export of a person has what the person wrote in tickets of others, however the address is written', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const { sql, organization_id } = scope
+  const local = `car.la_${newId()}`
+  const contact = await createContact(agent, { email: `${local}@bücher.example` })
+  const ticket = await createTicket(agent)
+  const spellings = [
+    `${local}@xn--bcher-kva.example`,
+    `${local.toUpperCase()}@BÜCHER.example`,
+    `${local}@bücher.example`,
+  ]
+  const others = [`x${local}@bücher.example`, `${local}@other.example`, null]
+  for (const sender_email of [...others, ...spellings]) {
+    await sql`
+      insert into messages (organization_id, id, ticket_id, is_internal, direction, sender_name, sender_email, body, body_html)
+      values (${organization_id}, ${newId()}, ${ticket.id}, false, 'inbound', '', ${sender_email}, ${sender_email ?? ''}, '')`
+  }
+  const { data } = (await admin.get(`/contacts/${contact.id}/export`)).body
+  expect(data.messages.map(({ body }: { body: string }) => body)).toEqual(spellings)
+})
+
+async function createOrganizationWithContact() {
+  const organization = await createOrganization()
+  const contact = await createContact(organization.agent, { name: MARK, email: EMAIL })
+  return { ...organization, contact_id: contact.id as string }
+}
+
+test('an erasure that takes long goes on after its answer, and the next request waits for it', async () => {
+  const { admin, agent, scope } = await createOrganization()
+  const contact = await createContact(agent, { email: `long.${newId()}@customer.example` })
+  await createTicket(agent, { contact_id: contact.id, subject: 'Printer' })
+  const [at_once, waiting] = [eraseWithin(scope, contact.id, 0), eraseWithin(scope, contact.id)]
+  await expect(at_once).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE', retry_after_s: 10 })
+  expect(await waiting).toMatchObject({ tickets: 1 })
+  expect((await admin.post(`/contacts/${contact.id}/erase`)).status).toBe(404)
+})

@@ -1,0 +1,106 @@
+/** The examples of the guide `deploy.md`: their settings exist and fit, and they give the service the time it needs. */
+import { expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { readConfig } from '../../../src/base/config'
+import { SETTINGS } from '../../../src/base/settings/table'
+
+const ROOT = path.join(import.meta.dir, '../../..')
+const GUIDE = read('src/guide/deploy.md')
+/** What the service needs to stop, besides DRAIN_SECONDS. */
+const STOP_SECONDS = 30
+/** Not settings of ours: the runtime reads them. Large mail that gets a signature is written to a file in TMPDIR. */
+const OF_THE_RUNTIME = ['TMPDIR']
+const BUN_SETTINGS = ['BUN_CONFIG_MAX_HTTP_REQUESTS=2048', 'BUN_JSC_forceRAMSize=536870912']
+
+type Environment = Record<string, string>
+type Compose = { services: { desk: { environment: Environment; stop_grace_period: string } } }
+// biome-ignore lint/suspicious/noExplicitAny: resources of Kubernetes have many shapes
+type Resource = any
+
+const [alone, beside_others] = blocks('yaml')
+  .slice(0, 2)
+  .map((text) => Bun.YAML.parse(text) as Compose)
+const resources = Bun.YAML.parse(blocks('yaml')[2]!) as Resource[]
+const pod = resources.find(({ kind }) => kind === 'Deployment').spec.template.spec
+const unit = blocks('ini')[0]!
+
+test('every setting of an example exists, and the service takes its value', () => {
+  const secret = resources.find(({ kind }) => kind === 'Secret')
+  const pairs: { name: string; value: string }[] = pod.containers[0].env
+  const kubernetes = { ...secret.stringData, ...Object.fromEntries(pairs.map(({ name, value }) => [name, value])) }
+  const command = Object.fromEntries([...GUIDE.matchAll(/--env (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
+  const service = Object.fromEntries(
+    [...unit.matchAll(/^Environment=(DATA_DIR)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  )
+  const examples: Environment[] = [alone!, beside_others!].map(({ services }) => services.desk.environment)
+  for (const example of [...examples, kubernetes, command, service]) {
+    expect(Object.keys(example).length).toBeGreaterThan(0)
+    expect(Object.keys(example).filter((name) => !(name in SETTINGS) && !OF_THE_RUNTIME.includes(name))).toEqual([])
+    const secrets = example.SECRET_KEY ? { SECRET_KEY: 'planted-7f3Q9-secret-key-Zr81-of-the-guide' } : {}
+    expect(() => readConfig({ ...example, ...secrets })).not.toThrow()
+  }
+})
+
+test('whatever stops the service waits until it has stopped', () => {
+  for (const { services } of [alone!, beside_others!]) {
+    expect(Number.parseInt(services.desk.stop_grace_period, 10)).toBeGreaterThan(STOP_SECONDS)
+  }
+  const drain = pod.containers[0].env.find(({ name }: { name: string }) => name === 'DRAIN_SECONDS').value
+  expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(STOP_SECONDS + Number(drain))
+  expect(Number(/--stop-timeout (\d+)/.exec(GUIDE)![1])).toBeGreaterThan(STOP_SECONDS)
+  expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1])).toBeGreaterThan(STOP_SECONDS)
+})
+
+test('liveness does not look at the database, readiness does', () => {
+  const { startupProbe, livenessProbe, readinessProbe, ports } = pod.containers[0]
+  const paths = [startupProbe, livenessProbe, readinessProbe].map(({ httpGet }) => httpGet.path)
+  expect(paths).toEqual(['/healthz', '/healthz', '/readyz'])
+  const names = ports.map(({ name }: { name: string }) => name)
+  const targets = resources.filter(({ kind }) => kind === 'Service').flatMap(({ spec }) => spec.ports)
+  for (const { targetPort } of targets) expect(names).toContain(targetPort)
+})
+
+test('the image and the unit give Bun the settings of the launcher', () => {
+  for (const setting of BUN_SETTINGS) {
+    const [name, value] = setting.split('=')
+    expect(read('src/launch.sh')).toContain(`export ${name}="\${${name}:-${value}}"`)
+    expect(read('Dockerfile')).toContain(setting)
+    expect(unit).toContain(setting)
+  }
+})
+
+const analyze = Bun.which('systemd-analyze')
+if (!analyze) console.warn('systemd-analyze is missing: it does not check the unit of the guide')
+
+test.skipIf(!analyze)('systemd understands the unit, and finds little that it exposes', () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'unit-'))
+  const file = path.join(dir, 'deskwire.service')
+  fs.writeFileSync(file, unit.replace('/usr/local/bin/bun ', `${process.execPath} `))
+  const verified = spawnSync(analyze!, ['verify', file], { encoding: 'utf8' })
+  expect([verified.status, verified.stderr]).toEqual([0, ''])
+  const { stdout } = spawnSync(analyze!, ['security', '--offline=true', file], { encoding: 'utf8' })
+  expect(Number(/exposure level for \S+: ([\d.]+)/.exec(stdout)![1])).toBeLessThan(2)
+  fs.rmSync(dir, { recursive: true })
+})
+
+test.skipIf(!analyze)('systemd understands the nightly backup', () => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'unit-'))
+  const [service, timer] = blocks('ini', read('src/guide/backup.md'))
+  const files = ['service', 'timer'].map((kind) => path.join(dir, `deskwire-backup.${kind}`))
+  fs.writeFileSync(files[0]!, service!)
+  fs.writeFileSync(files[1]!, timer!)
+  const verified = spawnSync(analyze!, ['verify', ...files], { encoding: 'utf8' })
+  expect([verified.status, verified.stderr]).toEqual([0, ''])
+  fs.rmSync(dir, { recursive: true })
+})
+
+function blocks(language: string, guide = GUIDE): string[] {
+  return [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code!)
+}
+
+function read(file: string): string {
+  return fs.readFileSync(path.join(ROOT, file), 'utf8')
+}

@@ -1,0 +1,72 @@
+/** The operator's command for API keys, run as a separate process beside a service on the same database. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { clientWithKey, createOrganization, startApi, stopApi } from '../../support/api'
+import type { TestDatabase } from '../../support/database'
+
+const CLI = path.join(import.meta.dir, '../../../src/cli.ts')
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await startApi()
+})
+afterAll(stopApi)
+
+test('the command prints the key once, as one line of JSON', async () => {
+  const { id, admin } = await createOrganization()
+  const words = ['--permissions', 'labels:write, contacts:read', '--networks', '127.0.0.0/8,::1']
+  const { code, stdout, stderr } = await create('--organization', id, '--name', 'Night job', ...words)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1)
+  const made = JSON.parse(stdout)
+  expect(made).toEqual({
+    id: expect.any(String),
+    name: 'Night job',
+    prefix: made.key.slice(0, 13),
+    permissions: ['contacts:read', 'labels:write'],
+    allowed_networks: ['127.0.0.0/8', '::1'],
+    key: expect.stringMatching(/^dk_[0-9A-Za-z]{10}_[0-9A-Za-z]{38}$/),
+  })
+  const program = clientWithKey(made.key)
+  expect((await program.post('/labels', { name: 'VIP', color: '#112233' })).status).toBe(201)
+  expect((await program.get('/tickets')).status).toBe(403)
+  expect((await admin.get(`/api-keys/${made.id}`)).body.data).toMatchObject({ name: 'Night job', created_by: null })
+  const { body, text } = await admin.get(`/audit-log?resource_id=${made.id}&action=operator.api_key_create`)
+  expect(body.data).toMatchObject([{ actor: { type: 'operator' }, resource: { type: 'api_key', id: made.id } }])
+  expect(text).not.toContain(made.key.slice(14))
+})
+
+test.each([
+  [['--name', 'x', '--permissions', 'labels:read'], '--organization is required'],
+  [['--permissions', 'labels:read'], '--name is required'],
+  [['--name', 'x'], '--permissions is required'],
+  [['--name', 'x', '--permissions', 'labels:paint'], '--permissions holds labels:paint; there are tickets:read,'],
+  [['--name', 'x', '--permissions', '*:read', '--networks', 'home'], '--networks holds home, which is not a network'],
+  [['--name', 'x', '--permissions', ','], '--permissions must be a list of at least one permission'],
+  [
+    ['--name', 'x', '--permissions', '*:read', '--networks', '::1,'.repeat(51)],
+    '--networks must be a list of at most 50 networks',
+  ],
+  [['--name', 'x\ny', '--permissions', '*:read'], '--name must be text without control characters'],
+  [['--name', 'x'.repeat(256), '--permissions', '*:read'], '--name must be text of 1 to 255 characters'],
+])('with %p it makes none and says why', async (options, fault) => {
+  const { id, admin } = await createOrganization()
+  const organization = fault.startsWith('--organization') ? [] : ['--organization', id]
+  const { code, stdout, stderr } = await create(...organization, ...options)
+  expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(fault)])
+  expect((await admin.get('/api-keys')).body.data).toEqual([])
+})
+
+async function create(...options: string[]) {
+  const child = spawn(process.execPath, ['--no-orphans', CLI, 'api-key', 'create', ...options], {
+    env: { ...process.env, DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', (chunk) => (output.stdout += chunk))
+  child.stderr.on('data', (chunk) => (output.stderr += chunk))
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  return { code, ...output }
+}

@@ -1,0 +1,26 @@
+/** The table of permissions in the guide, compared with what the routes declare. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { GRANTS } from '../../../src/http/request/permissions'
+import { api, startApi, stopApi } from '../../support/api'
+
+type Route = { method: string; path: string; hooks: { detail: { permission: string } } }
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+test('the guide lists every permission with the requests that need it, as the routes declare them', () => {
+  const { routes } = api() as unknown as { routes: Route[] }
+  const needing = Map.groupBy(routes, ({ hooks }) => hooks.detail.permission)
+  const rows = GRANTS.filter((grant) => !grant.startsWith('*')).map((permission) => {
+    const requests = (needing.get(permission) ?? []).map(
+      ({ method, path }) => `\`${method} ${path.replace('/api/v1', '')}\``,
+    )
+    return `| \`${permission}\` | ${requests.join(', ')} |`
+  })
+  const guide = readFileSync(path.join(import.meta.dir, '../../../src/guide/api.md'), 'utf8')
+  const table = guide.split('\n').filter((line) => /^\| `[a-z_]+:(read|write)` \|/.test(line))
+  // What the guide is to say, when it does not: copy the rows from here.
+  expect(table).toEqual(rows)
+})

@@ -1,0 +1,166 @@
+/** Every route of the service with an API key: the table is made from what the routes declare. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { GRANTS } from '../../../src/http/request/permissions'
+import {
+  type Answer,
+  api,
+  type Client,
+  createOrganization,
+  type Organization,
+  startApi,
+  stopApi,
+} from '../../support/api'
+import { createProgram, type Program } from '../../support/api-keys'
+import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
+import { type ChangedSettings, withSettings } from '../../support/settings'
+import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
+
+type Route = { method: string; path: string; hooks: { detail: { permission: string } } }
+
+let settings: ChangedSettings
+let organization: Organization
+let world: World
+let endpoints: (Endpoint & { permission: string })[]
+
+beforeAll(async () => {
+  await startApi()
+  settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
+  organization = await createOrganization()
+  world = await createWorld(organization)
+  const { routes } = api() as unknown as { routes: Route[] }
+  const declared = routes.map(({ method, path, hooks }) => {
+    const name = `${method} ${path.replace('/api/v1', '').replace(/:(\w+)/g, '{$1}')}`
+    return [name, hooks.detail.permission] as const
+  })
+  const permissions = new Map(declared)
+  endpoints = (await readEndpoints()).map((one) => ({ ...one, permission: permissions.get(one.name)! }))
+})
+afterAll(async () => {
+  settings.restore()
+  await stopApi()
+})
+
+const programs = new Map<string, Promise<Program>>()
+
+/** One key for each set of permissions. */
+function programWith(permissions: readonly string[]): Promise<Program> {
+  const name = permissions.join()
+  const program = programs.get(name) ?? createProgram(organization.admin, permissions)
+  programs.set(name, program)
+  return program
+}
+
+/** A key writes a webhook only if it may read all events that the webhook sends (`webhook-rights.test.ts`). */
+const READS_OF_EVENTS = ['tickets:read', 'messages:read', 'contacts:read', 'time_entries:read']
+
+/** The least that a request with a permission takes. */
+function least(permission: string): string[] {
+  return permission === 'webhooks:write' ? [permission, ...READS_OF_EVENTS] : [permission]
+}
+
+/** All that can be given, but what includes the permission. */
+function allBut(permission: string): string[] {
+  const [resource, access] = permission.split(':')
+  return GRANTS.filter((grant) => {
+    const [of, may] = grant.split(':')
+    return (of !== resource && of !== '*') || (may !== access && may !== 'write')
+  })
+}
+
+/** A good request. A deletion names nothing that is there, so that it takes nothing from the others. */
+function call(client: Client, endpoint: Endpoint): Promise<Answer> {
+  const raw = goodRaw(endpoint.name)
+  // A password is what no key may set.
+  const { password, ...body } = endpoint.body ? goodBody(endpoint.name, world) : {}
+  const query = endpoint.name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}&dry_run=true` : ''
+  const ids = endpoint.method === 'DELETE' && endpoint.path.endsWith('}') ? {} : world
+  return client.send(
+    endpoint.method,
+    pathWith(endpoint.path, ids) + query,
+    raw?.body ?? (endpoint.body && body),
+    raw?.type ? { 'content-type': raw.type } : {},
+  )
+}
+
+function expectRefused(endpoint: Endpoint, answer: Answer, status: number, code: string, details: object) {
+  const error = { code, message: expect.any(String), details }
+  expect([endpoint.name, answer.status, answer.body?.error]).toEqual([endpoint.name, status, error])
+}
+
+const takesKeys = ({ permission }: { permission: string }) => permission.includes(':')
+
+describe('every route', () => {
+  test('that declares no permission takes no key, not even one that may do everything', async () => {
+    const program = await programWith(['*:write'])
+    const closed = endpoints.filter((endpoint) => !takesKeys(endpoint))
+    for (const endpoint of closed) {
+      expectRefused(endpoint, await call(program, endpoint), 403, 'FORBIDDEN', { reason: expect.any(String) })
+    }
+    const others = closed.map(({ name }) => name).filter((name) => !/ \/(auth|api-keys)(\/|$)/.test(name))
+    expect(others.filter((name) => !/timer/.test(name)).sort()).toEqual([
+      'GET /contacts/{contact_id}/export',
+      'GET /stats',
+      'POST /contacts/{contact_id}/erase',
+      'POST /users/{user_id}/invite',
+    ])
+    expect(endpoints.filter(({ path }) => /^\/(auth|api-keys)/.test(path)).every((one) => !takesKeys(one))).toBe(true)
+  })
+
+  test('without its permission is 403 and says which it is, whatever else the key may do', async () => {
+    const open = endpoints.filter(takesKeys)
+    expect(open.length).toBeGreaterThan(60)
+    for (const endpoint of open) {
+      const program = await programWith(allBut(endpoint.permission))
+      expectRefused(endpoint, await call(program, endpoint), 403, 'FORBIDDEN', { required: endpoint.permission })
+    }
+  })
+
+  test('with its permission alone does what it does', async () => {
+    const statuses: Record<string, number> = {}
+    for (const endpoint of endpoints.filter(takesKeys)) {
+      const answer = await call(await programWith(least(endpoint.permission)), endpoint)
+      statuses[endpoint.name] = answer.status
+      if (endpoint.method === 'GET') expect([endpoint.name, answer.status]).toEqual([endpoint.name, 200])
+    }
+    const refused = Object.entries(statuses).filter(([, status]) => [401, 403, 429].includes(status) || status >= 500)
+    expect(refused).toEqual([])
+    const done = Object.entries(statuses).filter(([, status]) => status < 300)
+    expect(done.length).toBeGreaterThan(50)
+  })
+
+  test('reads with the permission to write, and with that for everything', async () => {
+    for (const endpoint of endpoints.filter((one) => takesKeys(one) && one.method === 'GET')) {
+      const grants = ['*:read', '*:write', endpoint.permission.replace(':read', ':write')]
+      for (const grant of grants.filter((one) => GRANTS.some((known) => known === one))) {
+        const answer = await call(await programWith([grant]), endpoint)
+        expect([endpoint.name, grant, answer.status]).toEqual([endpoint.name, grant, 200])
+      }
+    }
+  })
+
+  test('from another network is 403', async () => {
+    const elsewhere = { allowed_networks: ['203.0.113.0/24', '2001:db8::/32'] }
+    const program = await createProgram(organization.admin, ['*:write'], elsewhere)
+    for (const endpoint of endpoints) {
+      expectRefused(endpoint, await call(program, endpoint), 403, 'FORBIDDEN', { reason: expect.any(String) })
+    }
+  })
+
+  test('in another organization is 403', async () => {
+    const other = await createOrganization()
+    const program = await programWith(['*:write'])
+    for (const endpoint of endpoints.filter(takesKeys)) {
+      const send: Client['send'] = (method, path, body, headers) =>
+        program.send(method, path, body, { ...headers, 'x-organization-id': other.id })
+      expectRefused(endpoint, await call({ ...program, send }, endpoint), 403, 'FORBIDDEN', {})
+    }
+  })
+
+  test('with a revoked key is 401', async () => {
+    const program = await createProgram(organization.admin, ['*:write'])
+    await organization.admin.delete(`/api-keys/${program.id}`)
+    for (const endpoint of endpoints) {
+      expectRefused(endpoint, await call(program, endpoint), 401, 'INVALID_TOKEN', {})
+    }
+  })
+})

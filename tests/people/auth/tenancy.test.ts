@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import {
+  type Answer,
+  api,
+  type Client,
+  createOrganization,
+  type Organization,
+  startApi,
+  stopApi,
+} from '../../support/api'
+import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
+import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId } from '../../support/world'
+
+/** A mark in every text of the other organization. */
+const MARK = 'Unmistakable'
+
+/** Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see raw mail, API keys, the audit log or timers of others, export or erase a person. */
+function isAdminOnly({ method, path }: Endpoint): boolean {
+  if (/^\/(inbound-messages|audit-log|api-keys|timers|stats)/.test(path)) return true
+  if (/^\/contacts\/.*\/(export|erase)$/.test(path)) return true
+  return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
+}
+
+/** A time entry of an admin: an agent may read it and do no more. */
+const OWN_ONLY = ['PATCH /time-entries/{time_entry_id}', 'DELETE /time-entries/{time_entry_id}']
+
+/** Fields of bodies and queries that name something, and what they name. */
+const REFERENCES: Record<string, WorldId> = {
+  contact_id: 'contact_id',
+  company_id: 'company_id',
+  assignee_id: 'user_id',
+  user_id: 'user_id',
+  actor_id: 'user_id',
+  resource_id: 'webhook_id',
+  ticket_id: 'ticket_id',
+  mailbox_id: 'mailbox_id',
+  label_ids: 'label_id',
+  attachment_ids: 'upload_id',
+}
+
+let endpoints: Endpoint[]
+let own: Organization
+let other: Organization
+let mine: World
+let theirs: World
+
+beforeAll(async () => {
+  await startApi()
+  endpoints = await readEndpoints()
+  own = await createOrganization('Own')
+  other = await createOrganization(MARK)
+  mine = await createWorld(own)
+  theirs = await createWorld(other, MARK)
+})
+afterAll(stopApi)
+
+describe('every route', () => {
+  test('is documented, and so is tried here', () => {
+    const { routes } = api() as unknown as { routes: { method: string; path: string }[] }
+    const names = routes
+      .filter(({ path }) => path.startsWith('/api/v1/'))
+      .map(({ method, path }) => `${method} ${path.slice('/api/v1'.length).replace(/:(\w+)/g, '{$1}')}`)
+    expect(names.sort()).toEqual(endpoints.map(({ name }) => name).sort())
+    expect(names.length).toBeGreaterThan(70)
+  })
+
+  test('without a token is 401, but to sign in and to refresh', async () => {
+    const open = ['POST /auth/login', 'POST /auth/refresh', 'POST /auth/password/forgot']
+    await changesNothing(async () => {
+      for (const endpoint of endpoints.filter(({ name }) => !open.includes(name))) {
+        const answer = await call({ ...own.admin, send: strangerSend }, endpoint, mine)
+        expectError(endpoint, answer, 401, /^INVALID_TOKEN$/)
+        expect(answer.headers.get('www-authenticate')).toBe('Bearer')
+      }
+    })
+  })
+
+  test('in an organization that the caller is no member of is 403', async () => {
+    await changesNothing(async () => {
+      for (const endpoint of inOrganizations()) {
+        const answer = await call(own.admin, endpoint, theirs, { 'x-organization-id': other.id })
+        expectError(endpoint, answer, 403, /^FORBIDDEN$/)
+      }
+    })
+  })
+
+  test('that only admins may call is 403 for an agent, and no other is', async () => {
+    const refused: string[] = []
+    for (const endpoint of inOrganizations()) {
+      const reads = endpoint.method === 'GET'
+      // Writes get ids that nothing has: the role is judged before them, and one endpoint takes nothing from the next.
+      const answer = await call(own.agent, endpoint, reads ? mine : {})
+      if (answer.status !== 403) continue
+      expectError(endpoint, answer, 403, /^FORBIDDEN$/)
+      refused.push(endpoint.name)
+    }
+    const admin_only = inOrganizations().filter(isAdminOnly)
+    expect(refused.sort()).toEqual(admin_only.map(({ name }) => name).sort())
+    expect(refused.length).toBeGreaterThanOrEqual(16)
+  })
+
+  test('that only admins may call does nothing for an agent', async () => {
+    await changesNothing(async () => {
+      for (const endpoint of endpoints.filter(isAdminOnly)) {
+        expectError(endpoint, await call(own.agent, endpoint, mine), 403, /^FORBIDDEN$/)
+      }
+      for (const endpoint of endpoints.filter(({ name }) => OWN_ONLY.includes(name))) {
+        expectError(endpoint, await call(own.agent, endpoint, mine), 403, /^UNAUTHORIZED$/)
+      }
+    })
+  })
+
+  test("with another organization's ids in the path is 404, and nothing is changed or told", async () => {
+    let tried = 0
+    await changesNothing(async () => {
+      for (const endpoint of endpoints.filter(({ ids }) => ids.length > 0)) {
+        // Each id alone under own ones, then all of them.
+        const foreign = endpoint.ids.map((name) => ({ ...mine, [name]: theirs[name as WorldId] }))
+        for (const ids of [...foreign, theirs]) {
+          expectError(endpoint, await call(own.admin, endpoint, ids), 404, /_NOT_FOUND$/)
+          tried++
+        }
+      }
+    })
+    expect(tried).toBeGreaterThan(80)
+  })
+
+  test("with another organization's ids in the body is 422, and nothing is changed or told", async () => {
+    const tried: string[] = []
+    await changesNothing(async () => {
+      for (const endpoint of endpoints) {
+        for (const name of Object.keys(endpoint.body?.properties ?? {}).filter((field) => /_ids?$/.test(field))) {
+          const id = theirs[REFERENCES[name]!]
+          expect([endpoint.name, name, id]).toEqual([endpoint.name, name, expect.any(String)])
+          const body = { ...goodBody(endpoint.name, mine), [name]: name.endsWith('s') ? [id] : id }
+          const answer = await own.admin.send(endpoint.method, pathWith(endpoint.path, mine), body)
+          // Taking away a label that is not there is no fault, but this one is unknown.
+          expectError(endpoint, answer, 422, /_NOT_FOUND$/, [id])
+          expect(answer.body.error.details.ids).toEqual([id])
+          expect(answer.body.error.details.errors).toEqual([{ path: `/${name}`, message: expect.any(String) }])
+          tried.push(`${endpoint.name} ${name}`)
+        }
+      }
+    })
+    expect(tried.length).toBeGreaterThanOrEqual(11)
+  })
+
+  test("with another organization's ids in the query finds nothing", async () => {
+    const tried: string[] = []
+    await changesNothing(async () => {
+      for (const endpoint of endpoints) {
+        for (const name of Object.keys(endpoint.query).filter((parameter) => /_ids?$/.test(parameter))) {
+          const id = theirs[REFERENCES[name]!]
+          const raw = goodRaw(endpoint.name)
+          const answer = await own.admin.send(
+            endpoint.method,
+            `${pathWith(endpoint.path, mine)}?${name}=${id}`,
+            raw?.body,
+            raw?.type ? { 'content-type': raw.type } : {},
+          )
+          if (raw) expectError(endpoint, answer, 422, /_NOT_FOUND$/, [id])
+          else expect([endpoint.name, name, answer.status, answer.body?.data]).toEqual([endpoint.name, name, 200, []])
+          tried.push(`${endpoint.name} ${name}`)
+        }
+      }
+    })
+    expect(tried.length).toBeGreaterThanOrEqual(10)
+  })
+
+  test('that reads tells nothing of another organization', async () => {
+    for (const endpoint of inOrganizations().filter(({ method }) => method === 'GET')) {
+      const answer = await call(own.admin, endpoint, mine)
+      expect([endpoint.name, answer.status]).toEqual([endpoint.name, 200])
+      expectNothingTold(endpoint, answer)
+    }
+    // The mark would be found: it is what the others read themselves.
+    const listed = await call(other.admin, endpoints.find(({ name }) => name === 'GET /tickets')!, theirs)
+    expect(listed.text).toContain(MARK)
+  })
+})
+
+function inOrganizations(): Endpoint[] {
+  return endpoints.filter(({ path }) => !path.startsWith('/auth/'))
+}
+
+/** A good request: with a body when the endpoint takes one. */
+function call(client: Client, endpoint: Endpoint, ids: Partial<World>, headers: Record<string, string> = {}) {
+  const raw = goodRaw(endpoint.name)
+  const body = raw?.body ?? (endpoint.body && goodBody(endpoint.name, { ...mine }))
+  const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
+  const query = endpoint.name === 'POST /inbound-messages' ? `?mailbox_id=${mine.mailbox_id}&dry_run=true` : ''
+  const path = pathWith(endpoint.path, ids as Record<string, string>)
+  return client.send(endpoint.method, `${path}${query}`, body, { ...type, ...headers })
+}
+
+/** As a client without a token sends. */
+const strangerSend: Client['send'] = (method, path, body, headers) =>
+  own.admin.send(method, path, body, { ...headers, authorization: '' })
+
+async function changesNothing(work: () => Promise<void>): Promise<void> {
+  const before = await fingerprint()
+  await work()
+  expect(await fingerprint()).toEqual(before)
+}
+
+/** @param sent ids that the request itself held, which the answer may name */
+function expectError(endpoint: Endpoint, answer: Answer, status: number, code: RegExp, sent: string[] = []) {
+  const error = { code: expect.stringMatching(code), message: expect.any(String), details: expect.any(Object) }
+  expect([endpoint.name, answer.status, answer.body?.error]).toEqual([endpoint.name, status, error])
+  expectNothingTold(endpoint, answer, sent)
+}
+
+function expectNothingTold(endpoint: Endpoint, { text }: Answer, sent: string[] = []) {
+  const told = [MARK, other.id, ...Object.values(theirs)].filter((secret) => !sent.includes(secret))
+  expect([endpoint.name, told.filter((secret) => text.includes(secret))]).toEqual([endpoint.name, []])
+}
