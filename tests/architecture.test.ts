@@ -12,192 +12,99 @@ const FILES = readSources(path.join(ROOT, 'src'))
 /** All imports. Own files by name, packages as they are written. */
 const IMPORTS = [...FILES.values()].flatMap(({ imports }) => imports)
 
-/** The mail rooms: of these, only the last two know tickets. */
-const MAIL = 'mail/smtp base/mime mail/parse mail/sender mail/inbound mail/outbound'
-/** Rooms that every section may import. */
-const SHARED =
-  'config errors log scope secrets shapes db disk flow timeline search tallies tracing html address http auth audit-log'
+/** The wings from the bottom to the top: a file imports from its own wing and from those before it, types too. */
+const WINGS = ['base', 'http', 'delivery', 'desk', 'mail', 'people', 'console', 'operate']
+/** Above all wings: they put together what runs. */
+const ENTRANCES = ['app', 'cli', 'generate-client', 'launch.mjs', 'main']
 
-/** Every room, or file outside of a room, with the rooms that it may import, types too. */
-const ROOMS: [room: string, imports: string][] = [
-  ['main', 'app config http log process db mail/inbound metrics organizations outbox start tracing'],
-  [
-    'cli',
-    'config log settings scope process db base/db/embedded doctor net api-keys address audit-log auth backup domains errors invitations organizations outbox psql shapes start',
-  ],
-  [
-    'app',
-    'config http http/rerun http/openapi api-keys attachments audit-log auth companies console contacts domains inbound-messages invitations labels mailboxes messages organizations pages participants stats tickets time-entries timers users webhooks',
-  ],
-  [
-    'backup',
-    'config errors log scope secrets shapes settings db base/db/embedded disk process start api-keys attachments audit-log companies contacts domains inbound-messages labels mailboxes messages organizations tickets time-entries timers users webhooks',
-  ],
-  ['psql', 'db errors process start'],
-  ['config', 'errors settings'],
-  ['settings', 'config errors address net'],
-  ['errors', ''],
-  ['log', 'config'],
-  ['secrets', ''],
-  ['scope', 'db'],
-  ['launch.mjs', ''],
-  ['client', 'app'],
-
-  ['shapes', 'config db errors scope secrets'],
-  ['flow', ''],
-  ['disk', 'config errors log'],
-  ['html', 'process'],
-  ['address', 'shapes'],
-  ['net', 'config flow log'],
-  ['tracing', 'config db log'],
-  ['process', 'flow'],
-  ['search', 'db scope html'],
-  ['timeline', 'config errors scope shapes db'],
-  ['tallies', 'db flow scope'],
-  ['db', 'address errors flow log metrics process'],
-  ['base/db/embedded', 'db errors log process'],
-  ['metrics', 'config db disk flow http log net outbox process webhooks'],
-  ['outbox', 'config db flow log metrics scope tracing'],
-  [
-    'start',
-    `${SHARED} ${MAIL} net settings base/db/embedded process http/rerun api-keys attachments domains invitations letters metrics outbox tallies tickets time-entries timers webhooks`,
-  ],
-
-  [
-    'doctor',
-    'config errors log db disk flow settings secrets net metrics attachments domains letters mail/outbound mailboxes outbox start',
-  ],
-
-  [
-    'http',
-    'config errors log process scope shapes db flow net metrics tracing auth audit-log api-keys http/rerun http/openapi',
-  ],
-  ['http/rerun', 'config errors log scope shapes db flow http attachments'],
-  ['http/openapi', 'errors shapes auth http'],
-
-  ['mail/smtp', 'net config log flow'],
+/** Rooms that know less than their wing allows, types too. */
+const NARROW: [room: string, imports: string][] = [
   ['base/mime', ''],
-  ['mail/parse', 'base/mime html flow process'],
-  ['mail/sender', 'base/mime net config log address db flow'],
-  [
-    'mail/inbound',
-    `${SHARED} mail/parse mail/sender mail/smtp attachments contacts letters mailboxes messages metrics net outbox participants tickets webhooks`,
-  ],
-  ['mail/outbound', `${SHARED} net attachments domains messages metrics outbox`],
-
-  ['api-keys', `${SHARED} net`],
-  // A file that is uploaded and one that comes by email are named by one rule.
-  ['attachments', `${SHARED} base/mime metrics`],
-  ['audit-log', 'scope shapes db flow http'],
-  ['auth', `${SHARED} letters mailboxes net`],
-  ['companies', `${SHARED} contacts time-entries`],
-  ['console', 'config'],
-  // Types of answers: what runs in the browser imports nothing of the server.
-  [
-    'console/page',
-    'api-keys attachments audit-log auth inbound-messages labels mailboxes messages participants stats tickets time-entries timeline timers users webhooks',
-  ],
-  ['contacts', `${SHARED} privacy webhooks`],
-  ['inbound-messages', `${SHARED} attachments mail/inbound`],
-  ['invitations', `${SHARED} letters mailboxes users`],
-  ['labels', SHARED],
-  ['letters', `${SHARED} domains mail/outbound mailboxes net outbox`],
-  ['domains', `${SHARED} mailboxes net`],
-  ['mailboxes', `${SHARED} domains net mail/outbound outbox`],
-  ['messages', `${SHARED} attachments domains outbox webhooks`],
-  ['organizations', `${SHARED} invitations users`],
-  ['pages', ''],
-  ['participants', `${SHARED} messages`],
-  ['privacy', `${SHARED} attachments messages webhooks`],
-  ['stats', `${SHARED} metrics`],
-  ['tickets', `${SHARED} attachments messages time-entries timers webhooks`],
-  ['time-entries', `${SHARED} webhooks`],
-  ['timers', `${SHARED} time-entries`],
-  ['users', `${SHARED} invitations timers`],
-  ['webhooks', `${SHARED} net metrics outbox`],
+  ['base/html', 'base/process'],
+  ['base/process', 'base/flow'],
+  ['base/errors', ''],
+  ['mail/smtp', 'base/address base/config base/flow base/log base/metrics base/net'],
+  ['mail/parse', 'base/address base/flow base/html base/mime base/process'],
 ]
 
 /** Modules that only some files may import at run time: types are free. */
 const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
-  ['the app', /^app$/, /^(main|client\/generate)$/],
+  ['the app', /^app$/, /^(main|generate-client)$/],
   ['routes', /\/routes$/, /^app$/],
-  [
-    'what HTTP needs',
-    /^http\//,
-    /^(app|main|start\/jobs|http\/.*|metrics\/prometheus|.*\/routes|auth\/(password-(guesses|reset)|refused-sign-ins))$/,
-  ],
+  ['what leads requests', /^http\/(pipeline|openapi|rerun)\//, /^(app|main|operate\/start\/jobs|http\/.*)$/],
   [
     'commands',
     /\/commands$/,
-    /^(cli|start\/jobs|mail\/.*|.*\/(routes|commands|create-ticket|memberships|link|first|closed))$/,
+    /^(cli|operate\/start\/jobs|mail\/.*|.*\/(routes|commands|create-ticket|memberships|link|first|closed))$/,
   ],
-  // Entrances and authentication; the last two use the connection beside the pool (`shortConnection`).
+  // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',
-    /^db\/pool$/,
-    /^(main|cli|doctor\/open|start\/database|backup\/export-organization|(auth|invitations|organizations)\/routes|http\/(authenticate|credentials|key-audit))$|^(tickets\/code|outbox\/wake)$/,
+    /^base\/db\/pool$/,
+    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization)|people\/(auth|invitations|organizations)\/routes|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
-    /^db\/transact$/,
-    /^scope$|^db\/(all-organizations|fills)$|^outbox\/settle$|^(auth|organizations)\/commands$|^auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins)$|^attachments\/removals$|^organizations\/first$|^mail\/inbound\/accept$|^backup\/export-organization$/,
+    /^base\/db\/transact$/,
+    /^base\/(scope|db\/(all-organizations|fills))$|^delivery\/outbox\/settle$|^people\/(auth|organizations)\/commands$|^people\/auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins)$|^desk\/attachments\/removals$|^people\/organizations\/first$|^mail\/inbound\/accept$|^operate\/backup\/export-organization$/,
   ],
   [
     'the database server',
-    /^(start\/database|db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|doctor\/open|start\/(database|distribute-command|drop-root)|backup\/.*|psql\/psql|db\/.*)$/,
+    /^(operate\/start\/database|base\/db\/(embedded\/.*|migrate))$/,
+    /^(main|cli|operate\/(doctor\/open|start\/(database|distribute-command|drop-root|psql)|backup\/.*)|base\/db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
-  ['TypeBox', /^@sinclair\/typebox/, /^(shapes\/.*|http\/.*|.*\/model|backup\/manifest)$/],
-  ['Drizzle', /^drizzle-orm/, /^(db\/.*|.*\/(queries|commands))$/],
-  ['the driver', /^postgres$/, /^db\//],
+  ['TypeBox', /^@sinclair\/typebox/, /^(base\/shapes\/.*|http\/.*|.*\/model|operate\/backup\/manifest)$/],
+  ['Drizzle', /^drizzle-orm/, /^(base\/db\/.*|.*\/(queries|commands))$/],
+  ['the driver', /^postgres$/, /^base\/db\//],
 ]
 
 /** Files that only compute: they import nothing of ours but each other and the word lists. */
-const PURE = new Set([
-  ...[
-    'errors',
-    'base/shapes/fold',
-    'secrets',
-    'base/address/domains',
-    'mail/parse/quotation',
-    'mail/parse/reply-text',
-    'mail/parse/reply-words',
-    'base/html/body',
-    'base/html/text',
-    'base/html/backgrounds',
-    'base/html/colors',
-    'base/html/elements',
-    'base/html/work-limit',
-  ],
-  ...[
-    'base/html/view',
-    'delivery/outbox/retry',
-    'desk/tickets/status',
-    'desk/time-entries/csv',
-    'desk/time-entries/rate',
-  ],
-  ...[
-    'delivery/webhooks/signature',
-    'base/shapes/time',
-    'base/flow/gather',
-    'base/flow/steps',
-    'base/flow/stream',
-    'base/flow/turns',
-    'base/flow/within',
-  ],
-  ...['base/flow/batches', 'base/shapes/ids', 'base/address/characters', 'base/address/email'],
-])
+const PURE = new Set(
+  `base/errors base/secrets base/shapes/fold base/shapes/time base/shapes/ids base/address/domains base/address/email
+  base/address/characters base/html/body base/html/text base/html/backgrounds base/html/colors base/html/elements
+  base/html/work-limit base/html/view base/flow/gather base/flow/steps base/flow/stream base/flow/turns base/flow/within
+  base/flow/batches mail/parse/quotation mail/parse/reply-text mail/parse/reply-words delivery/outbox/retry desk/tickets/status
+  desk/time-entries/csv desk/time-entries/rate delivery/webhooks/signature`.split(/\s+/),
+)
 
-describe('rooms:', () => {
-  test.each(ROOMS)('%s imports only rooms that it may know', (room, imports) => {
+describe('wings:', () => {
+  test('src has the wings, the guide and the entrances', () => {
+    const wings = new Set([...FILES.keys()].flatMap((file) => (file.includes('/') ? file.split('/')[0]! : [])))
+    expect([...wings].sort()).toEqual([...WINGS].sort())
+    expect([...FILES.keys()].filter((file) => !file.includes('/')).sort()).toEqual(ENTRANCES)
+  })
+
+  test('no import leads to a wing above', () => {
+    expect(upward({ from: 'desk/tickets/queries', to: 'mail/domains/queries' })).toBe(true)
+    expect(upward({ from: 'mail/domains/queries', to: 'desk/tickets/queries' })).toBe(false)
+    expect(own().filter(upward)).toEqual([])
+  })
+
+  test('there is no circle of rooms', () => {
+    const between = own().flatMap(({ from, to }) => (roomOf(from) === roomOf(to) ? [] : [[roomOf(from), roomOf(to)]]))
+    expect(findCycle(graph([...between, ['base/db', 'desk/tickets']] as [string, string][]))).toBeDefined()
+    expect(findCycle(graph(between as [string, string][]))).toBeUndefined()
+  })
+
+  test.each(NARROW)('%s imports only rooms that it may know', (room, imports) => {
     const allowed = [room, 'package.json', ...imports.split(' ')]
-    const found = IMPORTS.filter(({ from, to }) => roomOf(from) === room && FILES.has(to))
+    const found = own().filter(({ from }) => roomOf(from) === room)
     expect(found.filter(({ to }) => !allowed.includes(roomOf(to)))).toEqual([])
   })
 
-  test('each has a line in the table', () => {
-    expect(new Set([...FILES.keys()].map(roomOf))).toEqual(new Set(ROOMS.map(([room]) => room)))
+  test('the console imports only types of the server, but for its settings', () => {
+    const found = pairs().filter(
+      ({ from, to }) => from.startsWith('console/') && FILES.has(to) && !/^console\/|^base\/config$/.test(to),
+    )
+    expect(found).toEqual([])
+  })
+
+  test('each wing has a page of one screen', () => {
+    for (const wing of WINGS) {
+      const lines = readFileSync(path.join(ROOT, 'src', wing, 'README.md'), 'utf8').split('\n')
+      expect([wing, lines.length <= 60]).toEqual([wing, true])
+    }
   })
 })
 
@@ -208,48 +115,40 @@ describe('direction:', () => {
     expect(found.filter(({ from }) => !by.test(from))).toEqual([])
   })
 
-  test('the page of the console imports only types of the server', () => {
-    const found = pairs().filter(
-      ({ from, to }) => from.startsWith('console/page/') && FILES.has(to) && !to.startsWith('console/page/'),
-    )
-    expect(found).toEqual([])
-  })
-
   test('queries know no commands, and sections no routes of others', () => {
     const back = pairs().filter(({ from, to }) => /\/(queries|model)$/.test(from) && /\/(commands|routes)$/.test(to))
     expect(back).toEqual([])
   })
 
   test('pure files import only what is pure', () => {
-    for (const file of PURE) expect(FILES.has(file)).toBe(true)
+    for (const file of PURE) expect(FILES.has(file) ? '' : file).toBe('')
     const impure = pairs().filter(({ from, to }) => PURE.has(from) && FILES.has(to) && !PURE.has(to))
     expect(impure.filter(({ to }) => to !== 'base/db/schema')).toEqual([])
   })
 
-  test('there are no cycles', () => {
+  test('there are no cycles of files', () => {
     expect(
       findCycle(
-        new Map([
-          ['a', ['b']],
-          ['b', ['c']],
-          ['c', ['b']],
+        graph([
+          ['a', 'b'],
+          ['b', 'c'],
+          ['c', 'b'],
         ]),
       ),
     ).toEqual(['b', 'c', 'b'])
-    const imports = Map.groupBy(IMPORTS, ({ from }) => from)
-    expect(findCycle(new Map([...imports].map(([from, all]) => [from, all.map(({ to }) => to)])))).toBeUndefined()
+    expect(findCycle(graph(IMPORTS.map(({ from, to }) => [from, to])))).toBeUndefined()
   })
 
   test('the product imports files that exist, no tests, and only declared packages', () => {
-    const own = new Set([...FILES.keys(), '../package.json'])
+    const known = new Set([...FILES.keys(), '../package.json'])
     for (const { from, to } of pairs()) {
-      if (own.has(to) || /^(node:|bun$|bun:)/.test(to)) continue
+      if (known.has(to) || /^(node:|bun$|bun:)/.test(to)) continue
       const name = to
         .split('/')
         .slice(0, to.startsWith('@') ? 2 : 1)
         .join('/')
       // The client is generated in a checkout with all dependencies.
-      const declared = roomOf(from) === 'client' ? { ...dependencies, ...devDependencies } : dependencies
+      const declared = from === 'generate-client' ? { ...dependencies, ...devDependencies } : dependencies
       expect([from, name, name in declared]).toEqual([from, name, true])
     }
   })
@@ -270,7 +169,7 @@ describe('only some files know', () => {
     [
       'the environment',
       /process\.env\b|Bun\.env\b|import\.meta\.env\b/,
-      ['generate-client', 'config', 'launch.mjs', 'base/process/child', 'base/process/stop-request'],
+      ['generate-client', 'base/config', 'launch.mjs', 'base/process/child', 'base/process/stop-request'],
     ],
     [
       'Bun',
@@ -316,7 +215,7 @@ test('no statement folds an address: the key does (`addressKey`), and names alon
   )
   expect(folded).not.toBeEmpty()
   // What this finds is compared by its key afterwards.
-  const looked = folded.filter(([file, of]) => !(file!.startsWith('privacy/') && of === 'ilike'))
+  const looked = folded.filter(([file, of]) => !(file!.startsWith('desk/privacy/') && of === 'ilike'))
   expect(looked.filter(([, of]) => !/^(?:\w\.)?name$|^\$\{(?:table\.)?name\}$/.test(of!))).toEqual([])
 })
 
@@ -326,9 +225,24 @@ test('the lock file names no registry: it installs from anyone’s', () => {
   expect(lock.split('\n').filter((line) => line.includes('://'))).toEqual([])
 })
 
-/** A folder of src, or one of the folders that are rooms within a room. A file outside of a folder is its own room. */
+/** Imports between files of the product. */
+function own(): { from: string; to: string }[] {
+  return IMPORTS.filter(({ to }) => FILES.has(to))
+}
+
+/** Tells if an import leads to a wing above; entrances are above all. */
+function upward({ from, to }: { from: string; to: string }): boolean {
+  return heightOf(to) > heightOf(from)
+}
+
+function heightOf(file: string): number {
+  const height = WINGS.indexOf(file.split('/')[0]!)
+  return height < 0 ? WINGS.length : height
+}
+
+/** A folder of a wing; the console is one room. A file beside the folders is its own room. */
 function roomOf(file: string): string {
-  return /^(mail\/\w+|http\/(rerun|openapi)|db\/embedded|console\/page)(?=\/)/.exec(file)?.[0] ?? file.split('/')[0]!
+  return file.startsWith('console/') ? 'console' : file.split('/').slice(0, 2).join('/')
 }
 
 /** Imports at run time. */
@@ -336,20 +250,25 @@ function pairs(): { from: string; to: string }[] {
   return IMPORTS.filter(({ is_type }) => !is_type)
 }
 
-/** The files of a cycle, the first one again at the end. */
-function findCycle(imports: Map<string, string[]>): string[] | undefined {
+function graph(arrows: [from: string, to: string][]): Map<string, string[]> {
+  const by_from = Map.groupBy(arrows, ([from]) => from)
+  return new Map([...by_from].map(([from, all]) => [from, [...new Set(all.map(([, to]) => to))]]))
+}
+
+/** The nodes of a cycle, the first one again at the end. */
+function findCycle(arrows: Map<string, string[]>): string[] | undefined {
   const done = new Set<string>()
-  const visit = (file: string, above: string[]): string[] | undefined => {
-    if (above.includes(file)) return [...above.slice(above.indexOf(file)), file]
-    if (done.has(file)) return undefined
-    for (const next of imports.get(file) ?? []) {
-      const cycle = visit(next, [...above, file])
+  const visit = (node: string, above: string[]): string[] | undefined => {
+    if (above.includes(node)) return [...above.slice(above.indexOf(node)), node]
+    if (done.has(node)) return undefined
+    for (const next of arrows.get(node) ?? []) {
+      const cycle = visit(next, [...above, node])
       if (cycle) return cycle
     }
-    done.add(file)
+    done.add(node)
   }
-  for (const file of imports.keys()) {
-    const cycle = visit(file, [])
+  for (const node of arrows.keys()) {
+    const cycle = visit(node, [])
     if (cycle) return cycle
   }
 }

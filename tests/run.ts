@@ -39,16 +39,17 @@ const MODES = [LONG, CITUS, RLS]
 const FOLDERS = {
   /**
    * What runs on a cluster: what clients and mail servers see, what works it off, and what is for clusters alone. These say at
-   * their place why they do not: `http/cursor-plans`, `outbox/outbox-plans`, the last commit of `outbox/outbox-faults`, and one
+   * their place why they do not: `http/cursor-plans`, `delivery/outbox/outbox-plans`, the last commit of `delivery/outbox/outbox-faults`, and one
    * test of `mail/inbound/mail-organizations`.
    */
   [CITUS]: foldersOf(
-    'api-keys attachments audit-log auth backup/cluster-moves.test.ts backup/export.test.ts companies contacts contract domains http invitations labels mail/end-to-end.test.ts mail/inbound mail/outbound mail/smtp mailboxes messages organizations outbox participants privacy psql search start/cluster-commands.test.ts stats tallies tickets time-entries timers users webhooks db/cleared-references.test.ts db/distribute.test.ts db/triggers.test.ts base/db/violations.test.ts operate/doctor/cluster-state.test.ts',
+    'contract delivery desk http mail/domains mail/end-to-end.test.ts mail/inbound mail/mailboxes mail/outbound mail/smtp ' +
+      'people operate/backup/cluster-moves.test.ts operate/backup/export.test.ts operate/start/cluster-commands.test.ts ' +
+      'operate/start/psql.test.ts operate/doctor/cluster-state.test.ts base/db/cleared-references.test.ts ' +
+      'base/db/distribute.test.ts base/db/triggers.test.ts base/db/violations.test.ts',
   ),
   /** What runs with policies: every room whose requests are those of an organization. */
-  [RLS]: foldersOf(
-    'db/policed.test.ts api-keys attachments audit-log auth client companies contacts contract domains http invitations labels mail mailboxes messages organizations outbox participants privacy stats tickets time-entries timers users webhooks',
-  ),
+  [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
 /** Long tests that mostly wait: for leases, for late transactions, and beside a small load. The longest is first. */

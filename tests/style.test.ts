@@ -9,6 +9,7 @@ const SOURCES = readSources(SRC)
 const TESTS = readSources(import.meta.dir)
 
 const MOST_LINES = 300
+const MOST_CHARACTERS = 120
 const MOST_LINES_OF_A_FUNCTION = 60
 /** The schema is one list of tables. */
 const LONG_FILES = ['base/db/schema']
@@ -122,4 +123,35 @@ describe('words:', () => {
     expect(comments.length).toBeGreaterThan(1000)
     expect(comments.filter(([, comment]) => ARCHAIC.test(comment!) || VAGUE_OPENING.test(comment!))).toEqual([])
   })
+
+  test('no comment and no prose has a line of more than 120 characters', () => {
+    const prose = pages().flatMap(([file, text]) =>
+      withoutCode(text).flatMap((line) => (tooLong(line) && !/^\s*[|#!]/.test(line) ? [`${file}: ${line}`] : [])),
+    )
+    const comments = [...SOURCES, ...TESTS].flatMap(([file, { text }]) =>
+      text
+        .split('\n')
+        .flatMap((line) => (/^\s*(\*|\/\*\*|\/\/) /.test(line) && tooLong(line) ? [`${file}: ${line}`] : [])),
+    )
+    expect([...prose, ...comments]).toEqual([])
+  })
 })
+
+/** A line with a word that is longer than a line, such as a link, cannot be shorter. */
+function tooLong(line: string): boolean {
+  return (
+    line.length > MOST_CHARACTERS && !line.split(/\s+/).some((word) => word.length > 60) && !/`[^`]{80,}`/.test(line)
+  )
+}
+
+/** The pages of the repository, with their texts. */
+function pages(): [file: string, text: string][] {
+  const root = path.join(SRC, '..')
+  const files = [...new Bun.Glob('{README.md,{src,tests}/**/*.md}').scanSync(root)]
+  return files.map((file) => [file, readFileSync(path.join(root, file), 'utf8')])
+}
+
+/** The lines of a page outside its blocks of code. */
+function withoutCode(text: string): string[] {
+  return text.replace(/^\s*```[\s\S]*?^\s*```/gm, '').split('\n')
+}

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { version } from '../../../package.json'
 
 /** Written by the Dockerfile, from the build argument COMMIT. */
-const BUILT_FROM = path.join(import.meta.dirname, '../commit')
-const CHECKOUT = path.join(import.meta.dirname, '../../.git')
+const BUILT_FROM = path.join(import.meta.dirname, '../../commit')
+const CHECKOUT = path.join(import.meta.dirname, '../../../.git')
 
 /**
  * Version of package.json, the first twelve digits of the commit or `unknown`, and the version of Bun. A checkout asks git once,

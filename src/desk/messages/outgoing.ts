@@ -2,9 +2,9 @@
 import { domainsOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
-import { mayUseAddress } from '../../mail/mailboxes/claims'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftEmail, DraftRecipient } from './draft'
+import { mayUseAddress } from './mailbox-address'
 
 /** Messages of a ticket among which the latest of its contact is looked for. */
 const LATEST = 50

@@ -7,7 +7,6 @@ import { sharedTime } from '../../base/db/shared-time'
 import { ApiError } from '../../base/errors'
 import { keysOf } from '../../base/secrets'
 import { isUuid } from '../../base/shapes/ids'
-import type { AccessToken } from '../../people/auth/model'
 
 /** Claims of an access token about its user: `org_id` is the first organization, `role` the role there. */
 export type Claims = { sub: string; email: string; org_id: string; role: string }
@@ -38,10 +37,10 @@ export function signAccessToken(claims: Claims, session_id: string): Promise<str
 }
 
 /** Makes the answer that holds an access token. */
-export async function accessTokenFor(claims: Claims, session_id: string): Promise<AccessToken> {
+export async function accessTokenFor(claims: Claims, session_id: string) {
   return {
     access_token: await signAccessToken(claims, session_id),
-    token_type: 'bearer',
+    token_type: 'bearer' as const,
     expires_in: config.ACCESS_TOKEN_SECONDS,
   }
 }

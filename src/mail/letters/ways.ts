@@ -6,7 +6,7 @@
 import { addressKey, mailboxKey } from '../../base/address/email'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { mayUseAddress } from '../mailboxes/claims'
+import { mayUseAddress } from '../../desk/messages/mailbox-address'
 import { carriesLetters } from '../mailboxes/queries'
 import { operatorServer } from './operator-server'
 

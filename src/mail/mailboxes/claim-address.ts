@@ -3,7 +3,8 @@ import { addressKey } from '../../base/address/email'
 import { config } from '../../base/config'
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { isVerified, keepAddress, settleAddresses } from './claims'
+import { isVerified } from '../../desk/messages/mailbox-address'
+import { keepAddress, settleAddresses } from './claims'
 import { settleDefault } from './default-mailbox'
 
 /**

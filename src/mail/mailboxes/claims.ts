@@ -8,25 +8,11 @@
  *
  * Callers hold the lock of `lockMailboxes`, because addresses are shared by all organizations.
  */
-import { config } from '../../base/config'
 import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
+import { isVerified } from '../../desk/messages/mailbox-address'
 
 const KEPT_DAYS = 90
-
-/** SQL: the domain of mailbox `m` is verified as the organization's. A subdomain is verified by itself. */
-export function isVerified(sql: Sql): Fragment {
-  return sql`exists (
-    select 1 from domains d
-    where d.organization_id = m.organization_id and d.domain = substring(m.address_key from '[^@]*$')
-      and d.verified_at is not null
-  )`
-}
-
-/** SQL: mailbox `m` may receive and send, if it is active: it has its address, and passes MAILBOX_DOMAIN_CHECK. */
-export function mayUseAddress(sql: Sql): Fragment {
-  return sql`(m.has_address and (${config.MAILBOX_DOMAIN_CHECK === 'off'} or ${isVerified(sql)}))`
-}
 
 /**
  * Decides anew who has the addresses: after a mailbox was made, changed or deleted, or a domain was verified.

@@ -2,7 +2,7 @@
 
 import { fieldError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { mayUseAddress } from './claims'
+import { mayUseAddress } from '../../desk/messages/mailbox-address'
 
 type MailboxScope = Pick<Scope, 'sql' | 'organization_id'>
 

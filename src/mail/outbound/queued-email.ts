@@ -7,7 +7,7 @@ import { decrypt } from '../../base/secrets'
 import type { OutboxJob } from '../../delivery/outbox/job'
 import { storage } from '../../desk/attachments/storage'
 import { bounceAddress, replyAddress } from '../../desk/messages/anchors'
-import { mayUseAddress } from '../mailboxes/claims'
+import { mayUseAddress } from '../../desk/messages/mailbox-address'
 import type { CustomerReply, DkimSigner, MailAttachment } from './compose'
 import type { MailboxSmtp } from './settings'
 

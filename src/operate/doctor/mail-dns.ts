@@ -3,7 +3,7 @@ import { config } from '../../base/config'
 import type { Connection } from '../../base/db/transact'
 import { lookupFor, type RecordLookup } from '../../base/net/dns'
 import { decrypt } from '../../base/secrets'
-import { mayUseAddress } from '../../mail/mailboxes/claims'
+import { mayUseAddress } from '../../desk/messages/mailbox-address'
 import { dkimRecord } from '../../mail/mailboxes/dkim'
 import { counted, type Finding, firstOf, warning } from './finding'
 

@@ -2,7 +2,7 @@
 import { config } from '../../base/config'
 import type { Connection } from '../../base/db/transact'
 import { findUntrustedProxy } from '../../base/net/untrusted-proxy'
-import { isVerified } from '../../mail/mailboxes/claims'
+import { isVerified } from '../../desk/messages/mailbox-address'
 import { readServer } from './database-server'
 import { counted, type Finding, failure, warning } from './finding'
 import { isPublicDomain } from './mail-dns'

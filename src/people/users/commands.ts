@@ -12,11 +12,12 @@ import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from 
 import { stopTimerOf } from '../../desk/timers/commands'
 import { forgetMemberships } from '../../http/admission/membership'
 import { lacking, permits } from '../../http/request/permissions'
+import { addMembership } from '../auth/add-membership'
 import { hashPassword } from '../auth/password'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
-import { addMembership, isAdmin, removeMembership, requireAdmin } from './memberships'
+import { isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
 import { findPerson, getMember, getUser, isMember, isMemberElsewhere, isReliedOnElsewhere, lockAdmins } from './queries'
 

@@ -7,29 +7,6 @@ import { forgetMemberships } from '../../http/admission/membership'
 import { endSessionsOfNoMember } from '../auth/sessions'
 import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
-type MembershipFields = {
-  role: 'admin' | 'agent'
-  hourly_rate: number | null
-  currency: string | null
-  active: boolean
-}
-
-/** Adds a membership, also for a member who was removed. @returns false for a member, who stays as before */
-export async function addMembership(scope: Scope, user_id: string, fields: MembershipFields): Promise<boolean> {
-  const { sql, organization_id } = scope
-  const { role, hourly_rate, currency, active } = fields
-  const added = await sql`
-    insert into memberships as m (organization_id, user_id, role, hourly_rate, currency, active)
-    values (${organization_id}, ${user_id}, ${role}, ${hourly_rate}, ${currency}, ${active})
-    on conflict (organization_id, user_id) do update
-    set role = excluded.role, hourly_rate = excluded.hourly_rate, currency = excluded.currency,
-      active = excluded.active, removed_at = null, created_at = excluded.created_at,
-      updated_at = excluded.updated_at
-    where m.removed_at is not null
-    returning user_id`
-  return added.length > 0
-}
-
 /**
  * Ends a membership; tickets and time entries keep the name, and a running timer is logged.
  * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
