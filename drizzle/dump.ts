@@ -1,10 +1,14 @@
 /**
- * Writes the schema of a database as SQL, so that a migration shows its effect in the diff of `schema.sql`. `pg_dump` does
- * this, too, but it is not on every machine, its versions write different files, and it does not come with an npm package.
+ * Writes the schema of a database as SQL, so that a migration shows its effect in the diff of `schema.sql`. `pg_dump`
+ * does this, too, but it is not on every machine, its versions write different files, and it does not come with an npm
+ * package.
  */
 import type { Sql } from '../src/base/db/transact'
 
-/** @returns extensions, then each table with its constraints, indexes and triggers, then functions; ends with a line break */
+/**
+ * @returns extensions, then each table with its constraints, indexes and triggers, then functions; ends with a line
+ *   break
+ */
 export async function dumpSchema(sql: Sql): Promise<string> {
   const [row] = await sql<{ schema: string }[]>`
     with tables as (

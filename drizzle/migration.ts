@@ -1,4 +1,6 @@
-/** `npm run migration -- --name words`: writes the migration to the schema of the program, and what the schema is then. */
+/**
+ * `npm run migration -- --name words`: writes the migration to the schema of the program, and what the schema is then.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -30,7 +32,9 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** The generator reads the last snapshot alone. Nobody else reads it: in one line it does not hide the rest of a change. */
+/**
+ * The generator reads the last snapshot alone. Nobody else reads it: in one line it does not hide the rest of a change.
+ */
 function keepLastSnapshot(meta: string): void {
   const files = readdirSync(meta)
     .filter((file) => file.endsWith('_snapshot.json'))

@@ -1,6 +1,6 @@
 /**
- * The HTTP app: every request passes these steps in this order, then reaches a section, of which each has one line below.
- * A step may answer for the request, and then the later ones do not run.
+ * The HTTP app: every request passes these steps in this order, then reaches a section, of which each has one line
+ * below. A step may answer for the request, and then the later ones do not run.
  *
  *   url          a URL that can be parsed
  *   id           X-Request-Id, for the answer and the log
@@ -52,7 +52,8 @@ import { userRoutes } from './people/users/routes'
 /**
  * Makes the app.
  * @param isReady tells `/readyz` that the service can do its work; may reject
- * @param stopping aborted when the service begins to stop: `/readyz` answers 503, and each connection closes after its answer
+ * @param stopping aborted when the service begins to stop: `/readyz` answers 503, and each connection closes after its
+ *   answer
  * @throws Error with one line for the first route that declares too little (`http/request/declarations.ts`)
  */
 export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal) {

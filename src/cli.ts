@@ -1,6 +1,6 @@
 /**
- * Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. What only one
- * command needs is imported by it, where it is a third of the start of all others.
+ * Runs one command of the operator: `bun run cli <command>`. Every command works beside a running service. What only
+ * one command needs is imported by it, where it is a third of the start of all others.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { toDomain } from './base/address/domains'

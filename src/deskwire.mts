@@ -1,7 +1,7 @@
 /**
- * A client of the Deskwire API for programs: typed requests with an API key, repeated safely, walks through lists, and the
- * check of webhooks. Made by `bun run client`. It needs the package openapi-fetch, and runs where `fetch` and Web Crypto
- * are: Node.js 20, Bun, Deno, workers.
+ * A client of the Deskwire API for programs: typed requests with an API key, repeated safely, walks through lists, and
+ * the check of webhooks. Made by `bun run client`. It needs the package openapi-fetch, and runs where `fetch` and Web
+ * Crypto are: Node.js 20, Bun, Deno, workers.
  */
 import createClient from 'openapi-fetch'
 import type { paths } from './schema'
@@ -20,8 +20,9 @@ const PASSING = [429, 503]
 const LONGEST_WAIT_S = 60
 
 /**
- * Makes a client: `api.GET('/api/v1/tickets')`, `api.POST`, … Requests are sent again after 429, 503 and a broken connection,
- * when `Retry-After` says so or after growing pauses. Each POST gets an `Idempotency-Key`, so that it does its work once.
+ * Makes a client: `api.GET('/api/v1/tickets')`, `api.POST`, … Requests are sent again after 429, 503 and a broken
+ * connection, when `Retry-After` says so or after growing pauses. Each POST gets an `Idempotency-Key`, so that it does
+ * its work once.
  */
 export function createDeskwire({ url, key, attempts = 5 }: DeskwireOptions) {
   return createClient<paths>({
@@ -56,8 +57,8 @@ type Answer<Item> = {
 }
 
 /**
- * Yields every object of a list, page after page. An object that is there during the whole walk comes exactly once, whatever
- * else changes.
+ * Yields every object of a list, page after page. An object that is there during the whole walk comes exactly once,
+ * whatever else changes.
  * @param readPage reads the page behind a cursor; the first one without a cursor
  * @throws DeskwireError when a page is answered with an error
  */

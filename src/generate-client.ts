@@ -1,6 +1,6 @@
 /**
- * `bun run client FOLDER`: writes a typed client of this version of the API into a folder. `schema.ts` has the types, made
- * from the OpenAPI document; `deskwire.ts` is a copy of `deskwire.mts`. No service needs to run.
+ * `bun run client FOLDER`: writes a typed client of this version of the API into a folder. `schema.ts` has the types,
+ * made from the OpenAPI document; `deskwire.ts` is a copy of `deskwire.mts`. No service needs to run.
  *
  * openapi-typescript is needed here alone, and so it is a development dependency: run this in a checkout with all
  * dependencies. A program with the client needs the package openapi-fetch at run time, and nothing else.

@@ -1,7 +1,7 @@
 /**
- * Makes the product run on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs the missing
- * dependencies, and prints the path of Bun. Plain JavaScript without dependencies, because nothing is installed yet.
- * What the installers print is shown only when they fail.
+ * Makes the product run on a machine that has only Node with npm, or only Bun: finds or fetches Bun, installs the
+ * missing dependencies, and prints the path of Bun. Plain JavaScript without dependencies, because nothing is installed
+ * yet. What the installers print is shown only when they fail.
  *
  *   node src/launch.mjs --prepare src/main.ts     prepares for this program, for launch.sh, which then becomes Bun
  *   node src/launch.mjs src/main.ts               runs launch.sh as a child, for a shell in another folder
@@ -156,7 +156,9 @@ function installMark() {
   return path.join(modules, '.deskwire-installed')
 }
 
-/** The hash of all that the install depends on: the manifest, the lock, the patches that the manifest names, its kind. */
+/**
+ * The hash of all that the install depends on: the manifest, the lock, the patches that the manifest names, its kind.
+ */
 function wantedInstall(is_production) {
   const manifest = fs.readFileSync(path.join(root, 'package.json'), 'utf8')
   const patches = Object.values(JSON.parse(manifest).patchedDependencies ?? {})

@@ -1,10 +1,11 @@
 /**
  * Runs the tests: `bun run test [file or folder] [options of bun test]` with one PostgreSQL for all files and one
- * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes.
- * A file of several with a failed test runs once more, alone: what fails twice has failed, and what passes then is named.
- * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows its
- * workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs there what
- * talks to a service. `bun run test:rls` runs what clients see once more with policies: `support/policed.ts`.
+ * migrated template. `bun run test:long [part of a name]` runs those of tests/long, which take minutes. A file of
+ * several with a failed test runs once more, alone: what fails twice has failed, and what passes then is named.
+ * DESKWIRE_TEST_DATABASE_URL uses that server instead of an embedded one. CITUS_URL, a database with Citus that knows
+ * its workers, uses that cluster: each file gets a database that is distributed over it. `bun run test:citus` runs
+ * there what talks to a service. `bun run test:rls` runs what clients see once more with policies:
+ * `support/policed.ts`.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -38,9 +39,9 @@ const RLS = '--rls'
 const MODES = [LONG, CITUS, RLS]
 const FOLDERS = {
   /**
-   * What runs on a cluster: what clients and mail servers see, what works it off, and what is for clusters alone. These say at
-   * their place why they do not: `http/cursor-plans`, `delivery/outbox/outbox-plans`, the last commit of `delivery/outbox/outbox-faults`, and one
-   * test of `mail/inbound/mail-organizations`.
+   * What runs on a cluster: what clients and mail servers see, what works it off, and what is for clusters alone. These
+   * say at their place why they do not: `http/cursor-plans`, `delivery/outbox/outbox-plans`, the last commit of
+   * `delivery/outbox/outbox-faults`, and one test of `mail/inbound/mail-organizations`.
    */
   [CITUS]: foldersOf(
     'contract delivery desk http mail/domains mail/end-to-end.test.ts mail/inbound mail/mailboxes mail/outbound mail/smtp ' +
@@ -104,8 +105,8 @@ async function run(args: string[]): Promise<number> {
 }
 
 /**
- * Where everything that the tests write goes: memory, if there is enough. A copy of the template is a thousand small files,
- * which take 0.3 s of a processor on ext4 and 0.02 s in memory. Long tests write more.
+ * Where everything that the tests write goes: memory, if there is enough. A copy of the template is a thousand small
+ * files, which take 0.3 s of a processor on ext4 and 0.02 s in memory. Long tests write more.
  */
 function parentFolder(args: string[]): string {
   if (process.env.TMPDIR || args.includes(LONG) || !fs.existsSync(MEMORY_DIR)) return os.tmpdir()

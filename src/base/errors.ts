@@ -9,8 +9,8 @@ export class OperatorError extends Error {
 }
 
 /**
- * Something that the service needs cannot be used at the moment. A request is answered 503, SMTP 451, and other work is tried
- * again. The log shows what is away as `code`, such as S3_UNAVAILABLE, and why as `cause`.
+ * Something that the service needs cannot be used at the moment. A request is answered 503, SMTP 451, and other work is
+ * tried again. The log shows what is away as `code`, such as S3_UNAVAILABLE, and why as `cause`.
  */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
@@ -84,7 +84,9 @@ export type ErrorCode = keyof typeof ERRORS
 /** One fault of a field; `path` is a JSON pointer into the body, `/query/<name>` or `/headers/<name>`. */
 export type Fault = { path: string; message: string }
 
-/** An answer of the API that is an error. Queries and commands throw it, `http/pipeline/error-answers.ts` renders it. */
+/**
+ * An answer of the API that is an error. Queries and commands throw it, `http/pipeline/error-answers.ts` renders it.
+ */
 export class ApiError extends Error {
   readonly status: number
 

@@ -21,9 +21,9 @@ export const log =
     : pino(options, pino.destination(fd))
 
 /**
- * Picks from an error what may be logged: name, code, stack, `server` when it is the database's, and the message when there is
- * no code. Errors of the database have a code: Drizzle's messages hold the parameters of the statement, the driver's hold
- * values of rows.
+ * Picks from an error what may be logged: name, code, stack, `server` when it is the database's, and the message when
+ * there is no code. Errors of the database have a code: Drizzle's messages hold the parameters of the statement, the
+ * driver's hold values of rows.
  */
 export function safeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { name: typeof error }

@@ -40,13 +40,15 @@ export type Scope = {
   after_commit?: (() => void)[]
   /**
    * Outside a transaction: what each transaction does last, with the result of its work; an error rolls it back. It is
-   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use `inTransaction`.
+   * set while an idempotency key is run (`http/rerun/run-first.ts`). Commands need not know it: they use
+   * `inTransaction`.
    */
   before_commit?: (connection: Connection, result: unknown) => Promise<void>
   /**
-   * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what an
-   * API key writes (`http/admission/key-audit.ts`). Its statement is sent together with the first one of the work, so that it adds no
-   * round trip. A transaction that several requests share adds the entry of each by itself (`desk/tickets/create-ticket.ts`).
+   * Outside a transaction: what each transaction does beside its work; an error of either rolls it back. It lists what
+   * an API key writes (`http/admission/key-audit.ts`). Its statement is sent together with the first one of the work,
+   * so that it adds no round trip. A transaction that several requests share adds the entry of each by itself
+   * (`desk/tickets/create-ticket.ts`).
    */
   alongside?: Alongside
 }

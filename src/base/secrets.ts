@@ -60,8 +60,8 @@ export type StoredAt = { column: (typeof ENCRYPTED_COLUMNS)[number]; organizatio
 
 /**
  * Encrypts a text for the database (AES-256-GCM) with the newest key: its id, a dot, and base64url of nonce, tag and
- * ciphertext. The place is authenticated with it, so that who can write to the database cannot let one row use the secret
- * of another.
+ * ciphertext. The place is authenticated with it, so that who can write to the database cannot let one row use the
+ * secret of another.
  */
 export function encrypt(plain: string, at: StoredAt): string {
   const key = keysOf('encryption')[0]!

@@ -1,6 +1,6 @@
 /**
- * Makes the files of the console from their sources, once for each process, when the page is first asked for: 0.1 s, and no
- * step that anybody has to remember. Nothing of it is on disk.
+ * Makes the files of the console from their sources, once for each process, when the page is first asked for: 0.1 s,
+ * and no step that anybody has to remember. Nothing of it is on disk.
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

@@ -1,8 +1,8 @@
 /**
- * `bun run bench bodies`: how long the worst JSON bodies of 8 MiB block the service. Each body is sent over a real socket while
- * `/healthz` is asked every 2 ms; the longest wait for `/healthz` is how long the process did nothing else. The processor
- * time counts other programs less, but it includes the questions for `/healthz` and what other threads do.
- * Settings: BENCH_ROUNDS (3), of which the median counts.
+ * `bun run bench bodies`: how long the worst JSON bodies of 8 MiB block the service. Each body is sent over a real
+ * socket while `/healthz` is asked every 2 ms; the longest wait for `/healthz` is how long the process did nothing
+ * else. The processor time counts other programs less, but it includes the questions for `/healthz` and what other
+ * threads do. Settings: BENCH_ROUNDS (3), of which the median counts.
  */
 import { tmpdir } from 'node:os'
 import path from 'node:path'

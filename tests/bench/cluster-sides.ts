@@ -1,4 +1,7 @@
-/** The two sides of `bun run bench cluster`: a service with a database on one server, and one with a database on all of them. */
+/**
+ * The two sides of `bun run bench cluster`: a service with a database on one server, and one with a database on all of
+ * them.
+ */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'

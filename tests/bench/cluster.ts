@@ -1,7 +1,7 @@
 /**
  * `bun run bench cluster`: how long one client waits for an answer on the cluster that CITUS_URL names, beside a plain
- * database on the server of its coordinator: machine and versions are the same, and the two take turns. Both
- * databases are made anew and removed at the end. Settings: BENCH_ROUNDS (200) of each request, BENCH_TICKETS (1000) and
+ * database on the server of its coordinator: machine and versions are the same, and the two take turns. Both databases
+ * are made anew and removed at the end. Settings: BENCH_ROUNDS (200) of each request, BENCH_TICKETS (1000) and
  * BENCH_CONTACTS (20000) of the organization, BENCH_IDLE_MS (10000) to see what both cost without requests.
  */
 import { startDns } from '../support/dns'

@@ -1,7 +1,7 @@
 /**
  * `bun run bench keys`: processor time of requests with an API key beside the same requests with a token, service and
- * database together. Both take turns in short rounds, so that other programs on the machine disturb both alike. Settings:
- * BENCH_ROUNDS (12), BENCH_REQUESTS (400) in each round.
+ * database together. Both take turns in short rounds, so that other programs on the machine disturb both alike.
+ * Settings: BENCH_ROUNDS (12), BENCH_REQUESTS (400) in each round.
  */
 import { tmpdir } from 'node:os'
 import path from 'node:path'

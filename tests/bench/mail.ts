@@ -1,6 +1,7 @@
 /**
- * Measures mail: messages acknowledged and filed a second, beside the same two libraries that parse it and store nothing.
- * The service answers a message once it is durable, and files it later. Processor time counts until it is filed.
+ * Measures mail: messages acknowledged and filed a second, beside the same two libraries that parse it and store
+ * nothing. The service answers a message once it is durable, and files it later. Processor time counts until it is
+ * filed.
  */
 import { type Cpu, cpuOfEach } from './processes'
 import { type Aim, aimText, cpuText, printHead, printTable, rounded, verdict } from './report'

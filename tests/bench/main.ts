@@ -1,13 +1,13 @@
 /**
- * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same work, in
- * one run, and compares it with what is aimed at. Sections: latency, growth, load, mail, memory; without one, all of these
- * but growth. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`, `cluster` and `sizing` run alone: the tops of their files
- * say what they measure.
+ * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same
+ * work, in one run, and compares it with what is aimed at. Sections: latency, growth, load, mail, memory; without one,
+ * all of these but growth. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`, `cluster` and `sizing`
+ * run alone: the tops of their files say what they measure.
  *
- * --fresh makes the data set anew. --figure writes the figure of growth to a file (SVG).
- * BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50. BENCH_DIR: where data sets are kept,
- * default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3), BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700),
- * BENCH_REST_MS (15000).
+ * --fresh makes the data set anew. --figure writes the figure of growth to a file (SVG). BENCH_ORGS: sizes of
+ * organizations, default 1000000x1,100000x1,10000x1,2000x50. BENCH_DIR: where data sets are kept, default
+ * /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3), BENCH_MESSAGES (4000), BENCH_LATENCY_MS
+ * (700), BENCH_REST_MS (15000).
  */
 import fs from 'node:fs'
 import os from 'node:os'

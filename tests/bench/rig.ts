@@ -1,4 +1,7 @@
-/** What the measurements run on: the service as an operator starts it, on a copy of a data set, and servers of bare limits. */
+/**
+ * What the measurements run on: the service as an operator starts it, on a copy of a data set, and servers of bare
+ * limits.
+ */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'

@@ -1,14 +1,20 @@
 /**
- * What `bun run bench sizing` reckons with: bytes of rows and processor time of operations, as they were measured, and what was
- * assumed of a ticket and of machines.
+ * What `bun run bench sizing` reckons with: bytes of rows and processor time of operations, as they were measured, and
+ * what was assumed of a ticket and of machines.
  */
 
-/** How often something happens: for each ticket, inbound mail, answer to a customer, contact, or look of an agent at the inbox. */
+/**
+ * How often something happens: for each ticket, inbound mail, answer to a customer, contact, or look of an agent at the
+ * inbox.
+ */
 export type Drivers = { ticket: number; mail: number; answer: number; contact: number; look: number }
 
 type Table = { name: string; bytes: number; kept_days?: number } & Partial<Drivers>
 
-/** Assumed of a ticket, beside its mail, which is a setting. The peak is that of office hours, as a multiple of the average. */
+/**
+ * Assumed of a ticket, beside its mail, which is a setting. The peak is that of office hours, as a multiple of the
+ * average.
+ */
 export const ASSUMED = { answers_of_ticket: 2, contacts_of_ticket: 0.2, peak: 3 }
 
 /** The console reads the list and the open ticket anew so often, as `EVERY_MS` of its page says. */
@@ -18,9 +24,9 @@ export const SECONDS_OF_LOOK = 5
 const [DELIVERY_DAYS, LEDGER_DAYS] = [30, 730]
 
 /**
- * Bytes of a row with its indexes, PostgreSQL 18. Those of `tickets`, `contacts`, `email_anchors` and `time_entries` are of
- * 100,000 tickets of `bench/volume`. The others are of 500 tickets, each with four mails and two answers of 150 words (1 kB) and a
- * webhook that gets every message, after VACUUM FULL.
+ * Bytes of a row with its indexes, PostgreSQL 18. Those of `tickets`, `contacts`, `email_anchors` and `time_entries`
+ * are of 100,000 tickets of `bench/volume`. The others are of 500 tickets, each with four mails and two answers of 150
+ * words (1 kB) and a webhook that gets every message, after VACUUM FULL.
  */
 export const TABLES: Table[] = [
   { name: 'messages', bytes: 3509, mail: 1, answer: 1 },
@@ -58,7 +64,8 @@ type Operation = Partial<Drivers> & {
 
 /**
  * Measured by `bun run bench cluster` on two processors that had much other work. One client shares no statement with
- * others, so that many clients cost less: these are upper bounds. An answer is a note and a half, a delivery half a note.
+ * others, so that many clients cost less: these are upper bounds. An answer is a note and a half, a delivery half a
+ * note.
  */
 export const OPERATIONS: Operation[] = [
   { name: 'mail, to its ticket', mail: 1, service: 25, database: 11, coordinator: 17, workers: 19 },
@@ -81,5 +88,8 @@ export const OPERATIONS: Operation[] = [
   },
 ]
 
-/** Assumed of machines: a worker whose standby can be made anew in a night, and processors that are busy in part at the peak. */
+/**
+ * Assumed of machines: a worker whose standby can be made anew in a night, and processors that are busy in part at the
+ * peak.
+ */
 export const MACHINES = { worker_gb: 4000, worker_cores: 32, busy: 0.6, shards_of_worker: 16 }

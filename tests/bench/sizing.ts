@@ -1,8 +1,8 @@
 /**
- * `bun run bench sizing`: reckons the disk, the processor time and the machines that a load needs, from measured bytes of a row
- * and costs of an operation (`sizing-costs.ts`). It measures nothing and needs no database. Settings: BENCH_ORGANIZATIONS
- * (10000), BENCH_TICKETS_A_DAY (1000000), BENCH_MAILS_A_SECOND (50, on average), BENCH_AGENTS (who have the console in view at
- * the peak; one for 100 answers a day), BENCH_YEARS (3), BENCH_POOL (10, as DATABASE_POOL).
+ * `bun run bench sizing`: reckons the disk, the processor time and the machines that a load needs, from measured bytes
+ * of a row and costs of an operation (`sizing-costs.ts`). It measures nothing and needs no database. Settings:
+ * BENCH_ORGANIZATIONS (10000), BENCH_TICKETS_A_DAY (1000000), BENCH_MAILS_A_SECOND (50, on average), BENCH_AGENTS (who
+ * have the console in view at the peak; one for 100 answers a day), BENCH_YEARS (3), BENCH_POOL (10, as DATABASE_POOL).
  */
 import { printTable, rounded } from './report'
 import { ASSUMED, type Drivers, FREE_SPACE, MACHINES, OPERATIONS, SECONDS_OF_LOOK, TABLES } from './sizing-costs'

@@ -1,6 +1,6 @@
 /**
- * Sends mail on several sessions at once: with Postfix's `smtp-source` where it is installed, else with the tests' client.
- * Each message has an id that no other has.
+ * Sends mail on several sessions at once: with Postfix's `smtp-source` where it is installed, else with the tests'
+ * client. Each message has an id that no other has.
  */
 import { sendInSession, sendMail, startSession } from '../support/smtp'
 

@@ -1,7 +1,7 @@
 /**
- * `bun run bench walk`: walks all tickets of an organization by cursor, as a client that copies them, and shows for each tenth
- * of the walk the time of a page and the memory of the service. Neither may grow with the distance. Settings: BENCH_TICKETS
- * (1000000), BENCH_PER_PAGE (100).
+ * `bun run bench walk`: walks all tickets of an organization by cursor, as a client that copies them, and shows for
+ * each tenth of the walk the time of a page and the memory of the service. Neither may grow with the distance.
+ * Settings: BENCH_TICKETS (1000000), BENCH_PER_PAGE (100).
  */
 import { tmpdir } from 'node:os'
 import path from 'node:path'

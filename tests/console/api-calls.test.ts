@@ -1,4 +1,7 @@
-/** How the page calls the API when its access token has expired: the real code of the page, with a service that is a stand-in. */
+/**
+ * How the page calls the API when its access token has expired: the real code of the page, with a service that is a
+ * stand-in.
+ */
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { Api, Refusal } from '../../src/console/page/api'
 import { signIn, signInWith, signOut } from '../../src/console/page/sign-in'

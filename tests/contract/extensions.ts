@@ -1,4 +1,6 @@
-/** Rows of what the interface announces or leaves open, and the service has: rule, and the test that fails without it. */
+/**
+ * Rows of what the interface announces or leaves open, and the service has: rule, and the test that fails without it.
+ */
 export const EXTENSIONS = `
 API keys / Authorization: ApiKey <key>, the scheme without regard to case <- key-requests: the credential > is found whatever the case of its scheme
 API keys / not for /auth/*, timers, /api-keys, invite, export and erase <- key-routes: every route > that declares no permission takes no key, not even one that may do everything

@@ -1,4 +1,6 @@
-/** Rows of authentication, events, errors and limits: those of the interface only. What it does not have gets no row. */
+/**
+ * Rows of authentication, events, errors and limits: those of the interface only. What it does not have gets no row.
+ */
 export const RULES = `
 Authentication / token / Access token <- auth: an access token > ends after its time, whether or not it was used before
 Authentication / token / Refresh token <- auth: refreshing > tokens are kept as hashes for 7 days

@@ -4,7 +4,10 @@ import path from 'node:path'
 
 const TESTS = path.join(import.meta.dir, '..')
 
-/** A call whose first argument is a name and whose second is a function: `test(...)`, `describe(...)`, `...each(...)(...)`. */
+/**
+ * A call whose first argument is a name and whose second is a function: `test(...)`, `describe(...)`,
+ * `...each(...)(...)`.
+ */
 const NAMED =
   /(?:\b(?:test|describe)(?:\.\w+)*|\))\(\s*(?:'((?:\\.|[^'\\\n])*)'|"([^"\n]*)"|`([^`]*)`),\s*(?:async\s*)?[(\w]/g
 

@@ -1,6 +1,6 @@
 /**
- * Goes through all routes that write. On a cluster (CITUS_URL) a statement that needs more than one node fails. A route is
- * called with a good request of `goodBody`, or with the one of `PREPARED`, and around it with unknown ids, single
+ * Goes through all routes that write. On a cluster (CITUS_URL) a statement that needs more than one node fails. A route
+ * is called with a good request of `goodBody`, or with the one of `PREPARED`, and around it with unknown ids, single
  * fields, keys and conditions. A route that has no good request fails here.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -73,8 +73,8 @@ async function createPlace(): Promise<Place> {
 }
 
 /**
- * Sends a good request to each route, and others like it. Deletions are last: what belongs to something is deleted before it,
- * because its path is longer or stands further down in the document.
+ * Sends a good request to each route, and others like it. Deletions are last: what belongs to something is deleted
+ * before it, because its path is longer or stands further down in the document.
  * @returns what was answered wrongly
  */
 async function tryWrites(place: Place): Promise<string[]> {

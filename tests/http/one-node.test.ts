@@ -1,6 +1,6 @@
 /**
- * Goes through all GET routes, with every parameter of their queries. On a cluster (CITUS_URL) a statement that needs more
- * than one node fails.
+ * Goes through all GET routes, with every parameter of their queries. On a cluster (CITUS_URL) a statement that needs
+ * more than one node fails.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createOrganization, type Organization, startApi, stopApi } from '../support/api'

@@ -116,7 +116,10 @@ test.each(WRONG.map(([right, wrong, fault], n) => [right, wrong, fault, n] as co
   },
 )
 
-/** A folder with the client, ready to be imported, and with the wrong ones: the compiler reads the long types once for all. */
+/**
+ * A folder with the client, ready to be imported, and with the wrong ones: the compiler reads the long types once for
+ * all.
+ */
 function writeClients(schema: string): string {
   const dir = mkdtempSync(path.join(tmpdir(), 'openapi-client-'))
   symlinkSync(path.join(import.meta.dir, '../../node_modules'), path.join(dir, 'node_modules'))

@@ -1,6 +1,7 @@
 /**
- * The number of statements that each route sends, BEGIN and COMMIT included, and how often it waits for the database. Other
- * statements may be sent while it waits for one. A route that grows fails here. One that shrinks gets its new numbers.
+ * The number of statements that each route sends, BEGIN and COMMIT included, and how often it waits for the database.
+ * Other statements may be sent while it waits for one. A route that grows fails here. One that shrinks gets its new
+ * numbers.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { EVENTS } from '../../src/base/db/schema'
@@ -9,7 +10,10 @@ import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { type StatementCounter, startCountedApi, type Traffic } from '../support/statement-counter'
 import { createWorld, goodBody, goodRaw, type World } from '../support/world'
 
-/** Statements and waits of requests in an organization with one row of everything, and one webhook that wants every event. */
+/**
+ * Statements and waits of requests in an organization with one row of everything, and one webhook that wants every
+ * event.
+ */
 const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /auth/password/forgot': [1, 1],
   'GET /auth/me': [1, 1],
@@ -149,7 +153,10 @@ test('a new key costs two statements before the transaction of a change, and one
   expect(isWithin(traffic) ? [] : traffic).toEqual([])
 })
 
-/** The routes of a table that exceed it, with all that they send. Reads come first: writes that repeat leave more to read. */
+/**
+ * The routes of a table that exceed it, with all that they send. Reads come first: writes that repeat leave more to
+ * read.
+ */
 async function grown(most: typeof MOST, { admin }: Organization, world: World) {
   const found: unknown[] = []
   const [reads, writes] = [true, false].map((is_read) =>
@@ -166,8 +173,8 @@ async function grown(most: typeof MOST, { admin }: Organization, world: World) {
 }
 
 /**
- * The traffic of a request, of the first one of ten that is within its numbers: what is remembered between requests ends
- * now and then, and a busy machine may answer the one of two statements before the other is sent.
+ * The traffic of a request, of the first one of ten that is within its numbers: what is remembered between requests
+ * ends now and then, and a busy machine may answer the one of two statements before the other is sent.
  */
 async function trafficOf(work: () => Promise<void>, isWithin: (traffic: Traffic) => boolean): Promise<Traffic> {
   // Statements are prepared when they are sent for the first time.

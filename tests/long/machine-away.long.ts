@@ -13,7 +13,10 @@ import { ask, createTenants, mailTo, type Step, type Tenant, TenantLoad } from '
 
 const EACH = 5
 const REMINDER = 'a node of the database is away: the work of its organizations waits'
-/** Failures that the log may name: a node or a connection was lost, or too many waited for a lock that the node has to give. */
+/**
+ * Failures that the log may name: a node or a connection was lost, or too many waited for a lock that the node has to
+ * give.
+ */
 const LOST = /^(08006|57014|57P0\d|XX000|CONNECTION_CLOSED)$/
 
 if (WHY_NO_MACHINES) console.warn(`The tests of a cluster whose machine is away are skipped: ${WHY_NO_MACHINES}`)

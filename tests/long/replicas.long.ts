@@ -1,4 +1,6 @@
-/** Three replicas behind haproxy, on PgBouncer, Redis and an S3 store: what one knows all know, and faults around them. */
+/**
+ * Three replicas behind haproxy, on PgBouncer, Redis and an S3 store: what one knows all know, and faults around them.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'

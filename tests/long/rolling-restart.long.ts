@@ -1,6 +1,7 @@
 /**
- * Three replicas under a steady load through haproxy: restarts fail no request and refuse no mail, a kill fails only what
- * was in flight, and a pause longer than a lease doubles nothing. RESTART_ROUNDS=10 restarts each of them ten times.
+ * Three replicas under a steady load through haproxy: restarts fail no request and refuse no mail, a kill fails only
+ * what was in flight, and a pause longer than a lease doubles nothing. RESTART_ROUNDS=10 restarts each of them ten
+ * times.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'

@@ -1,4 +1,6 @@
-/** Checks that a small organization pays nothing for a large one beside it, and the large one only for what it counts. */
+/**
+ * Checks that a small organization pays nothing for a large one beside it, and the large one only for what it counts.
+ */
 import { test } from 'bun:test'
 import { checkSearchesBeside } from '../support/search-plans'
 

@@ -1,6 +1,6 @@
 /**
- * Replaces the release before by this one while people use both: real processes of both on one database. No request and no
- * mail fails, and what the old processes wrote after the migration is found, searched and counted.
+ * Replaces the release before by this one while people use both: real processes of both on one database. No request and
+ * no mail fails, and what the old processes wrote after the migration is found, searched and counted.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'

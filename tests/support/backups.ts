@@ -33,7 +33,8 @@ export function runCli(args: string[], env: Record<string, string>): Promise<End
 }
 
 /**
- * Does the work of a command in this process, which starts in a fraction of a command's time. Not for the embedded database.
+ * Does the work of a command in this process, which starts in a fraction of a command's time. Not for the embedded
+ * database.
  * @param env the settings of the command
  */
 export async function runHere<T>(env: Record<string, string>, work: () => Promise<T>): Promise<T> {
@@ -84,8 +85,8 @@ export class EmptyDatabases {
 }
 
 /**
- * All rows of all tables, with generated columns, in one text for each table; the sequences; and all that makes the schema:
- * columns, indexes, constraints, triggers, functions.
+ * All rows of all tables, with generated columns, in one text for each table; the sequences; and all that makes the
+ * schema: columns, indexes, constraints, triggers, functions.
  */
 export async function contentsOf(url: string): Promise<Record<string, unknown>> {
   const sql = postgres(url, { max: 1, onnotice: () => {} })

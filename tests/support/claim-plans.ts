@@ -25,7 +25,9 @@ const ROWS_OF_LANE = 200
 /** Whatever holds a snapshot while the outbox is vacuumed costs some pages; a history would cost thousands. */
 const MOST_GROWTH = 1.5
 
-/** Measures claims beside no history and beside one of `count` deliveries. Fails when one reads it, or a whole table. */
+/**
+ * Measures claims beside no history and beside one of `count` deliveries. Fails when one reads it, or a whole table.
+ */
 export async function checkClaimsBeside(count: number) {
   const database = await createDatabase()
   const explaining = await openExplaining(database.url)
@@ -47,7 +49,9 @@ export async function checkClaimsBeside(count: number) {
   }
 }
 
-/** Rows read to find lanes in a backlog (at its head, then among all due rows) and to lease, with both kinds of plans. */
+/**
+ * Rows read to find lanes in a backlog (at its head, then among all due rows) and to lease, with both kinds of plans.
+ */
 async function measureClaims(explaining: Explaining): Promise<Measured[]> {
   const { sql, plansOf } = explaining
   const measured: Measured[] = []

@@ -2,7 +2,9 @@
 import { copyDatabase, dropDatabase, nodeUrls } from './cluster'
 import { runOnServer, withDatabase } from './on-server'
 
-/** Longer than the 10 s of the service: a machine that is busy with other files may take so long to open connections. */
+/**
+ * Longer than the 10 s of the service: a machine that is busy with other files may take so long to open connections.
+ */
 const CONNECT_TIMEOUT_S = 300
 
 export type TestDatabase = {

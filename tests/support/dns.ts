@@ -3,8 +3,8 @@ import { createSocket } from 'node:dgram'
 import { type AddressInfo, createServer, isIPv4 } from 'node:net'
 
 /**
- * Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered. The
- * name `*` stands for all that are not listed, the root too.
+ * Texts of TXT records, addresses of A records, and hosts of MX records, by name. Silent: the name is never answered.
+ * The name `*` stands for all that are not listed, the root too.
  */
 export type Zone = Record<string, { TXT?: string[]; A?: string[]; MX?: string[] } | 'silent' | 'fails'>
 

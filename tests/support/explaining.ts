@@ -50,7 +50,10 @@ export async function openExplaining(url: string) {
       } while (unmarked.length > 0 && Date.now() < before)
       if (unmarked.length > 0) throw new Error(`Not seen by all: ${JSON.stringify(unmarked)}`)
     },
-    /** Vacuums and analyzes what `write` has written, none of which is marked as seen by all: as if a backup ran meanwhile. */
+    /**
+     * Vacuums and analyzes what `write` has written, none of which is marked as seen by all: as if a backup ran
+     * meanwhile.
+     */
     async settleBesideBackup<T>(write: () => Promise<T>): Promise<T> {
       const backup = postgres(url, { max: 1 })
       try {

@@ -1,6 +1,6 @@
 /**
- * A program of many clients at once, apart from the test that watches the service meanwhile.
- * Usage: flood.ts <kind> <port> <clients> [API key ...]. Prints how many clients got which status; 0 stands for no answer.
+ * A program of many clients at once, apart from the test that watches the service meanwhile. Usage: flood.ts <kind>
+ * <port> <clients> [API key ...]. Prints how many clients got which status; 0 stands for no answer.
  */
 import { connect, type Socket } from 'node:net'
 

@@ -1,4 +1,6 @@
-/** Builds the image of the Dockerfile with buildah, on a stand-in of its base, and runs it as a container engine does. */
+/**
+ * Builds the image of the Dockerfile with buildah, on a stand-in of its base, and runs it as a container engine does.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -59,7 +61,9 @@ export function buildImage(): Image {
   return { root, base, config, remove: () => fs.rmSync(dir, { recursive: true, force: true }) }
 }
 
-/** A small root of Debian's files from this machine, with the pinned Bun: it stands for oven/bun, which is elsewhere. */
+/**
+ * A small root of Debian's files from this machine, with the pinned Bun: it stands for oven/bun, which is elsewhere.
+ */
 function makeBase(base: string) {
   for (const folder of ['usr/bin', 'usr/lib', 'usr/lib64', 'usr/local/bin', 'home/bun', 'proc', 'dev', 'root', 'tmp']) {
     fs.mkdirSync(path.join(base, folder), { recursive: true })
@@ -89,7 +93,10 @@ function librariesOf(programs: string[]): Set<string> {
   return new Set(found.map(([, file]) => file!))
 }
 
-/** Shell script: "$1" becomes the read-only root with "$2" as /data, then the rest runs as the image's user, without rights. */
+/**
+ * Shell script: "$1" becomes the read-only root with "$2" as /data, then the rest runs as the image's user, without
+ * rights.
+ */
 const CONTAINER = `
 root=$1 data=$2 user=$3 folder=$4
 shift 4

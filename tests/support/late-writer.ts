@@ -1,6 +1,6 @@
 /**
- * A process that changes tickets and contacts in transactions that commit late, in no order, and sometimes not at all. Uses
- * `DATABASE_URL`; its argument is a `Writing` as JSON. Each given ticket and contact is changed once.
+ * A process that changes tickets and contacts in transactions that commit late, in no order, and sometimes not at all.
+ * Uses `DATABASE_URL`; its argument is a `Writing` as JSON. Each given ticket and contact is changed once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { closeDatabase, connectDatabase, connection } from '../../src/base/db/pool'

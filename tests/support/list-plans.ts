@@ -14,7 +14,10 @@ import { listTickets } from '../../src/desk/tickets/list'
 import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
-/** The parts of an organization by which lists are filtered: each has the same share of its tickets, however many these are. */
+/**
+ * The parts of an organization by which lists are filtered: each has the same share of its tickets, however many these
+ * are.
+ */
 type Desk = { scope: Scope; tickets: number; contact_id: string; company_id: string; user_id: string; labels: string[] }
 
 const SMALL = 10_000
@@ -30,7 +33,10 @@ const SELDOM = / page| by change$/
 /** Tables that no list may read as a whole. */
 const LARGE = /^Seq Scan (tickets|ticket_labels|tallies)$/
 
-/** Measures each list of a small organization and of one of `count` tickets. Fails when one reads much more of the large one. */
+/**
+ * Measures each list of a small organization and of one of `count` tickets. Fails when one reads much more of the large
+ * one.
+ */
 export async function checkListsOf(count: number) {
   // Pages carry signed cursors.
   useSecrets('a secret key that only tests use')

@@ -3,7 +3,9 @@ import { connection } from '../../src/base/db/pool'
 import type { Sql } from '../../src/base/db/transact'
 import { nodeUrls } from './cluster'
 
-/** True while a statement of this database waits for a lock. It asks outside of transactions, which would see one state. */
+/**
+ * True while a statement of this database waits for a lock. It asks outside of transactions, which would see one state.
+ */
 export async function isSomeoneWaiting(): Promise<boolean> {
   return (await countOfWaiting('pid')) > 0
 }
@@ -22,7 +24,9 @@ export async function someoneWaits(): Promise<void> {
   while (!(await isSomeoneWaiting())) await Bun.sleep(5)
 }
 
-/** Ends the database connection that waits for a lock, once there is one: its process is gone before it could commit. */
+/**
+ * Ends the database connection that waits for a lock, once there is one: its process is gone before it could commit.
+ */
 export async function breakWhoWaits(): Promise<void> {
   while ((await countOfWaiting('pg_terminate_backend(pid)')) === 0) await Bun.sleep(5)
 }

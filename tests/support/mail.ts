@@ -1,4 +1,6 @@
-/** The mail path for tests: SMTP listener, mailboxes, messages, and a drain that tests call. `desk.ts` starts it all. */
+/**
+ * The mail path for tests: SMTP listener, mailboxes, messages, and a drain that tests call. `desk.ts` starts it all.
+ */
 import { newId } from '../../src/base/db/columns'
 import { connection } from '../../src/base/db/pool'
 import { log } from '../../src/base/log'

@@ -2,7 +2,10 @@
 import { newId } from '../../src/base/db/columns'
 import type { Scope } from '../../src/base/scope'
 
-/** Inserts contacts. Names and times of change repeat, so that ids break the ties of their order. @returns their ids, oldest first */
+/**
+ * Inserts contacts. Names and times of change repeat, so that ids break the ties of their order. @returns their ids,
+ * oldest first
+ */
 export async function insertContacts({ sql, organization_id }: Scope, n: number): Promise<string[]> {
   const ids = Array.from({ length: n }, newId)
   await sql`
@@ -13,7 +16,10 @@ export async function insertContacts({ sql, organization_id }: Scope, n: number)
   return ids
 }
 
-/** Inserts tickets of a contact, with every priority and with times of change in no order. @returns their ids, oldest first */
+/**
+ * Inserts tickets of a contact, with every priority and with times of change in no order. @returns their ids, oldest
+ * first
+ */
 export async function insertTickets(scope: Scope, contact_id: string, n: number): Promise<string[]> {
   const { sql, organization_id } = scope
   const ids = Array.from({ length: n }, newId)

@@ -4,8 +4,9 @@ import { nodeUrls } from './cluster'
 import type { TestDatabase } from './database'
 
 /**
- * From now on a statement fails that needs more than one node. It is a setting of the database, so that new connections have
- * it. One connection runs the statements of all requests, so that it keeps their plans. On plain PostgreSQL nothing fails.
+ * From now on a statement fails that needs more than one node. It is a setting of the database, so that new connections
+ * have it. One connection runs the statements of all requests, so that it keeps their plans. On plain PostgreSQL
+ * nothing fails.
  */
 export async function refuseSeveralNodes({ target, url }: TestDatabase): Promise<void> {
   if (nodeUrls()) {

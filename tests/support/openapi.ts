@@ -17,7 +17,8 @@ export type Checked = { status: number; headers: Headers; text: string }
  * @returns throws when the operation does not declare the answer's status, type or shape
  */
 export function answerChecker(document: Document) {
-  // That the schemas are valid is checked once, in tests/http/documentation.test.ts: to compile the schema of schemas takes 60 ms.
+  // That the schemas are valid is checked once, in tests/http/documentation.test.ts: to compile the schema of schemas
+  // takes 60 ms.
   const ajv = new Ajv({ strict: false, allErrors: true, validateSchema: false, meta: false })
   addFormats(ajv)
   const validators = new Map<string, ValidateFunction>()

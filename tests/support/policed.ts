@@ -1,6 +1,6 @@
 /**
- * Lets the database itself separate organizations (`bun run test:rls`): requests run as a role that may see and write only the
- * rows of the organization that its connection names. A statement that reaches for others fails.
+ * Lets the database itself separate organizations (`bun run test:rls`): requests run as a role that may see and write
+ * only the rows of the organization that its connection names. A statement that reaches for others fails.
  */
 import { readConnectionUrl } from '../../src/base/db/connection-url'
 import { type Client, NO_LIMITS, openClient, openOrm } from '../../src/base/db/driver-client'
@@ -14,7 +14,10 @@ export const POLICED = 'DESKWIRE_TEST_POLICED'
 const COMMANDS = ['select', 'insert', 'update', 'delete'] as const
 type Command = (typeof COMMANDS)[number]
 
-/** What requests may do with rows of other organizations, too, because what they decide is one thing for all organizations. */
+/**
+ * What requests may do with rows of other organizations, too, because what they decide is one thing for all
+ * organizations.
+ */
 const SHARED: { table: string; may: Command[]; why: string }[] = [
   { table: 'invitations', may: ['select'], why: 'an account is not changed while another organization waits for it' },
   { table: 'memberships', may: ['select'], why: 'an account is shared: its sessions end with the last membership' },
@@ -42,9 +45,10 @@ const CONNECTIONS = 3
 const IDLE_S = 1
 
 /**
- * Makes the role and its policies, in the database that those of the tests are copies of. A policy that only hid the rows of
- * others would make a statement right that forgets its organization. This one ends a statement as soon as it sees such a row.
- * The condition `organization_id = $1` is asked before it, because comparing ids is leakproof and costs less.
+ * Makes the role and its policies, in the database that those of the tests are copies of. A policy that only hid the
+ * rows of others would make a statement right that forgets its organization. This one ends a statement as soon as it
+ * sees such a row. The condition `organization_id = $1` is asked before it, because comparing ids is leakproof and
+ * costs less.
  */
 export async function addPolicies(url: string): Promise<void> {
   const policies = [...TENANT_TABLES].flatMap(([table, column]) => [

@@ -115,8 +115,8 @@ export async function startReceiver(options: { answer?: Answer | Answer[]; names
 }
 
 /**
- * Tells if a request carries valid signatures of `secret`, in `x-service-signature` and in the Standard Webhooks header.
- * The first is computed here from the interface's text, the second is checked by that project's own library.
+ * Tells if a request carries valid signatures of `secret`, in `x-service-signature` and in the Standard Webhooks
+ * header. The first is computed here from the interface's text, the second is checked by that project's own library.
  */
 export function verifySignatures(request: ReceivedRequest, secret: string): boolean {
   const expected = `sha256=${createHmac('sha256', secret).update(request.body).digest('hex')}`

@@ -11,7 +11,10 @@ import { createDatabase } from './database'
 import { type Explaining, openExplaining, pagesOf, scansOf } from './explaining'
 
 const SMALL = 2000
-/** What another organization may cost: its indexes are a level higher, which each of 20 rows and their counters are read through. */
+/**
+ * What another organization may cost: its indexes are a level higher, which each of 20 rows and their counters are read
+ * through.
+ */
 const MOST_BESIDE = 1.4
 const MORE_PAGES = 80
 /** Pages of a search that matches far more than is counted: those of the matches that are counted, and of the index. */
@@ -19,7 +22,10 @@ const MOST_OF_COMMON = 3000
 /** Documents and tickets are found by indexes; a table that is as good as one organization may be read as a whole. */
 const WHOLE = /^Seq Scan (tickets|ticket_search|time_entries)$/
 
-/** Measures searches. Fails when a small organization pays for one of `count` tickets, or that one for what is not counted. */
+/**
+ * Measures searches. Fails when a small organization pays for one of `count` tickets, or that one for what is not
+ * counted.
+ */
 export async function checkSearchesBeside(count: number) {
   // Pages carry signed cursors.
   useSecrets('a secret key that only tests use')

@@ -7,8 +7,8 @@ export type ChangedSettings = Disposable & {
 }
 
 /**
- * Changes settings until the end of the block (`using settings = withSettings({ … })`), or until `restore` is called: in
- * `afterAll`, for a change that `beforeAll` makes.
+ * Changes settings until the end of the block (`using settings = withSettings({ … })`), or until `restore` is called:
+ * in `afterAll`, for a change that `beforeAll` makes.
  */
 export function withSettings(changes: Partial<Config>): ChangedSettings {
   const names = Object.keys(changes) as (keyof Config)[]

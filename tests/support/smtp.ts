@@ -12,7 +12,9 @@ export type SmtpDialog = Disposable & {
   command: (line: string) => Promise<string>
   /** Sends bytes as they are. */
   write: (bytes: string | Uint8Array) => void
-  /** STARTTLS, without a look at the certificate unless `ca` is given. `injected` goes in clear text with the command. */
+  /**
+   * STARTTLS, without a look at the certificate unless `ca` is given. `injected` goes in clear text with the command.
+   */
   startTls: (options?: { ca?: string; servername?: string; injected?: string }) => Promise<void>
   /** Resolves when the server has closed the connection. */
   closed: Promise<void>
@@ -22,7 +24,9 @@ export type SmtpDialog = Disposable & {
   socket: () => Socket
 }
 
-/** Opens a bare connection and reads nothing yet: the greeting is the first `read`. @param localAddress of the client */
+/**
+ * Opens a bare connection and reads nothing yet: the greeting is the first `read`. @param localAddress of the client
+ */
 export async function smtpDialog(port: number, host = '127.0.0.1', localAddress?: string): Promise<SmtpDialog> {
   let socket: Socket = connect({ host, port, ...(localAddress && { localAddress }) })
   let unread = ''

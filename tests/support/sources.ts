@@ -29,7 +29,9 @@ export function readSource(file: string, text: string): Source {
   return { text, lines: text.trimEnd().split('\n').length, imports, functions, exported }
 }
 
-/** The text of each comment that has lines to itself, without its marks; lines with `//` that follow each other are one. */
+/**
+ * The text of each comment that has lines to itself, without its marks; lines with `//` that follow each other are one.
+ */
 export function commentsOf(text: string): string[] {
   const found = text.matchAll(/^[ \t]*(?:\/\*\*([\s\S]*?)\*\/|((?:\/\/.*\n\s*)+))/gm)
   return [...found].map(([, block, lines]) => (block ?? lines!).replace(/^\s*(\*|\/\/)\s?/gm, '').trim())
@@ -95,7 +97,9 @@ export function nameOf(node: ts.SignatureDeclaration): string {
   return name?.getText() ?? (ts.isConstructorDeclaration(node) ? 'constructor' : 'a function without a name')
 }
 
-/** Names that a statement of the top level exports under `export const`, `function`, `class`, `type`, or `export { … }`. */
+/**
+ * Names that a statement of the top level exports under `export const`, `function`, `class`, `type`, or `export { … }`.
+ */
 function exportsOf(statement: ts.Statement): string[] {
   if (ts.isExportDeclaration(statement)) {
     const clause = statement.exportClause

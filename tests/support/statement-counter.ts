@@ -29,8 +29,8 @@ export type StatementCounter = {
 const SHARED = /pg_notify/
 
 /**
- * Answers are handed on when all that was asked is answered, and nothing more was asked for so many milliseconds. So the
- * number of waits depends neither on how busy the machine is nor on how fast the server answers.
+ * Answers are handed on when all that was asked is answered, and nothing more was asked for so many milliseconds. So
+ * the number of waits depends neither on how busy the machine is nor on how fast the server answers.
  */
 const QUIET_MS = 3
 

@@ -1,6 +1,6 @@
 /**
- * Lists the statements that may name a table without its organization, by reason. A place is a function of a file, a file or
- * a folder. Beyond these, no statement of the product leaves its organization out.
+ * Lists the statements that may name a table without its organization, by reason. A place is a function of a file, a
+ * file or a folder. Beyond these, no statement of the product leaves its organization out.
  */
 export const EXCEPTIONS: Record<string, string[]> = {
   'a restore fills the numbers of all organizations, and no other process is there': [

@@ -1,7 +1,7 @@
 /**
- * Finds tables that a SQL template names without their organization. It reads words and brackets, not a grammar, because
- * most templates are parts of statements, which no parser takes. So a template that names a table names its organization
- * too, in the same query: in `where`, or in the `on` of its own join.
+ * Finds tables that a SQL template names without their organization. It reads words and brackets, not a grammar,
+ * because most templates are parts of statements, which no parser takes. So a template that names a table names its
+ * organization too, in the same query: in `where`, or in the `on` of its own join.
  */
 import ts from 'typescript-5'
 import { nameOf, nodesOf } from './sources'

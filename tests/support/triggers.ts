@@ -3,7 +3,10 @@ import { allowPlacing } from '../../src/base/db/cluster/place-tables'
 import { driverPool } from '../../src/base/db/pool'
 import { nodeUrls } from './cluster'
 
-/** Changes the schema in a transaction. On a cluster triggers are taken on request alone, and several statements only one by one. */
+/**
+ * Changes the schema in a transaction. On a cluster triggers are taken on request alone, and several statements only
+ * one by one.
+ */
 export async function changeSchema(...statements: string[]): Promise<void> {
   await driverPool().begin(async (sql) => {
     await allowPlacing(sql)

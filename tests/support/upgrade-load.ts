@@ -1,4 +1,6 @@
-/** People and customers who use a service while it is upgraded: requests and mail, and what must be found afterwards. */
+/**
+ * People and customers who use a service while it is upgraded: requests and mail, and what must be found afterwards.
+ */
 import type { Service } from './service'
 import { buildMail, sendInSession, startSession } from './smtp'
 

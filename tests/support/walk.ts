@@ -76,7 +76,9 @@ export async function walkBesideWriters(
   return walked
 }
 
-/** One change of one kind: a new ticket and contact, a ticket that changes its place in every order, or a deleted one. */
+/**
+ * One change of one kind: a new ticket and contact, a ticket that changes its place in every order, or a deleted one.
+ */
 async function write(client: Client, own: string[], contact_id: string, n: number): Promise<void> {
   const priority = ['low', 'urgent', 'normal', 'high'][n % 4]
   const answers = []

@@ -55,7 +55,9 @@ export async function statusesOf(client: Client, webhook_id: string): Promise<st
 
 type Queued = { id: string; due_in_s: number | null; attempts: number; claims: number }
 
-/** Waiting deliveries of a webhook: seconds until each is due (null: not before somebody sets it free), and attempts. */
+/**
+ * Waiting deliveries of a webhook: seconds until each is due (null: not before somebody sets it free), and attempts.
+ */
 export async function queueOf({ sql, organization_id }: Scope, webhook_id: string): Promise<Queued[]> {
   return sql<Queued[]>`
     select id, case when run_at < 'infinity' then extract(epoch from run_at - now())::float8 end as due_in_s,

@@ -165,8 +165,9 @@ export function importEmail(client: Client, mailbox_id: string, subject: string)
 }
 
 /**
- * Every table with its number of rows and what tells a changed row: differs whenever anything was written. On a cluster these
- * can be those of one organization: to count all asks each machine for each part of each table, which takes 50 ms or more.
+ * Every table with its number of rows and what tells a changed row: differs whenever anything was written. On a cluster
+ * these can be those of one organization: to count all asks each machine for each part of each table, which takes 50 ms
+ * or more.
  */
 export async function fingerprint(organization_id?: string): Promise<Record<string, string>> {
   const { sql } = connection()

@@ -1,6 +1,8 @@
 /** Characters of texts: how many there are, and which of them cannot be stored. Pure. */
 
-/** Counts characters as users do: a letter outside the first plane is one, although a JavaScript string has two for it. */
+/**
+ * Counts characters as users do: a letter outside the first plane is one, although a JavaScript string has two for it.
+ */
 export function codePoints(text: string): number {
   let count = text.length
   // An iterator takes ten times as long, and a text may have eight million.

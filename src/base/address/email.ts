@@ -3,7 +3,8 @@
  *
  * Three functions say what a valid address is, because they ask for different things:
  * - `isEmailAddress` (here) is strict: what the API accepts must be a mailbox that the internet can reach.
- * - `looksLikeAddress` (base/mime/addresses.ts) is wide: a mail that has arrived has a sender, even if its address breaks
+ * - `looksLikeAddress` (base/mime/addresses.ts) is wide: a mail that has arrived has a sender, even if its address
+ *   breaks
  *   a rule, such as a local part that begins with a dot.
  * - `isAddress` (mail/outbound/header-values.ts) asks whether an address is safe to send to: it must not be read as two
  *   addresses or as a name in an envelope or a header. It lets the addresses through that mail came from.
@@ -33,11 +34,11 @@ export function isEmailAddress(text: string): boolean {
 }
 
 /**
- * The key of an address: two addresses are the same when their keys are equal, and only then. It is the address with its
- * domain as Punycode (UTS 46) and the letters A to Z in lower case. Other letters of the local part stay as they are:
- * PostgreSQL and JavaScript disagree about the lower case of some (`İ`), and others fall to ASCII letters (the Kelvin sign
- * to `k`), which would make one address of two. Every table that is searched by address stores the key, and no statement
- * computes one.
+ * The key of an address: two addresses are the same when their keys are equal, and only then. It is the address with
+ * its domain as Punycode (UTS 46) and the letters A to Z in lower case. Other letters of the local part stay as they
+ * are: PostgreSQL and JavaScript disagree about the lower case of some (`İ`), and others fall to ASCII letters (the
+ * Kelvin sign to `k`), which would make one address of two. Every table that is searched by address stores the key, and
+ * no statement computes one.
  */
 export function addressKey(address: string): string {
   const start = address.lastIndexOf('@') + 1

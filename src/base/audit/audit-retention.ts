@@ -22,7 +22,10 @@ function findOld(sql: Sql, retention_days: number): Find {
     ) as old`
 }
 
-/** Tells the trigger of the table why entries are deleted, also on other machines of a cluster: it refuses this otherwise. */
+/**
+ * Tells the trigger of the table why entries are deleted, also on other machines of a cluster: it refuses this
+ * otherwise.
+ */
 async function removeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
   await sql`set local citus.propagate_set_commands = 'local'`
   await sql`set local deskwire.audit_log = 'retention'`

@@ -23,7 +23,9 @@ export type Auditor = { type: (typeof AUDIT_ACTOR_TYPES)[number] | 'contact'; id
 /** The actor of a command of the operator. */
 export const OPERATOR: Auditor = { type: 'operator', id: null, name: 'Operator' }
 
-/** What an entry needs of a scope. A command without a scope, such as one of the operator, gives these by themselves. */
+/**
+ * What an entry needs of a scope. A command without a scope, such as one of the operator, gives these by themselves.
+ */
 type AuditScope = Pick<Scope, 'sql' | 'organization_id' | 'origin'> & { actor: Auditor }
 
 /** Adds one entry to the log of the scope's organization. */

@@ -9,8 +9,8 @@ const NOT_LISTED = ['id', 'created_at', 'updated_at']
 type Thing = Record<string, unknown>
 
 /**
- * Gives the fields that differ. A created thing has no `before` and a deleted one no `after`: then all fields that are not
- * null are listed. Undefined counts as null.
+ * Gives the fields that differ. A created thing has no `before` and a deleted one no `after`: then all fields that are
+ * not null are listed. Undefined counts as null.
  * @param before, after a resource as the API shows it; its secrets are `masked`
  * @param renewed names of secrets that were set, which are listed although they look the same
  * @returns null when nothing differs

@@ -1,13 +1,16 @@
-/** The lock of an account. Each sign-in takes it, and all that changes who may sign in, so that they come one after the other. */
+/**
+ * The lock of an account. Each sign-in takes it, and all that changes who may sign in, so that they come one after the
+ * other.
+ */
 import { addressKey } from '../address/email'
 import type { Connection } from './transact'
 
 type InTransaction = Pick<Connection, 'sql'>
 
 /**
- * Locks an account until the caller's transaction ends: nobody signs in to it meanwhile, and it becomes a member nowhere. A
- * transaction that locks admins too locks the account first. It is no lock of the row, because on a cluster that is one on
- * every machine: nobody could sign in while one of them is away.
+ * Locks an account until the caller's transaction ends: nobody signs in to it meanwhile, and it becomes a member
+ * nowhere. A transaction that locks admins too locks the account first. It is no lock of the row, because on a cluster
+ * that is one on every machine: nobody could sign in while one of them is away.
  */
 export async function lockAccount({ sql }: InTransaction, user_id: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`account ${user_id}`}, 0))`

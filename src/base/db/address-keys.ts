@@ -1,6 +1,6 @@
 /**
- * Gives the keys of addresses with an international domain to rows of older releases. The migration `address_keys` has folded
- * the letters A to Z; Punycode takes the tables of UTS 46, which PostgreSQL does not have.
+ * Gives the keys of addresses with an international domain to rows of older releases. The migration `address_keys` has
+ * folded the letters A to Z; Punycode takes the tables of UTS 46, which PostgreSQL does not have.
  */
 import type postgres from 'postgres'
 import { addressKey } from '../address/email'
@@ -20,8 +20,9 @@ type KeyedTable = {
 }
 
 /**
- * Of two rows that were one address in two spellings, `first` says which one gets the key. The other stays as it is, with a
- * key that no address has (the key, a space, its id): it is shown and listed, but it is not found by its address any more.
+ * Of two rows that were one address in two spellings, `first` says which one gets the key. The other stays as it is,
+ * with a key that no address has (the key, a space, its id): it is shown and listed, but it is not found by its address
+ * any more.
  * - A mailbox that receives comes first, and its Unicode spelling, because mail went to that one.
  * - An account that somebody can use comes first, and a participant who gets the answers.
  */

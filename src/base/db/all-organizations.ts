@@ -1,9 +1,9 @@
 /**
  * Finds organizations that have work, and works in each of them, for background jobs and the outbox.
  *
- * A read over all organizations takes no locks and writes nothing. On a cluster it goes to every node, and fails as a whole
- * while one of them is away. Then each node is asked apart for the organizations whose rows it has, and those of the node that
- * is away wait for its return. What is found is worked on by statements that name one organization.
+ * A read over all organizations takes no locks and writes nothing. On a cluster it goes to every node, and fails as a
+ * whole while one of them is away. Then each node is asked apart for the organizations whose rows it has, and those of
+ * the node that is away wait for its return. What is found is worked on by statements that name one organization.
  */
 import { inBatches } from '../flow/batches'
 import { turns } from '../flow/turns'

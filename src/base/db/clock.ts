@@ -1,7 +1,8 @@
 /**
  * Compares the clock of this machine with that of the database, which all processes share. A process whose clock is an
  * hour ahead took the tokens of all others for expired, and its tickets came before those that others made later. So a
- * clock that is off by more than TOLERANCE_S is corrected where other processes see the time, and the operator is warned.
+ * clock that is off by more than TOLERANCE_S is corrected where other processes see the time, and the operator is
+ * warned.
  */
 import { log } from '../log'
 import { showClockOffset } from './clock-offset'
@@ -19,8 +20,8 @@ const REMINDER_MS = 3_600_000
 let warned_ms: number | undefined
 
 /**
- * Measures by how many seconds the clock of this machine is ahead of the database's, or behind when negative. Undefined when
- * the database answers too slowly to tell.
+ * Measures by how many seconds the clock of this machine is ahead of the database's, or behind when negative. Undefined
+ * when the database answers too slowly to tell.
  */
 export async function measureClockOffset({ sql }: Connection): Promise<number | undefined> {
   let best = { round_trip_ms: Number.POSITIVE_INFINITY, offset_ms: 0 }

@@ -6,8 +6,8 @@ import { customType, numeric, uuid } from 'drizzle-orm/pg-core'
 import { isCorrected, sharedTime } from './shared-time'
 
 /**
- * Makes a new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. Without a time of ours each id comes after the last
- * one; with it, one of 8,000 within the same millisecond did not.
+ * Makes a new id: UUIDv7 (RFC 9562), so ids sort by the time of creation. Without a time of ours each id comes after
+ * the last one; with it, one of 8,000 within the same millisecond did not.
  */
 export const newId = (): string => (isCorrected() ? randomUUIDv7('hex', sharedTime()) : randomUUIDv7())
 
@@ -26,8 +26,8 @@ export const createdAt = () =>
     .generatedAlwaysAs((): SQL => sql`uuid_time(id)`)
 
 /**
- * Set by the database on insert; commands write `now()` on every change. For tickets and contacts, which clients follow by
- * it, they write the time that was read behind a lock, on insert too (`change-time.ts`).
+ * Set by the database on insert; commands write `now()` on every change. For tickets and contacts, which clients follow
+ * by it, they write the time that was read behind a lock, on insert too (`change-time.ts`).
  */
 export const updatedAt = () => instant().notNull().default(sql`now()`)
 

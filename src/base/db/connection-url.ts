@@ -1,7 +1,7 @@
 /**
  * Reads a connection URL as libpq does: several hosts, `sslmode` with its certificates, and settings of the session.
- * postgres.js 3.4.9 reads one too, but it ignores `sslrootcert`, takes `verify-ca` for `verify-full`, sends what only libpq
- * knows to the server, and knows no IPv6 address among several hosts. `pg-connection-string` reads one host only.
+ * postgres.js 3.4.9 reads one too, but it ignores `sslrootcert`, takes `verify-ca` for `verify-full`, sends what only
+ * libpq knows to the server, and knows no IPv6 address among several hosts. `pg-connection-string` reads one host only.
  * Tests: tests/base/db/connection-url.test.ts.
  */
 import { readFileSync } from 'node:fs'
@@ -89,8 +89,8 @@ function readPrepare({ prepare, pgbouncer }: Record<string, string>): Pick<Conne
 }
 
 /**
- * Encryption by `sslmode`. As in libpq, `require` with a root certificate checks the chain, and `sslrootcert=system` means
- * `verify-full`. A root certificate without any mode does so too. Nothing is encrypted when neither is given.
+ * Encryption by `sslmode`. As in libpq, `require` with a root certificate checks the chain, and `sslrootcert=system`
+ * means `verify-full`. A root certificate without any mode does so too. Nothing is encrypted when neither is given.
  */
 function readTls(given: Record<string, string>): Tls {
   const alias = given.ssl === 'true' ? 'require' : given.ssl === 'false' ? 'disable' : given.ssl
@@ -124,8 +124,8 @@ function readGiven(name: string, file: string): string {
 const FOR_US = ['prepare', 'pgbouncer', 'ssl']
 
 /**
- * Splits a connection URL for programs of PostgreSQL: the URL without its password and without what they do not know, the
- * password, and parameters of the server as PGOPTIONS takes them.
+ * Splits a connection URL for programs of PostgreSQL: the URL without its password and without what they do not know,
+ * the password, and parameters of the server as PGOPTIONS takes them.
  */
 export function forPrograms(text: string): { url: string; password: string | undefined; options: string } {
   const [, scheme, user = '', hosts, rest] = /^([a-z]+:\/\/)(?:([^/?#]*)@)?([^/?#]*)(.*)$/s.exec(text) ?? []

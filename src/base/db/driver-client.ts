@@ -48,8 +48,8 @@ export function openClient(target: string | ConnectionOptions, max: number, limi
 }
 
 /**
- * Gives a client what Drizzle needs beside it, for rows of one table. Drizzle sets the parsers and serializers of the client to
- * its own, so they are set again.
+ * Gives a client what Drizzle needs beside it, for rows of one table. Drizzle sets the parsers and serializers of the
+ * client to its own, so they are set again.
  */
 export function openOrm(client: Client): PostgresJsDatabase {
   const orm = drizzle(client)
@@ -61,8 +61,9 @@ export function openOrm(client: Client): PostgresJsDatabase {
 const SENT_AS_TEXT = [114, 3802, 1082, 1083, 1114, 1184]
 
 /**
- * Makes values of every client mean the same. Read: times are `YYYY-MM-DDThh:mm:ssZ`, numerics and counts are numbers, as the
- * API shows them. Written: a text stays as it is, so `'{}'` is an empty object of JSON and no string in quotation marks.
+ * Makes values of every client mean the same. Read: times are `YYYY-MM-DDThh:mm:ssZ`, numerics and counts are numbers,
+ * as the API shows them. Written: a text stays as it is, so `'{}'` is an empty object of JSON and no string in
+ * quotation marks.
  */
 function speakAsWire(client: Client): void {
   const { parsers, serializers } = client.options as unknown as Codecs

@@ -1,9 +1,11 @@
 /**
- * Four migrations were changed after databases had them, on 22 November 2026, and no later one ever was. A database that has an
- * earlier form gets here what it lacks, as a step of its own before the missing migrations.
+ * Four migrations were changed after databases had them, on 22 November 2026, and no later one ever was. A database
+ * that has an earlier form gets here what it lacks, as a step of its own before the missing migrations.
  */
 
-/** From here on there is no earlier form: with one, this migration failed. Only notes of a restored database may say so. */
+/**
+ * From here on there is no earlier form: with one, this migration failed. Only notes of a restored database may say so.
+ */
 const LAST_WITH_EARLIER_FORMS = '0026_beside_older_processes'
 
 type EarlierForm = {

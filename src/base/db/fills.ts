@@ -1,7 +1,8 @@
 /**
- * Fills columns that a release added to older rows. A migration holds its locks until it ends, so it only notes what is to
- * be filled; a background job does it in steps beside the requests. Until an organization is done, `isFilled` says no and
- * its queries compute the value instead. What processes of the older release write beside this one is mended by triggers.
+ * Fills columns that a release added to older rows. A migration holds its locks until it ends, so it only notes what is
+ * to be filled; a background job does it in steps beside the requests. Until an organization is done, `isFilled` says
+ * no and its queries compute the value instead. What processes of the older release write beside this one is mended by
+ * triggers.
  */
 import { LRUCache } from 'lru-cache'
 import { inEach } from './all-organizations'
@@ -37,15 +38,17 @@ export async function isFilled({ sql, organization_id }: OfOrganization, kind: F
 /** The time after which a run ends. The job goes on at its next run; a service that stops waits for this one. */
 const RUN_MS = 2000
 
-/** Kinds that processes of an older release cannot read when they are filled: its searches would no longer find them. */
+/**
+ * Kinds that processes of an older release cannot read when they are filled: its searches would no longer find them.
+ */
 const UNREADABLE_BEFORE: FillKind[] = ['ticket_search.document']
 
 /** Organizations that one run looks at: those of a node that is away keep their place, and others are behind them. */
 const LOOK = 10_000
 
 /**
- * Fills a column for organizations that lack it, for some time. For a background job, in any number of processes, also on a
- * cluster.
+ * Fills a column for organizations that lack it, for some time. For a background job, in any number of processes, also
+ * on a cluster.
  */
 export async function fillSome(connection: Connection, kind: FillKind, step: Step): Promise<void> {
   // A lock of a row that is on all machines of a cluster waits for each of them.

@@ -3,9 +3,9 @@ import type postgres from 'postgres'
 import { ZERO_ID } from './columns'
 
 /**
- * Counts the tickets and contacts of each organization after the migration `tallies`. The new service does not listen before
- * this ends; other sessions are not locked out. What changes meanwhile is counted by triggers. If it is interrupted, the next
- * start goes on.
+ * Counts the tickets and contacts of each organization after the migration `tallies`. The new service does not listen
+ * before this ends; other sessions are not locked out. What changes meanwhile is counted by triggers. If it is
+ * interrupted, the next start goes on.
  */
 export async function finishTallies(sql: postgres.Sql): Promise<void> {
   const [mark] = await sql`select to_regclass('tallies_unfinished') as name`
@@ -28,9 +28,9 @@ async function tallyNext(sql: postgres.ISql): Promise<boolean> {
 }
 
 /**
- * Counts an organization without tallies. One statement sees one moment: it drops the changes that are in what it counts.
- * Nobody else may fold changes at the same time. Rows that are read together are written side by side. `ZERO_ID` is the key
- * of all tickets, and of contacts without a company.
+ * Counts an organization without tallies. One statement sees one moment: it drops the changes that are in what it
+ * counts. Nobody else may fold changes at the same time. Rows that are read together are written side by side.
+ * `ZERO_ID` is the key of all tickets, and of contacts without a company.
  */
 async function tallyOrganization(sql: postgres.ISql, organization_id: string): Promise<void> {
   await sql`

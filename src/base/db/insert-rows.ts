@@ -14,12 +14,12 @@ type Value = string | number | boolean | readonly string[] | Uint8Array | Fragme
 type RowToInsert = { organization_id: string } & { [column: string]: Value }
 
 /**
- * Inserts rows, in the order given. A statement has 1, 2, 4 … or 128 rows, and the types of its values are left open, so that a
- * connection keeps at most eight prepared statements for each list of columns. They are sent together: more rows than one
- * statement holds need a transaction.
+ * Inserts rows, in the order given. A statement has 1, 2, 4 … or 128 rows, and the types of its values are left open,
+ * so that a connection keeps at most eight prepared statements for each list of columns. They are sent together: more
+ * rows than one statement holds need a transaction.
  *
- * Statements of this form go to one node of a cluster as they are. With `insert … select`, or inside `with`, the rows take a
- * second step there: 2.1 ms instead of 1.0.
+ * Statements of this form go to one node of a cluster as they are. With `insert … select`, or inside `with`, the rows
+ * take a second step there: 2.1 ms instead of 1.0.
  * @param rest follows the rows: `on conflict do nothing returning id`
  * @returns the rows that `rest` returns
  */
@@ -41,7 +41,9 @@ export async function insertRows<Returned extends object = never>(
   return (await Promise.all(sent)).flat()
 }
 
-/** A value as the driver takes it, which would name the types of these, and so make other statements of rows with null. */
+/**
+ * A value as the driver takes it, which would name the types of these, and so make other statements of rows with null.
+ */
 function asParameter(sql: Sql, value: Value): string {
   const given = typeof value === 'boolean' || value instanceof Uint8Array ? sql.typed(value, UNKNOWN) : (value ?? null)
   // The types of the driver know no SQL among values.

@@ -26,8 +26,8 @@ const SILENT_MS = 5000
 const LOOK_MS = 200
 
 /**
- * The longest that a migration waits for its locks before it gives way. Requests to a table wait behind a migration that
- * waits for it. The last lock gets `LAST_MS` in any case.
+ * The longest that a migration waits for its locks before it gives way. Requests to a table wait behind a migration
+ * that waits for it. The last lock gets `LAST_MS` in any case.
  */
 const GIVE_WAY_MS = 900
 const LAST_MS = 100

@@ -10,7 +10,9 @@ const STATEMENT_MOST = 80
 const INSUFFICIENT_PRIVILEGE = '42501'
 const READ_ONLY = '25006'
 
-/** Classes of errors whose messages name objects, never values of rows: connection, access, syntax, resources, our own. */
+/**
+ * Classes of errors whose messages name objects, never values of rows: connection, access, syntax, resources, our own.
+ */
 const NAMES_OBJECTS = /^(08|0A|2B|3D|3F|42|53|54|55|57|58|P0)/
 
 /**

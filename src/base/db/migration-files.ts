@@ -33,8 +33,10 @@ export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<Migrat
 }
 
 /**
- * Finds the migrations that the database lacks, and first what it lacks of one that it has in an earlier form. Takes no lock.
- * @throws MigrationError when the database has migrations of a newer release, which would not expect what this one writes, or
+ * Finds the migrations that the database lacks, and first what it lacks of one that it has in an earlier form. Takes no
+ * lock.
+ * @throws MigrationError when the database has migrations of a newer release, which would not expect what this one
+ *   writes, or
  *   is in a state that no release leaves
  */
 export async function findMissing(sql: postgres.ISql, migrations: Migration[]): Promise<Migration[]> {

@@ -1,7 +1,7 @@
 /**
  * Finds the locks that a migration takes, from its statements: for the plan, and to take all of them before the first
- * change. PostgreSQL itself tells them only by taking them. `tests/base/db/migration-plan.test.ts` compares the two for each
- * migration.
+ * change. PostgreSQL itself tells them only by taking them. `tests/base/db/migration-plan.test.ts` compares the two for
+ * each migration.
  */
 import type postgres from 'postgres'
 

@@ -41,7 +41,9 @@ type PoolOptions = {
   direct?: string | ConnectionOptions
   /** The organizations are on several machines. */
   is_cluster?: boolean
-  /** What requests of an organization run on, instead of the pool: tests let the database refuse all other rows there. */
+  /**
+   * What requests of an organization run on, instead of the pool: tests let the database refuse all other rows there.
+   */
   ofOrganization?(organization_id: string): Connection
 }
 
@@ -94,8 +96,8 @@ export function connectionOf(organization_id: string): Connection {
 }
 
 /**
- * The connection for requests of an organization that only read: the pool, of which they hold a share (`reads.ts`). One or two
- * connections cannot be shared: statements of all organizations are sent one behind the other there.
+ * The connection for requests of an organization that only read: the pool, of which they hold a share (`reads.ts`). One
+ * or two connections cannot be shared: statements of all organizations are sent one behind the other there.
  */
 export function readingOf(organization_id: string): Connection {
   const whole = connectionOf(organization_id)
@@ -103,7 +105,9 @@ export function readingOf(organization_id: string): Connection {
   return most === 0 ? whole : { ...whole, sql: sharedReads(whole.sql, organization_id, most, reads) }
 }
 
-/** Connections without time limits, for background jobs. They are not those of the pool, so that jobs delay no request. */
+/**
+ * Connections without time limits, for background jobs. They are not those of the pool, so that jobs delay no request.
+ */
 export function jobConnection(): Connection {
   if (!jobs || !jobs_orm) throw new Error('The database is not connected')
   return { db: jobs_orm, sql: jobs }
@@ -128,9 +132,11 @@ export function watchConnection(): Client {
 type Abortable = Client & { endIdle(): void; abortSilent(silent_ms: number): void }
 
 /**
- * Ends connections that may wait for a machine of a cluster which hangs. Their statements fail as if the server were away.
- * @param which `silent`: those on which a statement has waited for its answer for `silent_ms`. `overdue`: those that have not
- * ended a statement although its time was over. `idle`: each kept connection of the coordinator to the machine goes with them.
+ * Ends connections that may wait for a machine of a cluster which hangs. Their statements fail as if the server were
+ * away.
+ * @param which `silent`: those on which a statement has waited for its answer for `silent_ms`. `overdue`: those that
+ *   have not ended a statement although its time was over. `idle`: each kept connection of the coordinator to the
+ *   machine goes with them.
  */
 export function endConnections(which: 'silent' | 'overdue' | 'idle', silent_ms = 0): void {
   // Jobs have no time limit.

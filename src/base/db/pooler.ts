@@ -1,10 +1,10 @@
 /**
  * Adapts to a pooler such as PgBouncer in transaction mode, which gives each transaction any session of the server.
  *
- * The driver looks at each new connection (`patches/`): a session whose process has another number than the one that the
- * server announced at the start is behind a pooler. If the server knows our statement by the name that we gave it, the
- * pooler does not keep track of prepared statements: in another session the name means nothing, so none is prepared.
- * PgBouncer from 1.21 on with `max_prepared_statements` gives them names of its own.
+ * The driver looks at each new connection (`patches/`): a session whose process has another number than the one that
+ * the server announced at the start is behind a pooler. If the server knows our statement by the name that we gave it,
+ * the pooler does not keep track of prepared statements: in another session the name means nothing, so none is
+ * prepared. PgBouncer from 1.21 on with `max_prepared_statements` gives them names of its own.
  */
 import { log } from '../log'
 
@@ -29,7 +29,8 @@ export function onPooler(
   // Asking for prepared statements promises that each connection keeps its session.
   if (is_prepare_given && options.prepare) return
   options.onpooler = (names_pass) => {
-    // PgBouncer 1.18 loses the description of a statement that was sent behind another: the driver would wait without end.
+    // PgBouncer 1.18 loses the description of a statement that was sent behind another: the driver would wait without
+    // end.
     options.pooled = true
     if (names_pass) options.prepare = false
     limits_of.set(client, limitsAsStatement(limits))

@@ -1,7 +1,7 @@
 /**
- * Shares the pool among the organizations that read. A statement of a request that only reads waits until its organization
- * holds less than its share of the connections, has its connection alone, because the driver sends other statements behind
- * it otherwise, and is ended after a time. So one that reads much makes itself wait, and nobody else.
+ * Shares the pool among the organizations that read. A statement of a request that only reads waits until its
+ * organization holds less than its share of the connections, has its connection alone, because the driver sends other
+ * statements behind it otherwise, and is ended after a time. So one that reads much makes itself wait, and nobody else.
  *
  * The driver has no hook before a statement is sent, so the function that sends it is replaced in each statement, as
  * `watch-statements.ts` does for all of them. tests/base/db/reads.test.ts fails when that does not work any more.

@@ -1,6 +1,6 @@
 /**
- * Defines every table, constraint and word list. All are in one file, whatever its length: tables of most rooms point at those
- * of others, so both ends of each key are here, and a change of the schema is one file beside its migration.
+ * Defines every table, constraint and word list. All are in one file, whatever its length: tables of most rooms point
+ * at those of others, so both ends of each key are here, and a change of the schema is one file beside its migration.
  *
  * `organization_id` is first in the primary key and in every foreign key of a tenant's table, so that a row can never
  * point into another organization. Ids are UUIDv7 and `created_at` is computed from them: order by id is order by time.
@@ -96,8 +96,8 @@ export const EVENTS = [
 ] as const
 
 /**
- * Where the rows of a table are when the database is spread over several machines (`cluster/distribute.ts`). On one machine
- * it means nothing.
+ * Where the rows of a table are when the database is spread over several machines (`cluster/distribute.ts`). On one
+ * machine it means nothing.
  * - distributed: with the other rows of their organization, on one of the machines;
  * - reference: a copy on every machine, for what is read over all organizations or written seldom;
  * - local: on the first machine alone, for what has no organization, or must be written while the others are away.
@@ -143,7 +143,10 @@ export const organizations = referenceTable(
   ],
 )
 
-/** Organizations whose older rows an upgrade has yet to fill, step by step, with what a release added (`base/db/fills.ts`). */
+/**
+ * Organizations whose older rows an upgrade has yet to fill, step by step, with what a release added
+ * (`base/db/fills.ts`).
+ */
 export const fills = referenceTable(
   'fills',
   {
@@ -286,7 +289,10 @@ export const password_resets = localTable(
     user_id: uuid()
       .notNull()
       .references(() => users.id, { onDelete: 'cascade' }),
-    /** The organization whose mailbox sent the link, so that it proves nothing to others; null for the operator's server. */
+    /**
+     * The organization whose mailbox sent the link, so that it proves nothing to others; null for the operator's
+     * server.
+     */
     organization_id: uuid(),
     /** SHA-256 of the token in the link. */
     token_hash: bytes().notNull(),
@@ -561,7 +567,9 @@ export const tickets = distributedTable(
   },
 )
 
-/** Number of tickets of each kind, without deleted ones. The changes below are to be added (`desk/tickets/counts.ts`). */
+/**
+ * Number of tickets of each kind, without deleted ones. The changes below are to be added (`desk/tickets/counts.ts`).
+ */
 export const ticket_counts = distributedTable(
   'ticket_counts',
   {
@@ -594,7 +602,10 @@ export const ticket_count_changes = distributedTable(
   (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
 )
 
-/** Numbers of tickets, without deleted ones, and of contacts. The changes below are to be added (`desk/tallies/tallies.ts`). */
+/**
+ * Numbers of tickets, without deleted ones, and of contacts. The changes below are to be added
+ * (`desk/tallies/tallies.ts`).
+ */
 export const tallies = distributedTable('tallies', { organization_id: uuid().notNull(), ...tallied() }, (table) => [
   unique('tallies_key').on(table.organization_id, table.kind, table.key, table.status).nullsNotDistinct(),
   check('tallies_kind', isOneOf(table.kind, TALLY_KINDS)),
@@ -604,7 +615,10 @@ function figure() {
   return bigint({ mode: 'number' }).notNull().default(0)
 }
 
-/** Figures of an organization for each minute, quarter of an hour and six hours (`base/metrics/organization-figures.ts`). */
+/**
+ * Figures of an organization for each minute, quarter of an hour and six hours
+ * (`base/metrics/organization-figures.ts`).
+ */
 export const stats = distributedTable(
   'stats',
   {
@@ -839,7 +853,9 @@ export const time_entries = distributedTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
-    /** The ticket's company. Triggers keep it, so that no sum has to read tickets (`desk/time-entries/companies.ts`). */
+    /**
+     * The ticket's company. Triggers keep it, so that no sum has to read tickets (`desk/time-entries/companies.ts`).
+     */
     company_id: uuid(),
     user_id: uuid().notNull(),
     duration_minutes: integer().notNull(),
@@ -1043,7 +1059,8 @@ export const delivery_attempts = distributedTable(
 
 /**
  * Work that is left: a row for each webhook delivery to send (id of the delivery), each email to send (id of the
- * message), each inbound email to file (id of the ledger row) and each letter to send (its id). Finished work has no row.
+ * message), each inbound email to file (id of the ledger row) and each letter to send (its id). Finished work has no
+ * row.
  */
 export const outbox = distributedTable(
   'outbox',
@@ -1105,7 +1122,10 @@ export const inbound_messages = distributedTable(
     recipient: text().notNull(),
     /** Empty for the null sender. */
     envelope_sender: text().notNull(),
-    /** Address of the client that delivered it over SMTP. Null, like the next two, for imports and rows of older releases. */
+    /**
+     * Address of the client that delivered it over SMTP. Null, like the next two, for imports and rows of older
+     * releases.
+     */
     remote_address: text(),
     /** The name that the client gave in HELO or EHLO. */
     helo: text(),
@@ -1192,8 +1212,8 @@ export const idempotency_keys = distributedTable(
 )
 
 /**
- * The audit log (`base/audit/audit.ts`). A trigger refuses to change or delete a row, except to the job that removes old
- * ones and to the erasure of a person: both name themselves with `set local deskwire.audit_log`.
+ * The audit log (`base/audit/audit.ts`). A trigger refuses to change or delete a row, except to the job that removes
+ * old ones and to the erasure of a person: both name themselves with `set local deskwire.audit_log`.
  */
 export const audit_log = distributedTable(
   'audit_log',
@@ -1223,7 +1243,10 @@ export const audit_log = distributedTable(
   ],
 )
 
-/** Entries of the audit log about accounts that are not in the log of their organization yet (`people/auth/account-audit.ts`). */
+/**
+ * Entries of the audit log about accounts that are not in the log of their organization yet
+ * (`people/auth/account-audit.ts`).
+ */
 export const account_entries = localTable(
   'account_entries',
   {
@@ -1248,7 +1271,9 @@ function root() {
   }
 }
 
-/** Key columns of tables that are written often. Their other keys prove the organization; this one would lock its row. */
+/**
+ * Key columns of tables that are written often. Their other keys prove the organization; this one would lock its row.
+ */
 function tenant() {
   return { organization_id: uuid().notNull(), id: id() }
 }
@@ -1257,7 +1282,10 @@ function tenant() {
 function tallied() {
   return {
     kind: text({ enum: TALLY_KINDS }).notNull(),
-    /** Id of the contact, company or label, zeros for all tickets and for no company. Of a day the first id that can be made on it. */
+    /**
+     * Id of the contact, company or label, zeros for all tickets and for no company. Of a day the first id that can be
+     * made on it.
+     */
     key: uuid().notNull(),
     /** Of the tickets; null for contacts. */
     status: text({ enum: TICKET_STATUSES }),

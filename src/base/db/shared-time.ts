@@ -4,8 +4,8 @@
 let began_ms: number | undefined
 
 /**
- * Returns whole milliseconds since 1970: the time of this machine, unless its clock was found to be wrong. Then nobody's
- * step of that clock changes it, such as the one that sets it right.
+ * Returns whole milliseconds since 1970: the time of this machine, unless its clock was found to be wrong. Then
+ * nobody's step of that clock changes it, such as the one that sets it right.
  */
 export function sharedTime(): number {
   return began_ms === undefined ? Date.now() : Math.round(began_ms + performance.now())

@@ -55,7 +55,10 @@ function tableOf(name: string): string {
   return TABLE_KINDS.has(whole) ? whole : name
 }
 
-/** False while every row of the table is part of a transaction that still runs: its statistics would be those of an empty one. */
+/**
+ * False while every row of the table is part of a transaction that still runs: its statistics would be those of an
+ * empty one.
+ */
 async function hasRows(name: string, { sql }: Pick<Connection, 'sql'>): Promise<boolean> {
   const rows = await sql`select 1 from ${sql(name)} limit 1`
   return rows.length > 0

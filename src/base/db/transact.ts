@@ -26,9 +26,10 @@ export type Connection = { db: Db; sql: Sql }
 const RUNS_MOST = 3
 
 /**
- * Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. When the server does
- * not know a prepared statement any more, because of a pooler or a migration, or ended a deadlock by it, `work` runs again:
- * nothing of it was kept. On a cluster, whose locks of reference tables are of whole tables, deadlocks cannot all be avoided.
+ * Runs `work` in a transaction; within one, in a savepoint. Any error rolls it back and is thrown on. When the server
+ * does not know a prepared statement any more, because of a pooler or a migration, or ended a deadlock by it, `work`
+ * runs again: nothing of it was kept. On a cluster, whose locks of reference tables are of whole tables, deadlocks
+ * cannot all be avoided.
  */
 export async function transact<T>(outer: Connection, work: (inner: Connection) => Promise<T>): Promise<T> {
   const db = outer.db as PostgresJsDatabase

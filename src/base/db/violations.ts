@@ -9,8 +9,9 @@ export function violates(error: unknown, constraint: string): boolean {
 }
 
 /**
- * Names the constraint or unique index that a statement failed because of. On a cluster the message of one of its machines
- * arrives without the field that names it: then these are all names in the message, those of tables, too. None for other failures.
+ * Names the constraint or unique index that a statement failed because of. On a cluster the message of one of its
+ * machines arrives without the field that names it: then these are all names in the message, those of tables, too. None
+ * for other failures.
  */
 export function violatedBy(error: unknown): string[] {
   if (!codeOf(error).startsWith('23')) return []
@@ -19,8 +20,8 @@ export function violatedBy(error: unknown): string[] {
 }
 
 /**
- * Codes of failures that pass: no connection, a server that stops, starts, is full or a standby, deadlocks, a statement or a
- * transaction that waited too long, a prepared statement that a pooler has lost.
+ * Codes of failures that pass: no connection, a server that stops, starts, is full or a standby, deadlocks, a statement
+ * or a transaction that waited too long, a prepared statement that a pooler has lost.
  */
 const PASSING =
   /^(CONNECTION_CLOSED|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ETIMEDOUT|57|53|55P03|08|25P03|25006|26000|40001|40P01|42P05)/
@@ -58,8 +59,8 @@ export function isNodeAway(error: unknown): boolean {
 }
 
 /**
- * Tells if a prepared statement was lost: `pooler` when the session does not have it, `migration` when its result would have
- * other columns by now.
+ * Tells if a prepared statement was lost: `pooler` when the session does not have it, `migration` when its result would
+ * have other columns by now.
  */
 export function hasLostStatement(error: unknown): 'pooler' | 'migration' | undefined {
   const code = codeOf(error)
@@ -69,8 +70,8 @@ export function hasLostStatement(error: unknown): 'pooler' | 'migration' | undef
 }
 
 /**
- * The code of the failure, of PostgreSQL, the driver or the system; empty when it has none. A lost connection between machines
- * of a cluster has one code, whatever the machine was doing.
+ * The code of the failure, of PostgreSQL, the driver or the system; empty when it has none. A lost connection between
+ * machines of a cluster has one code, whatever the machine was doing.
  */
 export function codeOf(error: unknown): string {
   const cause = causeOf(error)

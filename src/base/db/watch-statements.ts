@@ -1,7 +1,8 @@
 /**
- * Watches every statement that the driver runs, from the moment it is handed to a connection or to the queue of the pool.
- * The driver has no hook for the end of a statement (its `debug` is called with the text before one begins), so `handle`
- * of its class for statements is replaced. tests/base/metrics/metrics.test.ts fails when that does not work any more.
+ * Watches every statement that the driver runs, from the moment it is handed to a connection or to the queue of the
+ * pool. The driver has no hook for the end of a statement (its `debug` is called with the text before one begins), so
+ * `handle` of its class for statements is replaced. tests/base/metrics/metrics.test.ts fails when that does not work
+ * any more.
  */
 import type { Sql } from './transact'
 

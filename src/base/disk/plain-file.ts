@@ -1,6 +1,6 @@
 /**
- * Opens files that others may have put in place, such as those of a backup: no symbolic link is followed, and what is not a
- * file (a device, a pipe, a socket) counts as missing. A hard link is the file itself.
+ * Opens files that others may have put in place, such as those of a backup: no symbolic link is followed, and what is
+ * not a file (a device, a pipe, a socket) counts as missing. A hard link is the file itself.
  */
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open } from 'node:fs/promises'
@@ -44,8 +44,8 @@ export function openToWrite(file: string): Promise<FileHandle> {
 }
 
 /**
- * Reads a plain file in pieces. `createReadStream` of Bun makes the name absolute, and this OS user may have no right to the
- * folders above.
+ * Reads a plain file in pieces. `createReadStream` of Bun makes the name absolute, and this OS user may have no right
+ * to the folders above.
  * @throws as `placeBelow` and `openPlain` do
  */
 export async function* bytesBelow(root: string, name: string): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,6 @@
 /**
- * Keeps what is made faster than it is read in a temporary file. The file has no name, so that nothing else can open it and
- * the system removes it with the process, however that ends.
+ * Keeps what is made faster than it is read in a temporary file. The file has no name, so that nothing else can open it
+ * and the system removes it with the process, however that ends.
  */
 import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,4 +1,6 @@
-/** Bounds how often something is told: a few times for each source and in all, then as sums at the end of the window. */
+/**
+ * Bounds how often something is told: a few times for each source and in all, then as sums at the end of the window.
+ */
 
 type FloodLimits = {
   window_ms: number

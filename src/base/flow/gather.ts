@@ -3,22 +3,26 @@
 type Waiter<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void }
 
 type GatherOptions<T> = {
-  /** Only items with the same key share a run, such as those of an organization. Runs of others are under way beside it. */
+  /**
+   * Only items with the same key share a run, such as those of an organization. Runs of others are under way beside it.
+   */
   key?(item: T): string
   /** Items of a run. */
   most?: number
   /** Runs of a key at the same time. With two, a run that waits for a lock does not stop the others. */
   most_runs?: number
-  /** Milliseconds that must pass before another run starts beside one that is under way: meanwhile items collect for it. */
+  /**
+   * Milliseconds that must pass before another run starts beside one that is under way: meanwhile items collect for it.
+   */
   patience_ms?: number
   /** Tells if a run that failed with this error has done nothing. */
   mayRepeat?(error: unknown): boolean
 }
 
 /**
- * Makes a function of one item out of a function of many. Items of one turn of the event loop share a run, and so do items
- * that come while enough runs are under way. When a run fails, each of its items is tried alone, so that no item fails
- * because of another.
+ * Makes a function of one item out of a function of many. Items of one turn of the event loop share a run, and so do
+ * items that come while enough runs are under way. When a run fails, each of its items is tried alone, so that no item
+ * fails because of another.
  * @param run does the work of some items, all of it or nothing; returns a result for each, in their order
  */
 export function gathered<T, R>(

@@ -1,6 +1,6 @@
 /**
- * Limits how many do something at a time in this process; the others wait. Groups take turns, so that one that waits for
- * another group's work waits for one piece of it, not for all.
+ * Limits how many do something at a time in this process; the others wait. Groups take turns, so that one that waits
+ * for another group's work waits for one piece of it, not for all.
  * @param max at the same time
  */
 export function turns(max: number): <T>(work: () => Promise<T>, group?: string) => Promise<T> {

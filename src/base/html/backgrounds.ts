@@ -1,4 +1,6 @@
-/** Shows images of an email that are the background of an element, where mail programs put what everybody sees. Pure. */
+/**
+ * Shows images of an email that are the background of an element, where mail programs put what everybody sees. Pure.
+ */
 
 /** Of a tag: longer ones are not written by mail programs. */
 const MAX_TAG = 5000

@@ -13,8 +13,8 @@ const LONG = 10_000
 const MAX_HTML = 2_000_000
 
 /**
- * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into `src`;
- * `view.ts` turns it into what a page shows.
+ * Both forms of a body. `body_html` runs nothing, and loads nothing but the https images that its author put into
+ * `src`; `view.ts` turns it into what a page shows.
  */
 export type RenderedBody = { body_html: string; text: string }
 
@@ -77,8 +77,8 @@ export function renderBody(body: string): RenderedBody {
 }
 
 /**
- * Gives HTML that is too large as its plain text. Text that is too large even so, nearly all of it escaped characters, is cut
- * and says so: all of it is in the plain text of the message.
+ * Gives HTML that is too large as its plain text. Text that is too large even so, nearly all of it escaped characters,
+ * is cut and says so: all of it is in the plain text of the message.
  */
 export function limitHtml(html: string, text: string): string {
   if (html.length <= MAX_HTML) return html

@@ -36,7 +36,9 @@ const AFTER_PARAGRAPH = [
   ...['nav', 'ol', 'p', 'pre', 'section', 'table', 'ul'],
 ]
 
-/** For each element those that its start ends, when they are the innermost: the rules of htmlparser2, which parses next. */
+/**
+ * For each element those that its start ends, when they are the innermost: the rules of htmlparser2, which parses next.
+ */
 const ENDED_BY: Record<string, string[]> = {
   ...Object.fromEntries(AFTER_PARAGRAPH.map((name) => [name, ['p']])),
   ...Object.fromEntries(HEADINGS.map((name) => [name, [...HEADINGS, 'p']])),
@@ -52,7 +54,10 @@ const ENDED_BY: Record<string, string[]> = {
   option: ['option'],
 }
 
-/** Deeper elements lose their tags but keep their text: parsers recurse or turn quadratic at tens of thousands of levels. */
+/**
+ * Deeper elements lose their tags but keep their text: parsers recurse or turn quadratic at tens of thousands of
+ * levels.
+ */
 const MAX_DEPTH = 200
 
 /** Drops the tags of elements that are unknown or too deep, and of drawings that never end; their text stays. */

@@ -48,8 +48,9 @@ type Writer = {
 type Row = { start: number; has_lines: boolean; joins: boolean }
 
 /**
- * Writes HTML as text. The HTML must be as the sanitizer writes it: balanced, attributes in double quotes, special characters escaped.
- * Quotes get `> `, items `* ` or a number, links their address where it is not the text, images their alternative text.
+ * Writes HTML as text. The HTML must be as the sanitizer writes it: balanced, attributes in double quotes, special
+ * characters escaped. Quotes get `> `, items `* ` or a number, links their address where it is not the text, images
+ * their alternative text.
  */
 export function safeHtmlToText(html: string): string {
   const writer: Writer = {

@@ -13,8 +13,8 @@ const BOX = '<div style="overflow: auto; overflow-wrap: break-word">'
 type UrlOf = (attachment_id: string) => string | undefined
 
 /**
- * Images from elsewhere: `load` puts all addresses into `src`, `wait` puts all into `data-src`, `as written` leaves https
- * addresses where the author put them and lets the others wait.
+ * Images from elsewhere: `load` puts all addresses into `src`, `wait` puts all into `data-src`, `as written` leaves
+ * https addresses where the author put them and lets the others wait.
  */
 type RemoteImages = 'load' | 'wait' | 'as written'
 

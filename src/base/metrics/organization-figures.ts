@@ -1,7 +1,7 @@
 /**
- * Counts what happens in each organization, for `GET /stats`. Counts are collected in this process and written every few
- * seconds by a statement for each organization, so that a request or an email costs no write. A process that is killed loses
- * those few seconds.
+ * Counts what happens in each organization, for `GET /stats`. Counts are collected in this process and written every
+ * few seconds by a statement for each organization, so that a request or an email costs no write. A process that is
+ * killed loses those few seconds.
  */
 import { type Find, inEach, workOff } from '../db/all-organizations'
 import type { Connection, Fragment, Sql } from '../db/transact'
@@ -53,7 +53,10 @@ export async function writeStats({ sql }: Connection): Promise<void> {
   })
 }
 
-/** Adds to the rows of an organization in one order, because other processes add to the same ones. The time is the database's. */
+/**
+ * Adds to the rows of an organization in one order, because other processes add to the same ones. The time is the
+ * database's.
+ */
 async function writeOwn(sql: Sql, organization_id: string, counts: Counts): Promise<void> {
   await sql`
     insert into stats (organization_id, size_s, at, ${sql.unsafe(FIGURES.join(', '))})

@@ -1,4 +1,6 @@
-/** Counts what the SMTP listener refuses. Labels are words of ours and reply codes, so the number of series stays small. */
+/**
+ * Counts what the SMTP listener refuses. Labels are words of ours and reply codes, so the number of series stays small.
+ */
 import { Counter } from 'prom-client'
 
 const refusals = new Counter({

@@ -1,4 +1,7 @@
-/** Names who causes most of what the figures show: webhooks, mailboxes, organizations. For `doctor`; metrics have no ids. */
+/**
+ * Names who causes most of what the figures show: webhooks, mailboxes, organizations. For `doctor`; metrics have no
+ * ids.
+ */
 import { type Among, readOfAll } from '../db/all-organizations'
 import type { OUTBOX_KINDS } from '../db/schema'
 import type { Connection, Fragment, Sql } from '../db/transact'

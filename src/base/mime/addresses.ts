@@ -17,14 +17,14 @@ const MAX_FIELD_LENGTH = 200_000
 const MAX_NAME_LENGTH = 255
 
 /**
- * A local part that needs quotes for its blanks (RFC 5321 section 4.1.2), such as `"a b"`. One with signs of the syntax,
- * such as `@` or a comma, is left out: a program that misreads the quotes would see another address in it.
+ * A local part that needs quotes for its blanks (RFC 5321 section 4.1.2), such as `"a b"`. One with signs of the
+ * syntax, such as `@` or a comma, is left out: a program that misreads the quotes would see another address in it.
  */
 const QUOTED_LOCAL = /^"[\w!#$%&'*+/=?^`{|}~. -]{1,62}"@/
 
 /**
- * True for text that can be a mailbox: a local part without white space or brackets unless they are in quotes, one `@`, a
- * domain, at most 254 characters. `base/address/email.ts` says how this differs from what the API accepts.
+ * True for text that can be a mailbox: a local part without white space or brackets unless they are in quotes, one `@`,
+ * a domain, at most 254 characters. `base/address/email.ts` says how this differs from what the API accepts.
  */
 export function looksLikeAddress(text: string): boolean {
   return (
@@ -36,7 +36,10 @@ export function looksLikeAddress(text: string): boolean {
   )
 }
 
-/** Matches whole addresses only: the end of a longer address is another mailbox, and so is the text behind a quoted word. */
+/**
+ * Matches whole addresses only: the end of a longer address is another mailbox, and so is the text behind a quoted
+ * word.
+ */
 const BARE_ADDRESS = /(?<![^\s<>()[\],;:])[^\s@<>()[\],;:"\\]{1,64}@[^\s@<>()[\],;:"\\]{1,190}(?![^\s<>()[\],;:"\\])/
 
 /**
@@ -52,8 +55,8 @@ export function parseAddresses(value: string): Address[] {
 }
 
 /**
- * Gives the text in which to look for an address when the field holds none by the rules; '' when it has several `@`: the
- * last one is in front of the domain that answers for the message, but the first one may be all that a reader sees.
+ * Gives the text in which to look for an address when the field holds none by the rules; '' when it has several `@`:
+ * the last one is in front of the domain that answers for the message, but the first one may be all that a reader sees.
  * Encoded words are left out unless the address is in one of them.
  */
 function plainText(value: string): string {
@@ -86,7 +89,9 @@ function withoutOthers(name: string, address: string): string {
   return kept === name ? name : kept.replace(/\s+/g, ' ').replace(/^[\s,;:/|-]+|[\s,;:/|-]+$/g, '')
 }
 
-/** Gives the name that stands beside an address: whole characters, at most 255, and no other address; '' without one. */
+/**
+ * Gives the name that stands beside an address: whole characters, at most 255, and no other address; '' without one.
+ */
 export function displayName(given: string, address: string): string {
   const name = cleanName(given)
   return name.toLowerCase() === address.toLowerCase() ? '' : withoutOthers(name, address)
@@ -108,9 +113,9 @@ function cleanName(name: string): string {
 }
 
 /**
- * Removes brackets, quotes, spaces and a trailing dot around an address, which are always damage. A quoted local part is
- * unquoted where it needs no quotes. One that an encoded word holds, or that is not valid in quotes, makes the address
- * unusable: without its spaces it would be another mailbox.
+ * Removes brackets, quotes, spaces and a trailing dot around an address, which are always damage. A quoted local part
+ * is unquoted where it needs no quotes. One that an encoded word holds, or that is not valid in quotes, makes the
+ * address unusable: without its spaces it would be another mailbox.
  */
 function cleanAddress(address: string): string {
   const decoded = address.includes('=?') ? decodeWords(address) : address

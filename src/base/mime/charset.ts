@@ -188,8 +188,8 @@ function guess(bytes: Uint8Array, detected: string | null): string {
 }
 
 /**
- * Decodes Chinese text of two bytes a character, which is nearly all high bytes in pairs: Western text has its high bytes
- * one at a time.
+ * Decodes Chinese text of two bytes a character, which is nearly all high bytes in pairs: Western text has its high
+ * bytes one at a time.
  * @param characters `common` ones begin with other bytes than the small letters of Latin-1
  */
 function decodeChinese(bytes: Uint8Array, characters: 'any' | 'common'): string | undefined {

@@ -1,9 +1,9 @@
 /**
  * Takes the message out of opaque S/MIME (RFC 8551 section 3.5.2): signed data whose content is within the signature.
  *
- * Own code, because asn1js 3.1 refuses more than 10,000 elements, which programs that write in pieces exceed at 10 MB. With a
- * higher limit it takes 17 s for 5 MB in pieces of ten bytes: "a signed message in tiny pieces is read in time" in
- * mail-parse-containers.test.ts. Here only the elements before the content are looked at.
+ * Own code, because asn1js 3.1 refuses more than 10,000 elements, which programs that write in pieces exceed at 10 MB.
+ * With a higher limit it takes 17 s for 5 MB in pieces of ten bytes: "a signed message in tiny pieces is read in time"
+ * in mail-parse-containers.test.ts. Here only the elements before the content are looked at.
  */
 
 /** One element: its tag, and where its content begins and ends. The end is null where only a mark ends it. */

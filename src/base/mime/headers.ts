@@ -3,8 +3,8 @@
  *
  * Own code because mailparser 3.9 takes the last of repeated fields where DMARC checks the first, invents a date for an
  * unreadable one, and loses raw 8-bit bytes that are not UTF-8. postal-mime 4.0 loses them too, takes an mbox line for
- * the end of the header, and lines that end with a lone CR for one field: "a subject with %s is readable" and "%s before
- * the header is no part of it" in mail-parse-headers.test.ts. libmime reads parameters (RFC 2231).
+ * the end of the header, and lines that end with a lone CR for one field: "a subject with %s is readable" and "%s
+ * before the header is no part of it" in mail-parse-headers.test.ts. libmime reads parameters (RFC 2231).
  */
 import libmime from 'libmime'
 import { type Address, dropDirections, looksLikeAddress, parseAddresses } from './addresses'
@@ -112,8 +112,8 @@ function subjectOf(text: string | null): string | null {
 }
 
 /**
- * Gives the place where a From field begins, by the line ends that every program knows; -1 without one. Only without one
- * may a lone CR end a line, as in mail of old Macs: else a field that no other program sees would say who wrote.
+ * Gives the place where a From field begins, by the line ends that every program knows; -1 without one. Only without
+ * one may a lone CR end a line, as in mail of old Macs: else a field that no other program sees would say who wrote.
  */
 export function fromIndex(header: string): number {
   return header.search(/(?<![^\n])from[ \t]*:/i)
@@ -145,8 +145,8 @@ export function continues(before: string, line: string): boolean {
 }
 
 /**
- * Gives the first field of that name with its 8-bit bytes decoded and its encoded words left as they are; null when it is
- * absent.
+ * Gives the first field of that name with its 8-bit bytes decoded and its encoded words left as they are; null when it
+ * is absent.
  */
 export function rawHeader(fields: HeaderField[], key: string, charset?: string | null): string | null {
   const field = fields.find((candidate) => candidate.key === key)
@@ -167,7 +167,9 @@ export function headerText(
   return value === null ? null : oneLine(decodeWords(value, detections))
 }
 
-/** Reads value and parameters of a field such as Content-Type (RFC 2231, and encoded words where they are not allowed). */
+/**
+ * Reads value and parameters of a field such as Content-Type (RFC 2231, and encoded words where they are not allowed).
+ */
 export function headerParams(fields: HeaderField[], key: string, charset?: string | null) {
   const parsed = libmime.parseHeaderValue(separateParams(rawHeader(fields, key, charset) ?? ''))
   const params = Object.entries(parsed.params).map(([name, value]) => [name, oneLine(decodeWords(value))] as const)
@@ -185,8 +187,8 @@ function separateParams(value: string): string {
 }
 
 /**
- * Finds message ids: without brackets, in order, each once. Only text in brackets is an id, so that prose never threads,
- * unless the whole field is ids that lack them.
+ * Finds message ids: without brackets, in order, each once. Only text in brackets is an id, so that prose never
+ * threads, unless the whole field is ids that lack them.
  */
 export function messageIds(value: string): string[] {
   const ids = (value.match(/<[^<>\s\p{Cc}]{1,996}>/gu) ?? []).map((id) => id.slice(1, -1))

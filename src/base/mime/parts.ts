@@ -1,13 +1,14 @@
 /**
  * Takes the MIME structure of a message apart: a tree of parts with decoded content (RFC 2045, 2046).
  *
- * Own code because real mail breaks the rules: the end of an inner multipart is missing, text follows a malformed closing
- * line, a part has no header. Tried on the test corpus (mail-corpus.test.ts, 368 messages of nine projects, counting
- * subject, sender, text, attachments and ids): mailparser 3.9.31 misreads 30, postal-mime 4.0.0 20, letterparser 0.1.8
- * 142, of which it refuses 44; this reader differs in 8, where it knows better and says why. (mailparser 3.14.2 installs
- * only with three of its dependencies replaced.) Table tests that the first two fail: "the missing end of an inner
- * multipart hides nothing" and "text in a part with a broken type or an unknown disposition is shown" in
- * mail-parse.test.ts. On 27 MB with 900 attached messages postal-mime takes 3 seconds and letterparser over 15.
+ * Own code because real mail breaks the rules: the end of an inner multipart is missing, text follows a malformed
+ * closing line, a part has no header. Tried on the test corpus (mail-corpus.test.ts, 368 messages of nine projects,
+ * counting subject, sender, text, attachments and ids): mailparser 3.9.31 misreads 30, postal-mime 4.0.0 20,
+ * letterparser 0.1.8 142, of which it refuses 44; this reader differs in 8, where it knows better and says why.
+ * (mailparser 3.14.2 installs only with three of its dependencies replaced.) Table tests that the first two fail:
+ * "the missing end of an inner multipart hides nothing" and "text in a part with a broken type or an unknown
+ * disposition is shown" in mail-parse.test.ts. On 27 MB with 900 attached messages postal-mime takes 3 seconds and
+ * letterparser over 15.
  */
 import libmime from 'libmime'
 import { decodeUnlabelled } from './charset'
@@ -17,7 +18,9 @@ import { repairLines, repairStart } from './repair'
 import { decodeContent } from './transfer-encoding'
 import { findUuencoded } from './uuencode'
 
-/** Says that a message cannot be taken apart (too many parts, megabytes of header, out of time): its original is kept. */
+/**
+ * Says that a message cannot be taken apart (too many parts, megabytes of header, out of time): its original is kept.
+ */
 export class UnparsableMail extends Error {
   override readonly name = 'UnparsableMail'
 }
@@ -76,7 +79,9 @@ export function splitParts(raw: Uint8Array): Part {
   return readPart(cursor).part
 }
 
-/** Finds the parts of a type, wherever they are. Parts of an attached message belong to that message and are left out. */
+/**
+ * Finds the parts of a type, wherever they are. Parts of an attached message belong to that message and are left out.
+ */
 export function findParts(part: Part, content_type: string): Part[] {
   const found = part.children.flatMap((child) => findParts(child, content_type))
   return part.content_type === content_type ? [part, ...found] : found
@@ -172,8 +177,8 @@ function closeBoundary({ boundaries, levels }: Cursor): void {
 
 /**
  * Reads the header and leaves the cursor where the body begins: behind the empty line, or at the first line that is not
- * part of a field. A part that begins without a field has no header. Gateways put junk among the fields of a message, but
- * not of a part.
+ * part of a field. A part that begins without a field has no header. Gateways put junk among the fields of a message,
+ * but not of a part.
  */
 function readHeader(cursor: Cursor): HeaderField[] {
   const { raw, position: start, boundaries } = cursor

@@ -22,8 +22,8 @@ export function repairLines(raw: Uint8Array): Buffer {
 const MAX_COVER = 200
 
 /**
- * Drops what mail stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line, the rest
- * of a field that was cut.
+ * Drops what mail stores and gateways put before the header: a byte order mark, empty lines, an mbox or cover line, the
+ * rest of a field that was cut.
  */
 export function repairStart(raw: Buffer): Buffer {
   const start = raw.toString('latin1', 0, 16_384)

@@ -1,9 +1,9 @@
 /**
  * Decodes content transfer encodings (RFC 2045 section 6) as leniently as mail programs do.
  *
- * Own code because the decoders of mailparser 3.9 (libbase64, libqp) and postal-mime 4.0 turn text that only claims to be
- * base64 into garbage, and postal-mime keeps soft line breaks with spaces behind: "%s in a transfer encoding are read" in
- * mail-parse.test.ts. It goes byte by byte, so that a message takes about as much memory as it is long.
+ * Own code because the decoders of mailparser 3.9 (libbase64, libqp) and postal-mime 4.0 turn text that only claims to
+ * be base64 into garbage, and postal-mime keeps soft line breaks with spaces behind: "%s in a transfer encoding are
+ * read" in mail-parse.test.ts. It goes byte by byte, so that a message takes about as much memory as it is long.
  */
 import { CR, endOfLine, LF } from './lines'
 import { decodeUuencoded } from './uuencode'
@@ -33,7 +33,9 @@ export function decodeContent(bytes: Buffer, encoding: string, kind: 'text' | 'f
   return bytes
 }
 
-/** Decodes base64 in front of other text. A line of dashes there is a broken delimiter: nothing behind it belongs here. */
+/**
+ * Decodes base64 in front of other text. A line of dashes there is a broken delimiter: nothing behind it belongs here.
+ */
 function decodeWithFooter(bytes: Buffer): Buffer {
   const end = endOfBase64(bytes)
   const decoded = decodeBase64(bytes.subarray(0, end))
@@ -45,8 +47,8 @@ function decodeWithFooter(bytes: Buffer): Buffer {
 
 /**
  * Finds the end of base64 that other text follows; the length of the bytes when there is none, or when data follows it.
- * All lines of base64 but the last one have the same length, and four characters of it are three bytes. Programs that join
- * encoded pieces put padding anywhere, and go on behind it.
+ * All lines of base64 but the last one have the same length, and four characters of it are three bytes. Programs that
+ * join encoded pieces put padding anywhere, and go on behind it.
  */
 function endOfBase64(bytes: Buffer): number {
   let width = 0
@@ -78,8 +80,8 @@ function endOfBase64(bytes: Buffer): number {
 }
 
 /**
- * Measures a line without white space around it. `data` is the length of the base64 at its beginning, which is all of it or
- * ends with padding; `is_padded` when it has padding.
+ * Measures a line without white space around it. `data` is the length of the base64 at its beginning, which is all of
+ * it or ends with padding; `is_padded` when it has padding.
  */
 function readLine(bytes: Buffer, from: number, next: number) {
   let [start, end] = [from, next]

@@ -1,8 +1,8 @@
 /**
- * Decodes uuencoded files: as a transfer encoding (three files in two messages of the test corpus), and as blocks within
- * plain text, where UNIX programs and the Outlook of old put them. No package decodes either; mailparser 3.9 and
- * postal-mime 4.0 leave both as they are. The tests are "uuencoded parts are decoded" and "files within a plain text are
- * files" in mail-parse.test.ts.
+ * Decodes uuencoded files: as a transfer encoding (three files in two messages of the test corpus), and as blocks
+ * within plain text, where UNIX programs and the Outlook of old put them. No package decodes either; mailparser 3.9 and
+ * postal-mime 4.0 leave both as they are. The tests are "uuencoded parts are decoded" and "files within a plain text
+ * are files" in mail-parse.test.ts.
  */
 
 import { CR, endOfLine, LF } from './lines'

@@ -1,4 +1,6 @@
-/** Addresses of clients: the one of a request behind trusted proxies, and what stands for it where clients are counted. */
+/**
+ * Addresses of clients: the one of a request behind trusted proxies, and what stands for it where clients are counted.
+ */
 import ipaddr from 'ipaddr.js'
 import { isInNetworks, type Network } from '../address/networks'
 import { config } from '../config'

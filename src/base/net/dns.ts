@@ -1,7 +1,8 @@
 /**
  * Looks up DNS records of other domains, within a time limit: for checks of inbound mail. Answers are kept for a while,
  * and servers that answer nothing are left alone for a minute, so that dead DNS costs one message some seconds, and not
- * each message. Whoever has a domain can make questions about it fail: only the servers' silence about everything counts.
+ * each message. Whoever has a domain can make questions about it fail: only the servers' silence about everything
+ * counts.
  */
 import { getServers } from 'node:dns'
 import { LRUCache } from 'lru-cache'
@@ -69,7 +70,9 @@ class Dns {
     return within(left_ms, asked, 'late').catch(() => NO_ANSWER)
   }
 
-  /** True when the servers can tell something about other names: what they cannot tell of one is the fault of that one. */
+  /**
+   * True when the servers can tell something about other names: what they cannot tell of one is the fault of that one.
+   */
   async reachesOthers(): Promise<boolean> {
     if (this.#isLeftAlone()) return false
     if (!isRecent(this.#told_at, RECENT_MS)) await this.#probe()
@@ -177,8 +180,8 @@ export function lookupFor(timeout_ms: number): RecordLookup {
 }
 
 /**
- * Tells whose fault a failed lookup is: true when the servers of DNS_SERVERS tell something about other names, so that it
- * is a passing fault of the one that was asked for; false without DNS. It takes at most 1.5 seconds.
+ * Tells whose fault a failed lookup is: true when the servers of DNS_SERVERS tell something about other names, so that
+ * it is a passing fault of the one that was asked for; false without DNS. It takes at most 1.5 seconds.
  */
 export function reachesOtherNames(): Promise<boolean> {
   return currentDns().reachesOthers()

@@ -1,7 +1,7 @@
 /**
- * Chooses which of several sockets that listen on one port gets the new connections. Linux spreads connections over such
- * sockets (SO_REUSEPORT) unless a filter program says which one takes them (SO_ATTACH_REUSEPORT_CBPF, socket(7)). The
- * program is called through `bun:ffi`: neither Bun nor a package of npm sets this option.
+ * Chooses which of several sockets that listen on one port gets the new connections. Linux spreads connections over
+ * such sockets (SO_REUSEPORT) unless a filter program says which one takes them (SO_ATTACH_REUSEPORT_CBPF, socket(7)).
+ * The program is called through `bun:ffi`: neither Bun nor a package of npm sets this option.
  */
 import { dlopen, ptr } from 'bun:ffi'
 import { readdirSync } from 'node:fs'
@@ -28,7 +28,8 @@ export function listeningSockets(): number[] {
 /**
  * Gives all new connections of a port to one of its sockets.
  * @param descriptor any socket that listens on the port with SO_REUSEPORT
- * @param index place of the chosen socket, in the order in which they began to listen. When one closes, the last one gets
+ * @param index place of the chosen socket, in the order in which they began to listen. When one closes, the last one
+ *   gets
  *   its place
  * @returns false when the system cannot do that
  */

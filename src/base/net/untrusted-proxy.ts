@@ -1,7 +1,7 @@
 /**
- * Remembers that a peer which is not trusted sent X-Forwarded-For. Mostly that is a reverse proxy that TRUSTED_PROXIES does
- * not name: then all clients behind it count as one address, and a few wrong passwords of one lock all of them out. The
- * service writes a file once, because `bun run cli doctor` is another process.
+ * Remembers that a peer which is not trusted sent X-Forwarded-For. Mostly that is a reverse proxy that TRUSTED_PROXIES
+ * does not name: then all clients behind it count as one address, and a few wrong passwords of one lock all of them
+ * out. The service writes a file once, because `bun run cli doctor` is another process.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -38,8 +38,8 @@ export function sharedIds(): ReadonlySet<number> {
 }
 
 /**
- * The user to run initdb as, which asks for the name of the account that runs it and ends without one. The server itself
- * needs none.
+ * The user to run initdb as, which asks for the name of the account that runs it and ends without one. The server
+ * itself needs none.
  * @returns the user itself when it has an account; else an idle account of the system, in the user's group
  */
 export function namedUser(user: OsUser): OsUser {

@@ -9,8 +9,8 @@ const BUILT_FROM = path.join(import.meta.dirname, '../../commit')
 const CHECKOUT = path.join(import.meta.dirname, '../../../.git')
 
 /**
- * Version of package.json, the first twelve digits of the commit or `unknown`, and the version of Bun. A checkout asks git once,
- * when this module is loaded: its files may change while the process runs.
+ * Version of package.json, the first twelve digits of the commit or `unknown`, and the version of Bun. A checkout asks
+ * git once, when this module is loaded: its files may change while the process runs.
  */
 export const build = {
   version,
@@ -22,7 +22,9 @@ function builtFrom(): string | undefined {
   return existsSync(BUILT_FROM) ? readFileSync(BUILT_FROM, 'utf8') : undefined
 }
 
-/** Names the folder of git, so that git looks at no other one and asks for no owner: root starts checkouts of others. */
+/**
+ * Names the folder of git, so that git looks at no other one and asks for no owner: root starts checkouts of others.
+ */
 function checkedOut(): string | undefined {
   if (!existsSync(CHECKOUT)) return undefined
   try {

@@ -123,7 +123,8 @@ export function memoryOf(worker: ChildProcess): number {
 
 /** The processor time that the process has used; the time of the clock where the system does not say. */
 function processorTimeOf(worker: ChildProcess): number {
-  // The fields follow the name, which may hold anything: the state is the first, user and system time the 12th and 13th.
+  // The fields follow the name, which may hold anything: the state is the first, user and system time the 12th and
+  // 13th.
   const [, , , , , , , , , , , user, system] = statusFile(worker, 'stat').split(') ').at(-1)?.split(' ') ?? []
   return user && system ? (Number(user) + Number(system)) * TICK_MS : performance.now()
 }

@@ -2,7 +2,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** Makes a folder with mode 0700. Missing folders above it get the usual mode, so that other OS users get through them. */
+/**
+ * Makes a folder with mode 0700. Missing folders above it get the usual mode, so that other OS users get through them.
+ */
 export function makePrivateFolder(folder: string): void {
   const above = path.dirname(folder)
   if (!fs.existsSync(above)) fs.mkdirSync(above, { recursive: true })

@@ -4,7 +4,10 @@
 type Question<Work> = { id: number; work: Work }
 export type Answer<Result> = { id: number; result: Result } | { id: number; error: string }
 
-/** Says that the process is ready, then does each piece of work and answers with its result or the reason of its failure. */
+/**
+ * Says that the process is ready, then does each piece of work and answers with its result or the reason of its
+ * failure.
+ */
 export function serve<Work, Result>(run: (work: Work) => Promise<Result>): void {
   process.on('message', async (message: unknown) => {
     const { id, work } = message as Question<Work>
@@ -14,7 +17,8 @@ export function serve<Work, Result>(run: (work: Work) => Promise<Result>): void 
     )
     process.send?.(answer)
   })
-  // A terminal and a service manager stop the whole group. The service may still wait for an answer, and ends this process.
+  // A terminal and a service manager stop the whole group. The service may still wait for an answer, and ends this
+  // process.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   process.on('disconnect', () => process.exit())
   process.send?.('ready')

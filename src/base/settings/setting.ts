@@ -47,8 +47,8 @@ const SECRET_KEY_LENGTH = 32
 const SECRET_KEY_DIFFERENT = 8
 
 /**
- * A secret that keys are derived from. Every access token lets its reader guess at the secret without asking the service,
- * and the derivation is fast, so it must not be short. The message never repeats it.
+ * A secret that keys are derived from. Every access token lets its reader guess at the secret without asking the
+ * service, and the derivation is fast, so it must not be short. The message never repeats it.
  */
 export const secretKey: Reader<string> = (text) => {
   const different = new Set(text).size

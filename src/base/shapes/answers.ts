@@ -35,7 +35,9 @@ export const Day = Type.String({
   examples: ['2026-01-31'],
 })
 
-/** A field that may also be null. A `description` here says what this field is when its schema is shared with others. */
+/**
+ * A field that may also be null. A `description` here says what this field is when its schema is shared with others.
+ */
 export const orNull = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
   Type.Union([{ ...schema, ...options }, Type.Null()])
 
@@ -77,8 +79,8 @@ export function listOrPage<T extends TSchema>(schema: T) {
 export const NoContent = Type.Undefined({ description: 'No content' })
 
 /**
- * The schema as Elysia is to use it. Tests check every answer against its model. Production does not: the check of a page
- * of 20 tickets takes about 100 us of CPU, the rest of its JSON 21 us.
+ * The schema as Elysia is to use it. Tests check every answer against its model. Production does not: the check of a
+ * page of 20 tickets takes about 100 us of CPU, the rest of its JSON 21 us.
  */
 export function unchecked<T extends TSchema>(schema: T): T {
   return config.CHECK_RESPONSES ? schema : { ...schema, noValidate: true }

@@ -7,8 +7,8 @@ import { ApiError } from '../errors'
 import { contentLengthOf } from './content-length'
 
 /**
- * What an upload takes of memory, however large it is, because it is stored while it arrives: 100 of 24 MB at once took 2.5 MB
- * each.
+ * What an upload takes of memory, however large it is, because it is stored while it arrives: 100 of 24 MB at once took
+ * 2.5 MB each.
  */
 const STREAMED_BYTES = 2 * 1024 * 1024
 /** The original of an email is held as it came and joined, while it is parsed. */
@@ -44,8 +44,8 @@ export function holdBody(request: Request, organization_id: string | null, kind:
 }
 
 /**
- * Counts more bytes of a body that has no length. An organization with several bodies may hold as much as is left for all
- * others: one alone half of the bytes, a second one a quarter. A single body needs only to fit.
+ * Counts more bytes of a body that has no length. An organization with several bodies may hold as much as is left for
+ * all others: one alone half of the bytes, a second one a quarter. A single body needs only to fit.
  * @throws as `holdBody` does
  */
 export function holdMore(request: Request, bytes: number): void {

@@ -1,6 +1,6 @@
 /**
- * Cursors: signed positions in lists. A cursor names the last row of a page by the values that the list is sorted by. Its
- * signature covers the organization, the list, the filters and the sort too, so that it is good for nothing else.
+ * Cursors: signed positions in lists. A cursor names the last row of a page by the values that the list is sorted by.
+ * Its signature covers the organization, the list, the filters and the sort too, so that it is good for nothing else.
  */
 import { fieldError } from '../errors'
 import { sign, verify } from '../secrets'

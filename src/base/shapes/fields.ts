@@ -1,6 +1,6 @@
 /**
- * Fields of bodies and paths. Texts, words and days are TypeBox kinds of this file, because lengths count in code points
- * after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
+ * Fields of bodies and paths. Texts, words and days are TypeBox kinds of this file, because lengths count in code
+ * points after trimming and a field's fault has its own code and sentence: JSON Schema can say none of this.
  */
 import { Kind, type TProperties, type TSchema, Type, TypeRegistry } from '@sinclair/typebox'
 import { codePoints } from '../address/characters'
@@ -149,7 +149,9 @@ export function body<T extends TProperties>(fields: T, options: { description?: 
     .Encode((value) => value)
 }
 
-/** An id in a path. A string that is no UUID becomes an id that no row has, so that it gets the answer of an unknown id. */
+/**
+ * An id in a path. A string that is no UUID becomes an id that no row has, so that it gets the answer of an unknown id.
+ */
 const PathId = Type.Transform(Type.String({ description: 'Id (UUID)' }))
   .Decode((value) => (isUuid(value) ? value.toLowerCase() : ZERO_ID))
   .Encode((value) => value)

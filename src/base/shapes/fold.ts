@@ -18,7 +18,9 @@ const LETTERS: Record<string, string> = {
 }
 const OTHER = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'g')
 
-/** Lower case, compatibility forms unified (NFKC), without accents. A search finds texts that are equal in this form. */
+/**
+ * Lower case, compatibility forms unified (NFKC), without accents. A search finds texts that are equal in this form.
+ */
 export function fold(text: string): string {
   if (isAscii(text)) return text.toLowerCase()
   return text

@@ -1,7 +1,7 @@
 /**
- * Pages of lists, by number or by cursor. A list says what it is sorted by, how its rows are read and how they are counted;
- * `page` alone decides which part of it is shown, and writes `meta`. A list that shows everything unless it is asked for a
- * page is made by `pageIfAsked`.
+ * Pages of lists, by number or by cursor. A list says what it is sorted by, how its rows are read and how they are
+ * counted; `page` alone decides which part of it is shown, and writes `meta`. A list that shows everything unless it is
+ * asked for a page is made by `pageIfAsked`.
  */
 import { ZERO_ID } from '../db/columns'
 import type { Fragment } from '../db/transact'
@@ -25,7 +25,10 @@ type Range = {
    * them with `head`, and the outer one with `slice`.
    */
   head: Fragment
-  /** The condition of the slice alone, which begins with `and`; empty when the part begins with the first row or by number. */
+  /**
+   * The condition of the slice alone, which begins with `and`; empty when the part begins with the first row or by
+   * number.
+   */
   behind: Fragment
   /** `order by`, for a statement around the one with the slice. */
   order: Fragment
@@ -43,7 +46,9 @@ export type PagedList<Row, Counts> = {
   name: string
   sort: Sorting<Row>
   rows(range: Range): Promise<Row[]>
-  /** A result of one row. Gets the rows that are being read at the same time, for a list whose rows carry their total. */
+  /**
+   * A result of one row. Gets the rows that are being read at the same time, for a list whose rows carry their total.
+   */
   count(rows: Promise<Row[]>): Promise<Counts[]>
   /** Throws the 404 of the path. */
   parent?(): Promise<unknown>
@@ -165,8 +170,8 @@ function rangeOf<Row>(
 ): Range {
   const order = orderBy(sql, sort)
   const limit = per_page + 1
-  // With a parameter in `limit` the server plans the statement anew each time: 3.3 ms for a page of tickets that is read
-  // in 1.1 ms.
+  // With a parameter in `limit` the server plans the statement anew each time: 3.3 ms for a page of tickets that is
+  // read in 1.1 ms.
   const most = sql.unsafe(`limit ${limit}`)
   const slice = sql`${condition} ${order} ${most} ${offset ? sql`offset ${offset}` : sql``}`
   const head = sql`${condition} ${order} ${offset ? sql`limit ${offset + limit}` : most}`

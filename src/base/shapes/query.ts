@@ -1,6 +1,6 @@
 /**
- * Parameters of queries. Every value arrives as text. Elysia runs the `Decode` of each parameter twice, so a value that is
- * not a text any more has been decoded and stays as it is. The URL is unescaped only once.
+ * Parameters of queries. Every value arrives as text. Elysia runs the `Decode` of each parameter twice, so a value that
+ * is not a text any more has been decoded and stays as it is. The URL is unescaped only once.
  */
 import {
   Kind,

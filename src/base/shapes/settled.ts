@@ -8,8 +8,8 @@ import type { Fragment, Sql } from '../db/transact'
 const HELD_BACK_S = 5
 
 /**
- * The age of a writing transaction whose begin the server does not tell, because it is of a role that this one may not look
- * at, or because `track_activities` is off. Statements of requests end after 30 s.
+ * The age of a writing transaction whose begin the server does not tell, because it is of a role that this one may not
+ * look at, or because `track_activities` is off. Statements of requests end after 30 s.
  */
 const HIDDEN_AGE_S = 60
 
@@ -22,11 +22,11 @@ export function exactTime(sql: Sql, column: Fragment): Fragment {
  * Reads the settled time: every change with an earlier `updated_at` that a later statement does not see was never
  * committed. It must be read before the rows.
  *
- * `updated_at` is read from the clock by the transaction that writes it (`base/db/change-time.ts`), so it is not before the begin of
- * that transaction. A transaction that is not visible to the later statement was either open at the time of this one, so the
- * settled time is not after its begin; or it read the clock afterwards, and all its times are later. It takes its id
- * (`backend_xid`) before it reads the clock: one that only reads, such as an export, has none and holds nothing back. The
- * five seconds cover small steps of the clock.
+ * `updated_at` is read from the clock by the transaction that writes it (`base/db/change-time.ts`), so it is not before
+ * the begin of that transaction. A transaction that is not visible to the later statement was either open at the time
+ * of this one, so the settled time is not after its begin; or it read the clock afterwards, and all its times are
+ * later. It takes its id (`backend_xid`) before it reads the clock: one that only reads, such as an export, has none
+ * and holds nothing back. The five seconds cover small steps of the clock.
  *
  * A fixed limit on the life of transactions would not do: PostgreSQL has `transaction_timeout` only from 17 on, and a
  * statement that changes all tickets of a company may take longer.

@@ -8,7 +8,10 @@ type SortKey<Row> = {
   sql: Fragment
   /** The field of a row that has the value, with all its digits. */
   field: keyof Row & string
-  /** Makes of the field's value what `sql` is compared with, such as its lower case; the value itself when it is missing. */
+  /**
+   * Makes of the field's value what `sql` is compared with, such as its lower case; the value itself when it is
+   * missing.
+   */
   bound?(value: string | number): Fragment
 }
 
@@ -17,8 +20,8 @@ export type Sorting<Row> = {
   keys: SortKey<Row>[]
   direction: 'asc' | 'desc'
   /**
-   * The list has no end for its readers: its first key is the time of change (`exactTime`), its second the id, and a cursor
-   * leads to what changes later.
+   * The list has no end for its readers: its first key is the time of change (`exactTime`), its second the id, and a
+   * cursor leads to what changes later.
    */
   end?: 'followed'
 }

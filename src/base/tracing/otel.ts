@@ -1,6 +1,7 @@
 /**
- * Makes spans with the SDK of OpenTelemetry and sends them over OTLP/HTTP. Loaded only when traces are on: it takes 20 MB.
- * The queue holds 2,048 spans; more are dropped, so a collector that is away costs memory for these and delays nothing.
+ * Makes spans with the SDK of OpenTelemetry and sends them over OTLP/HTTP. Loaded only when traces are on: it takes 20
+ * MB. The queue holds 2,048 spans; more are dropped, so a collector that is away costs memory for these and delays
+ * nothing.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +25,10 @@ import type { Span, Tracer } from './trace'
 
 const KINDS = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
 
-/** Makes the tracer. The exporter reads OTEL_EXPORTER_OTLP_*, the resource OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. */
+/**
+ * Makes the tracer. The exporter reads OTEL_EXPORTER_OTLP_*, the resource OTEL_SERVICE_NAME and
+ * OTEL_RESOURCE_ATTRIBUTES.
+ */
 export function createTracer(): Tracer {
   setGlobalErrorHandler(noteFailure)
   const own = resourceFromAttributes({ 'service.name': 'deskwire', 'service.version': version })

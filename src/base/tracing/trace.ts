@@ -1,10 +1,10 @@
 /**
- * Traces what a request or a mail causes, across processes and the outbox, when OTEL_EXPORTER_OTLP_ENDPOINT is set. Without
- * it nothing is loaded, and each function here only looks at a variable.
+ * Traces what a request or a mail causes, across processes and the outbox, when OTEL_EXPORTER_OTLP_ENDPOINT is set.
+ * Without it nothing is loaded, and each function here only looks at a variable.
  *
- * A trace goes from a request or SMTP session over the outbox, whose rows keep its context (`traceparent`), to the webhook
- * or the email. Spans hold ids, codes and words of ours: no addresses, no names, no texts, and of statements their first
- * word.
+ * A trace goes from a request or SMTP session over the outbox, whose rows keep its context (`traceparent`), to the
+ * webhook or the email. Spans hold ids, codes and words of ours: no addresses, no names, no texts, and of statements
+ * their first word.
  */
 import type { AsyncLocalStorage } from 'node:async_hooks'
 

@@ -1,7 +1,7 @@
 /**
- * Calls the API as any client does. It waits when the service asks for it (429, 503), tries again when the service cannot be
- * reached, and gets a new access token when the old one has expired. Every POST has an Idempotency-Key, so that trying again
- * does nothing twice.
+ * Calls the API as any client does. It waits when the service asks for it (429, 503), tries again when the service
+ * cannot be reached, and gets a new access token when the old one has expired. Every POST has an Idempotency-Key, so
+ * that trying again does nothing twice.
  */
 import { Cell } from './cell'
 import { authorization, personHere, readMe, renew, signIn } from './sign-in'
@@ -161,7 +161,9 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** The address of a file on this page's own origin, whatever BASE_URL says; undefined when it is not one of the service. */
+/**
+ * The address of a file on this page's own origin, whatever BASE_URL says; undefined when it is not one of the service.
+ */
 export function fileAddress(url: string): string | undefined {
   const [path] = /(?<=^https?:\/\/.+\/)api\/v1\/attachments\/[0-9a-f-]{36}\/content(\?.*)?$/.exec(url) ?? []
   return path && new URL(path, location.href).href

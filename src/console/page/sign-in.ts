@@ -1,6 +1,7 @@
 /**
- * Keeps who is signed in. Both tokens live in the memory of this page, and nowhere else: a script that got into a later page, or a
- * person at the same computer, finds nothing. A new tab asks the tabs that are open; with the last one the session is gone.
+ * Keeps who is signed in. Both tokens live in the memory of this page, and nowhere else: a script that got into a later
+ * page, or a person at the same computer, finds nothing. A new tab asks the tabs that are open; with the last one the
+ * session is gone.
  */
 import type { AccessToken, Me, Tokens } from '../../people/auth/model'
 import { Cell } from './cell'
@@ -81,8 +82,8 @@ async function refusal(response: Response): Promise<string> {
 }
 
 /**
- * Gets a new access token. When the session has ended, it waits until the person has signed in again. Requests that need
- * one at the same time share it. @returns false when the service cannot say now
+ * Gets a new access token. When the session has ended, it waits until the person has signed in again. Requests that
+ * need one at the same time share it. @returns false when the service cannot say now
  */
 export function renew(): Promise<boolean> {
   renewing ??= renewNow().finally(() => {

@@ -37,8 +37,8 @@ export type LaneRoom = { organization_id: string; lane_id: string; room: number 
 type Leased = Omit<OutboxJob, 'due_ms'> & { waited_s: number | null }
 
 /**
- * Leases the oldest due rows of lanes of one organization, as many as each has room for. Rows that another process is taking
- * are skipped.
+ * Leases the oldest due rows of lanes of one organization, as many as each has room for. Rows that another process is
+ * taking are skipped.
  * @param lease_token a new id, which all rows of this claim get
  */
 export async function claim(
@@ -91,8 +91,8 @@ export async function takeLease({ sql, organization_id }: Scope, id: string): Pr
 }
 
 /**
- * SQL for the seconds since a row that has just been leased came due; null for a parked one. The new lease tells the time:
- * `returning` may not call `now()` on a cluster.
+ * SQL for the seconds since a row that has just been leased came due; null for a parked one. The new lease tells the
+ * time: `returning` may not call `now()` on a cluster.
  */
 function waited(sql: Sql) {
   return sql`

@@ -27,8 +27,8 @@ export class Claimer {
   }
 
   /**
-   * Leases rows of lanes, and hands over those of each organization as soon as it has them. An organization whose node is
-   * away gets none, and delays no other.
+   * Leases rows of lanes, and hands over those of each organization as soon as it has them. An organization whose node
+   * is away gets none, and delays no other.
    * @throws the first other error, once all statements have ended
    */
   async take(rooms: LaneRoom[], handOver: (jobs: OutboxJob[]) => void): Promise<void> {

@@ -81,8 +81,8 @@ function keepLeases(workers: Worker[]): Repeated {
 }
 
 /**
- * Runs `work` at a distance; a run that takes longer is not overtaken by the next. A cron pattern is worked out anew each
- * time, which took 3 % of the processor time of a busy service.
+ * Runs `work` at a distance; a run that takes longer is not overtaken by the next. A cron pattern is worked out anew
+ * each time, which took 3 % of the processor time of a busy service.
  */
 function every(distance_ms: number, work: () => Promise<unknown>): Repeated {
   let is_running = false

@@ -23,7 +23,10 @@ export type OutboxJob = {
   due_ms: number | null
 }
 
-/** The transaction in which jobs of one organization are settled, and what is to be done once it has committed (`scope.ts`). */
+/**
+ * The transaction in which jobs of one organization are settled, and what is to be done once it has committed
+ * (`scope.ts`).
+ */
 export type Settlement = Connection & {
   organization_id: string
   /** The database's time in this transaction, in seconds since 1970; null when no job is tried again. */
@@ -43,15 +46,17 @@ type Batch<Row> = {
  * The writes of a handler, in the transaction that removes or reschedules the outbox row, and only when the lease
  * still holds. It may run again after a lost connection, always in a new transaction.
  *
- * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` (and the same `line`)
- * share a transaction when they are of the same organization: it gets their rows, in any order.
+ * `settle` has a transaction for this job alone. With `batch`, outcomes that have the same `write` (and the same
+ * `line`) share a transaction when they are of the same organization: it gets their rows, in any order.
  */
 type OwnRows =
   | { settle?(settlement: Settlement): Promise<void>; batch?: undefined }
   | { batch: Batch<unknown>; settle?: undefined }
 
 /**
- * The end of an attempt. `release` is called once it was written, or dropped: it frees what the attempt holds. `healthy` tells if the other side works: its lane gets more slots, or fewer. */
+ * The end of an attempt. `release` is called once it was written, or dropped: it frees what the attempt holds.
+ * `healthy` tells if the other side works: its lane gets more slots, or fewer.
+ */
 export type Outcome = OwnRows & { release?: () => void } & (
     | {
         /** Nothing is left to do: the outbox row is removed. */

@@ -1,8 +1,9 @@
 /**
- * Holds the work of lanes whose mail server is at fault. All rows of such a lane are parked, and one of them tries at the
- * schedule's delays. What it hears decides for all: the lane is freed, or another one tries later.
+ * Holds the work of lanes whose mail server is at fault. All rows of such a lane are parked, and one of them tries at
+ * the schedule's delays. What it hears decides for all: the lane is freed, or another one tries later.
  *
- * Who parks rows holds the row of the fault, and who frees them deletes it first. So no row stays parked without a fault.
+ * Who parks rows holds the row of the fault, and who frees them deletes it first. So no row stays parked without a
+ * fault.
  */
 import { config } from '../../base/config'
 import { type Find, inEach, readOfAll, workOff } from '../../base/db/all-organizations'
@@ -12,7 +13,9 @@ import type { OutboxJob } from './job'
 import { nextDelay_s } from './retry'
 import { wake } from './wake'
 
-/** The lane of a job: what is wrong with it, null when nothing is known, and whether the job has waited for too long. */
+/**
+ * The lane of a job: what is wrong with it, null when nothing is known, and whether the job has waited for too long.
+ */
 type LaneState = { error: string | null; is_late: boolean }
 
 /** What an attempt says about its lane. */
@@ -50,7 +53,9 @@ export async function readLane({ sql }: Pick<Connection, 'sql'>, job: OutboxJob)
   return lane ?? { error: null, is_late: false }
 }
 
-/** Takes the turn to try a lane at fault: the first job that asks when it is time gets it, and keeps it over a crash. */
+/**
+ * Takes the turn to try a lane at fault: the first job that asks when it is time gets it, and keeps it over a crash.
+ */
 export async function takeTurn({ sql }: Pick<Connection, 'sql'>, job: OutboxJob): Promise<boolean> {
   const { organization_id, id, lane_id } = job
   const { count } = await sql`

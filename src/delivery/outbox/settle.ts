@@ -1,6 +1,7 @@
 /**
  * Settles jobs: removes or reschedules the outbox row together with what the handler writes, in one transaction, and
- * only while the lease holds. Many jobs of an organization are settled at once, because the commit costs more than the rows.
+ * only while the lease holds. Many jobs of an organization are settled at once, because the commit costs more than the
+ * rows.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { requireMachine } from '../../base/db/cluster/away'
@@ -156,8 +157,8 @@ async function settleAll(write: Write, group: Ended[], onFault: OnFault): Promis
 }
 
 /**
- * True when others of its line would wait behind an outcome that is tried again, while the database answers. The work of a
- * line is done anew: nothing of it has left the service.
+ * True when others of its line would wait behind an outcome that is tried again, while the database answers. The work
+ * of a line is done anew: nothing of it has left the service.
  */
 function holdsUp({ outcome }: Ended, error: unknown): boolean {
   return outcome.batch?.line !== undefined && !isAway(error)

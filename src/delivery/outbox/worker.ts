@@ -204,8 +204,8 @@ export class Worker {
   }
 
   async #settle(job: OutboxJob, slot: Slot, outcome: Outcome): Promise<void> {
-    // A batch waits for others, which must not keep the slot from the next attempt. A line is written one batch after the
-    // other: without its slots more and more would wait there.
+    // A batch waits for others, which must not keep the slot from the next attempt. A line is written one batch after
+    // the other: without its slots more and more would wait there.
     const waits_without_slot = outcome.batch !== undefined && outcome.batch.line === undefined
     if (waits_without_slot) this.#free(slot, outcome)
     const is_written = await this.#settler.settle(job, outcome)

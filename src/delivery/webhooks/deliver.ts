@@ -1,4 +1,6 @@
-/** Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, decides what follows. */
+/**
+ * Handles outbox jobs of kind webhook: reads delivery and webhook as they are now, signs, sends, decides what follows.
+ */
 import { readFile } from 'node:fs/promises'
 import { config } from '../../base/config'
 import { hasFewRows } from '../../base/db/few-rows'
@@ -157,7 +159,10 @@ function trustedAuthority(): Promise<string> | undefined {
   return authority
 }
 
-/** Reads the delivery of a job; undefined when the retention has removed it. Jobs that were leased together are read together. */
+/**
+ * Reads the delivery of a job; undefined when the retention has removed it. Jobs that were leased together are read
+ * together.
+ */
 const readDelivery = gathered(
   async (asked: { sql: Sql; job: OutboxJob }[]) => {
     const [{ sql, job }] = asked as [(typeof asked)[0]]

@@ -1,8 +1,8 @@
 /**
  * Decides whose fault it is that receivers cannot be reached. When most of the organizations that were served lately
- * cannot reach most of their hosts, our own network is the likelier cause, and no receiver is to blame. Organizations are
- * counted, not hosts: one organization has one vote, however many dead hosts it names. Where only one organization was
- * served lately its hosts are counted, because nobody else's failures depend on them.
+ * cannot reach most of their hosts, our own network is the likelier cause, and no receiver is to blame. Organizations
+ * are counted, not hosts: one organization has one vote, however many dead hosts it names. Where only one organization
+ * was served lately its hosts are counted, because nobody else's failures depend on them.
  */
 import { log } from '../../base/log'
 

@@ -162,7 +162,9 @@ async function post(url: URL, host: string, init: BunFetchRequestInit): Promise<
   }
 }
 
-/** Reads the body within the limits. After a body that was read to its end the connection is kept for the next delivery. */
+/**
+ * Reads the body within the limits. After a body that was read to its end the connection is kept for the next delivery.
+ */
 async function readHead(response: Response, controller: AbortController): Promise<string> {
   const timer = setTimeout(() => controller.abort(), BODY_MAX_MS)
   const head = new Uint8Array(HEAD_MAX_BYTES)

@@ -61,8 +61,8 @@ export async function getDelivery(scope: Scope, webhook_id: string, id: string):
 }
 
 /**
- * Reads a delivery with its request and all its attempts. Who may not read its event gets neither the request nor what the
- * receiver answered, which may repeat it.
+ * Reads a delivery with its request and all its attempts. Who may not read its event gets neither the request nor what
+ * the receiver answered, which may repeat it.
  * @throws WEBHOOK_NOT_FOUND, DELIVERY_NOT_FOUND
  */
 export async function getDeliveryDetail(scope: Scope, webhook_id: string, id: string): Promise<DeliveryDetail> {

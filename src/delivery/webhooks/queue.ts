@@ -1,6 +1,6 @@
 /**
- * Cancels, releases or parks deliveries of an organization that wait in the outbox, many at a time. `chosen` selects `id` of
- * outbox rows and locks them with `for update … skip locked`. Rows that are being settled are left out: to wait
+ * Cancels, releases or parks deliveries of an organization that wait in the outbox, many at a time. `chosen` selects
+ * `id` of outbox rows and locks them with `for update … skip locked`. Rows that are being settled are left out: to wait
  * for a settle could deadlock, because the settle may wait for the webhook. Their webhook is read again before the next
  * attempt.
  */

@@ -1,6 +1,6 @@
 /**
- * Records outcomes of attempts of one organization, many at a time, in the transaction that removes or reschedules their
- * outbox rows.
+ * Records outcomes of attempts of one organization, many at a time, in the transaction that removes or reschedules
+ * their outbox rows.
  */
 import { hasFewRows } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'

@@ -34,8 +34,8 @@ export function requireRead(scope: Scope, events: readonly EventType[]): void {
 }
 
 /**
- * Checks that the scope's actor may read all that a webhook sends: its events, and those that wait since it had others. Who
- * changes its URL gets both.
+ * Checks that the scope's actor may read all that a webhook sends: its events, and those that wait since it had others.
+ * Who changes its URL gets both.
  * @param webhook locked by the caller's transaction
  * @throws FORBIDDEN
  */

@@ -58,7 +58,10 @@ function standardKey(secret: string): Uint8Array {
   return secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), 'base64') : Buffer.from(secret)
 }
 
-/** Tells if a new secret makes a key: after `whsec_` stands the base64 of at least 24 bytes. Others are taken as they are. */
+/**
+ * Tells if a new secret makes a key: after `whsec_` stands the base64 of at least 24 bytes. Others are taken as they
+ * are.
+ */
 export function isSigningSecret(secret: string): boolean {
   if (!secret.startsWith(PREFIX)) return true
   const key = standardKey(secret)

@@ -1,6 +1,6 @@
 /**
- * Repairs, cancels and removes deliveries, by timers. Each `find…` finds the organizations that have some, without locks; what
- * stands below it works in one of them.
+ * Repairs, cancels and removes deliveries, by timers. Each `find…` finds the organizations that have some, without
+ * locks; what stands below it works in one of them.
  */
 import { type Find, LOOK, workOff } from '../../base/db/all-organizations'
 import type { Connection, Sql } from '../../base/db/transact'

@@ -1,6 +1,6 @@
 /**
- * Bounds uploads: by the disk that the database may share, by the quota of the organization, and by what a user may have
- * lying about. Uploads under way count, those of this process.
+ * Bounds uploads: by the disk that the database may share, by the quota of the organization, and by what a user may
+ * have lying about. Uploads under way count, those of this process.
  */
 import { config } from '../../base/config'
 import { requireRoom, usesDataDir } from '../../base/disk/free-space'

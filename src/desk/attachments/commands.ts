@@ -33,7 +33,8 @@ const PUTS_AT_ONCE = 8
 
 /**
  * Stores the file of a request.
- * @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading, or for the quota); RATE_LIMITED for a user with
+ * @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading, or for the quota); RATE_LIMITED for a user
+ *   with
  *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
  */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {

@@ -37,8 +37,9 @@ export async function contentResponse(scope: Scope, id: string, request: Request
 /**
  * One range of bytes: `bytes=0-4`, `bytes=5-`, or `bytes=-5` for the last five (RFC 9110, section 14.1.2).
  *
- * Hand-written, because range-parser 1.3 and header-range-parser 2.0 give one result, "unsatisfiable", to ranges that the
- * RFC answers in three ways: they refuse a suffix that is longer than the file (`bytes=-10` of 5 bytes, answered with all
+ * Hand-written, because range-parser 1.3 and header-range-parser 2.0 give one result, "unsatisfiable", to ranges that
+ * the RFC answers in three ways: they refuse a suffix that is longer than the file (`bytes=-10` of 5 bytes, answered
+ * with all
  * 5), an end before the start (`bytes=3-1`, to be ignored) and another unit (`lines=9-`, to be ignored). The tests
  * "Range: %s answers %i with %j" and "a range of an empty file" fail with both.
  */

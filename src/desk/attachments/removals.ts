@@ -9,8 +9,8 @@
  * 3. `keep` takes the promise back, in the transaction that writes the row which names the bytes.
  *
  * When such a row is deleted, `removeSoon` in the same transaction hands its bytes to the background job
- * `removeStoredBytes`, so that a rolled back deletion loses no bytes. A message to several organizations has one original,
- * which each of them names: the job leaves it until the last one gives it up.
+ * `removeStoredBytes`, so that a rolled back deletion loses no bytes. A message to several organizations has one
+ * original, which each of them names: the job leaves it until the last one gives it up.
  */
 import { type Connection, type Sql, transact } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
@@ -109,8 +109,8 @@ function removeBatch(connection: Connection): Promise<{ found: number; removed: 
 }
 
 /**
- * Finds those of the originals that a message of any organization still names. Whoever gives up the last name after this
- * waits for the job's lock of the removal, and hands the bytes over anew.
+ * Finds those of the originals that a message of any organization still names. Whoever gives up the last name after
+ * this waits for the job's lock of the removal, and hands the bytes over anew.
  */
 async function namedOriginals(sql: Sql, storage_keys: string[]): Promise<Set<string>> {
   const originals = storage_keys.filter((key) => key.startsWith('inbound/'))

@@ -9,7 +9,9 @@ export function isStorageKey(key: string): boolean {
   return KEY.test(key)
 }
 
-/** Wraps a store: there is nothing under a key that this service does not make, and nothing is written or removed there. */
+/**
+ * Wraps a store: there is nothing under a key that this service does not make, and nothing is written or removed there.
+ */
 export function onlyKnownKeys(store: Store): Store {
   const known = async (key: string) => {
     if (!isStorageKey(key)) throw Object.assign(new Error('ENOENT: no key of this service'), { code: 'ENOENT' })

@@ -30,7 +30,9 @@ export function openStore(): Store {
     : namingFaults(onlyKnownKeys(bucketStore()), 's3')
 }
 
-/** Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. No link below is followed. */
+/**
+ * Keeps bytes in files under `root`. A file gets its name only when it is whole and on disk. No link below is followed.
+ */
 export function fileStore(root: string): Store {
   return {
     async put(key, bytes) {
@@ -159,8 +161,8 @@ const waiting = new Map<string, Promise<void>>()
 const last = new Map<string, Promise<void>>()
 
 /**
- * Makes new names in a folder durable: without it a power cut may lose a file although its bytes were flushed. Calls that
- * come while a flush of the folder runs share the next one.
+ * Makes new names in a folder durable: without it a power cut may lose a file although its bytes were flushed. Calls
+ * that come while a flush of the folder runs share the next one.
  */
 function flushFolder(folder: string): Promise<void> {
   const shared = waiting.get(folder)

@@ -10,10 +10,15 @@ const ANSWER_MOST_MS = 60_000
 /** Message of the error when that time is over. */
 const NO_ANSWER = 'S3 does not answer'
 
-/** The disk is full, gone, not writable or broken, a link in the place of a folder, or the process may open no more files. */
+/**
+ * The disk is full, gone, not writable or broken, a link in the place of a folder, or the process may open no more
+ * files.
+ */
 const DISK_FAULTS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EACCES', 'EPERM', 'EMFILE', 'ENFILE', 'ELOOP'])
 
-/** Wraps a store: its calls reject with `UnavailableError` when the store is to blame, and such failures are counted. */
+/**
+ * Wraps a store: its calls reject with `UnavailableError` when the store is to blame, and such failures are counted.
+ */
 export function namingFaults(store: Store, kind: 's3' | 'file'): Store {
   const watch = async <T>(operation: keyof Store, work: Promise<T>): Promise<T> => {
     try {

@@ -107,7 +107,8 @@ type ContactFields = {
 }
 
 /**
- * Locks a contact against other changes and tickets that are made for it, but not against participants that begin to refer to it.
+ * Locks a contact against other changes and tickets that are made for it, but not against participants that begin to
+ * refer to it.
  * @throws CONTACT_NOT_FOUND
  */
 async function lockContact({ sql, organization_id }: Scope, id: string): Promise<ContactFields> {

@@ -92,7 +92,8 @@ function ticketCount(scope: Scope) {
 function total(scope: Scope, filter: ContactFilter) {
   const { sql } = scope
   const { search, email, company_id } = filter
-  // Rows written since the last vacuum are fetched, too. By id they lie side by side, in the order of another index anywhere.
+  // Rows written since the last vacuum are fetched, too. By id they lie side by side, in the order of another index
+  // anywhere.
   if (search || email !== undefined) {
     return sql`(select count(*) from (select 1 from contacts c where ${matches(scope, filter)} order by c.id) as found)`
   }
@@ -114,8 +115,8 @@ function matches({ sql, organization_id }: Scope, { search, company_id, email }:
 const TRIGRAM = /[a-z0-9]{3}/
 
 /**
- * Without a trigram to look up, `like` would read the whole index of trigrams, which all organizations share: 98 ms in a
- * small one beside one of 100,000 contacts. `strpos` is in no index, so the organization's part of `contacts_list` is
+ * Without a trigram to look up, `like` would read the whole index of trigrams, which all organizations share: 98 ms in
+ * a small one beside one of 100,000 contacts. `strpos` is in no index, so the organization's part of `contacts_list` is
  * read, 15 ms for 100,000 contacts.
  */
 function contains(sql: Sql, part: string) {

@@ -1,4 +1,6 @@
-/** Finds the contacts of people who write by email, or creates them: many at a time, with as few statements as for one. */
+/**
+ * Finds the contacts of people who write by email, or creates them: many at a time, with as few statements as for one.
+ */
 
 import { codePoints } from '../../base/address/characters'
 import { domainsOf, ownersOf } from '../../base/address/domains'
@@ -26,8 +28,8 @@ const MAX_NAME = 255
 const MAX_ROUNDS = 5
 
 /**
- * Finds the contact of each sender, or creates it, in the order given. Senders with one address get one contact, also in
- * calls at the same time.
+ * Finds the contact of each sender, or creates it, in the order given. Senders with one address get one contact, also
+ * in calls at the same time.
  * @param senders `email` is compared by its key; a long name is cut, an empty one is replaced by the local part
  * @param subscribers of the organization, when the caller has read them already
  */

@@ -29,8 +29,8 @@ export async function giveCompanyToTickets(
 }
 
 /**
- * Unlinks a contact or company from all tickets before it is deleted, hidden ones too: a foreign key of a cluster cannot do
- * that. Tickets are locked before the rows that they point at, as everywhere.
+ * Unlinks a contact or company from all tickets before it is deleted, hidden ones too: a foreign key of a cluster
+ * cannot do that. Tickets are locked before the rows that they point at, as everywhere.
  */
 export async function takeFromTickets(
   scope: Scope,

@@ -15,7 +15,10 @@ export type AddedMessage = {
   ticket_id: string
   actor: Actor
   draft: DraftWithId
-  /** Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words already. */
+  /**
+   * Its ticket, which the caller has locked; null for the first message of a ticket, which has its time and words
+   * already.
+   */
   answered: { code: string; locked_at: string } | null
 }
 

@@ -1,6 +1,6 @@
 /**
- * Issues and reads the anchors of this service: its Message-IDs and the `+tag` of its reply addresses. Both carry a keyed hash,
- * so that a forged one is recognized and counts as absent.
+ * Issues and reads the anchors of this service: its Message-IDs and the `+tag` of its reply addresses. Both carry a
+ * keyed hash, so that a forged one is recognized and counts as absent.
  */
 import { sign, verify } from '../../base/secrets'
 import { isUuid } from '../../base/shapes/ids'
@@ -40,7 +40,9 @@ export function readReplyTag(address: string): string | null {
   return readTag('reply-tag', address)
 }
 
-/** Makes the envelope sender of a message, to which reports about it go (VERP). Without room for a tag as it is, too. */
+/**
+ * Makes the envelope sender of a message, to which reports about it go (VERP). Without room for a tag as it is, too.
+ */
 export function bounceAddress(mailbox_address: string, message_id: string): string {
   return withTag('bounce-tag', mailbox_address, message_id)
 }

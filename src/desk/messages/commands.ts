@@ -29,9 +29,10 @@ type TicketOfEvent = { id: string; code: string; subject: string }
 type TicketOfMessage = TicketOfEvent & { locked_at: string }
 
 /**
- * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the first
- * attempt, up to EMAIL_INLINE_WAIT_MS.
- * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the
+ * first attempt, up to EMAIL_INLINE_WAIT_MS.
+ * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start),
+ *   ATTACHMENT_NOT_FOUND
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
   const rendered = await render(input.body, scope.organization_id)

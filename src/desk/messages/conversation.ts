@@ -1,4 +1,6 @@
-/** Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes. */
+/**
+ * Locks a ticket for those who write into its conversation, and knows the addresses of the organization's mailboxes.
+ */
 import { addressKey, mailboxKey } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import type { TICKET_STATUSES } from '../../base/db/schema'
@@ -27,9 +29,9 @@ export async function lockConversation(scope: Scope, ticket_id: string): Promise
 }
 
 /**
- * As `lockConversation`, for several tickets, by their ids. They are locked in one order, so that two transactions never
- * wait for each other. A second statement reads the tickets, because a statement that waited for a lock reads the other
- * tables as they were before.
+ * As `lockConversation`, for several tickets, by their ids. They are locked in one order, so that two transactions
+ * never wait for each other. A second statement reads the tickets, because a statement that waited for a lock reads the
+ * other tables as they were before.
  */
 export async function lockConversations(
   { sql, organization_id }: Scope,

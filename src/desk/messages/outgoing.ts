@@ -46,8 +46,8 @@ export async function planEmail(
 type Written = { sender_email: string; reply_to: string | null }
 
 /**
- * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with the
- * latest email of the conversation, newest first, which costs no statement more.
+ * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with
+ * the latest email of the conversation, newest first, which costs no statement more.
  */
 async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: Conversation) {
   const [mailbox] = await sql<{ id: string; address: string; latest: Written[] }[]>`
@@ -66,8 +66,8 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: 
 }
 
 /**
- * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that of
- * the sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
+ * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that
+ * of the sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
  */
 function wantedAddress(latest: Written[], contact_email: string): string | undefined {
   const key = addressKey(contact_email)
@@ -80,7 +80,9 @@ function domainKey(address: string): string {
   return key.slice(key.lastIndexOf('@'))
 }
 
-/** The address that a program writes from: the mailbox that would send, else one that only receives; null without any. */
+/**
+ * The address that a program writes from: the mailbox that would send, else one that only receives; null without any.
+ */
 export async function findMailboxAddress(scope: Scope, conversation: Conversation): Promise<string | null> {
   const sending = await findMailbox(scope, conversation)
   if (sending) return sending.address

@@ -20,8 +20,8 @@ const inTurn = turns(2)
 export type MessagePage = { data: Message[]; meta?: PageMeta }
 
 /**
- * Lists the messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. In steps when they are
- * too large to be held at once.
+ * Lists the messages of a ticket, oldest first; a page, with `meta`, when the query asks for one. In steps when they
+ * are too large to be held at once.
  * @throws TICKET_NOT_FOUND
  */
 export async function listMessages(
@@ -119,7 +119,8 @@ async function* stepsFrom(scope: Scope, list: List, first?: Step): AsyncGenerato
 }
 
 /**
- * Reads the first messages of a list, until they have enough bytes. The database knows lengths without reading the texts.
+ * Reads the first messages of a list, until they have enough bytes. The database knows lengths without reading the
+ * texts.
  */
 async function readStep(scope: Scope, { ticket_id, shown, most }: List): Promise<Step> {
   const { sql, organization_id } = scope

@@ -17,7 +17,8 @@ type Recipient = DraftRecipient & { position: number; email_key: string; is_fail
 /**
  * Queues an email anew for the recipients that failed or bounced, with the same Message-ID; the contact gets it at the
  * address of now. Waits for the outcome of the first attempt, up to EMAIL_INLINE_WAIT_MS.
- * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND, EMAIL_SEND_FAILED (nobody is left, no mailbox, or it is being sent just now)
+ * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND, EMAIL_SEND_FAILED (nobody is left, no mailbox, or it is being sent just
+ *   now)
  */
 export async function resendMessage(scope: Scope, ticket_id: string, id: string): Promise<Message> {
   const message = await inTransaction(scope, async (scope) => {
@@ -54,7 +55,9 @@ async function readRecipients({ sql, organization_id }: Scope, id: string): Prom
     order by position`
 }
 
-/** Chooses those who failed, each address once, without mailboxes of ours and addresses that the email reaches anyhow. */
+/**
+ * Chooses those who failed, each address once, without mailboxes of ours and addresses that the email reaches anyhow.
+ */
 async function chooseRecipients(scope: Scope, all: Recipient[], contact: DraftRecipient): Promise<Recipient[]> {
   const wanted = all
     .filter(({ is_failed }) => is_failed)

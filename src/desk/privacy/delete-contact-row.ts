@@ -2,8 +2,9 @@
 import { type Scope, together } from '../../base/scope'
 
 /**
- * Deletes the row of a contact in the caller's transaction, which has locked the row `for no key update` and has taken the
- * contact from all tickets. Only then it is locked `for update`: participants are added by those who have locked a ticket first.
+ * Deletes the row of a contact in the caller's transaction, which has locked the row `for no key update` and has taken
+ * the contact from all tickets. Only then it is locked `for update`: participants are added by those who have locked a
+ * ticket first.
  */
 export async function deleteContactRow({ sql, organization_id }: Scope, id: string): Promise<void> {
   await together([

@@ -1,6 +1,7 @@
 /**
- * Erases a person from the tickets of others: what the person wrote there, the address, and people that only this mail named.
- * These rows are not linked to the contact, so that all rows of the organization are looked at, some thousand at a time.
+ * Erases a person from the tickets of others: what the person wrote there, the address, and people that only this mail
+ * named. These rows are not linked to the contact, so that all rows of the organization are looked at, some thousand at
+ * a time.
  */
 
 import { addressKey, ERASED_EMAIL } from '../../base/address/email'
@@ -140,8 +141,8 @@ function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<voi
 }
 
 /**
- * Removes participants that the person's mail has listed, unless an agent has confirmed them, or other mail of the ticket
- * names them too.
+ * Removes participants that the person's mail has listed, unless an agent has confirmed them, or other mail of the
+ * ticket names them too.
  * @param entries ids of entries of timelines. The person's messages are erased already
  */
 async function removeNamedOnlyBy(

@@ -1,7 +1,7 @@
 /**
- * Erases a person: everything that a contact, its tickets and its mail say of them, in every table. It works in many short
- * transactions, so that nobody waits for it. The contact goes last: what was interrupted is found again and finished by
- * the next call.
+ * Erases a person: everything that a contact, its tickets and its mail say of them, in every table. It works in many
+ * short transactions, so that nobody waits for it. The contact goes last: what was interrupted is found again and
+ * finished by the next call.
  */
 import { audit } from '../../base/audit/audit'
 import { withChangeTime } from '../../base/db/change-time'
@@ -69,7 +69,9 @@ async function removeContact(scope: Scope, id: string): Promise<boolean> {
   return true
 }
 
-/** Locks the tickets of the contact until the caller's transaction ends. @returns the time from which they are locked */
+/**
+ * Locks the tickets of the contact until the caller's transaction ends. @returns the time from which they are locked
+ */
 async function lockTickets({ sql, organization_id }: Scope, contact_id: string): Promise<string> {
   const [, time] = await withChangeTime(
     sql,

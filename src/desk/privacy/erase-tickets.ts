@@ -82,13 +82,17 @@ async function eraseDocuments(scope: Scope, ids: string[]): Promise<void> {
     where s.organization_id = ${organization_id} and s.ticket_id = given.id`
 }
 
-/** Types of entries of a timeline that may hold a text, a name or an address of a person (`desk/timeline/activity.ts`). */
+/**
+ * Types of entries of a timeline that may hold a text, a name or an address of a person (`desk/timeline/activity.ts`).
+ */
 export const TELLING_TYPES = [
   ...['changed', 'time_changed', 'participant_added', 'participant_removed'],
   ...['email_sent', 'email_resent', 'email_failed', 'email_bounced'],
 ]
 
-/** The assignments that take a person out of an entry of a timeline. They use only functions whose result never changes. */
+/**
+ * The assignments that take a person out of an entry of a timeline. They use only functions whose result never changes.
+ */
 export function scrubbed({ sql }: Scope) {
   const replaced = (values: Record<string, string | null>) => sql`${JSON.stringify(values)}::text::jsonb`
   return sql`

@@ -16,8 +16,8 @@ const LOOK = 20_000
 const MESSAGES = 20
 
 /**
- * Gives what is kept of a contact: its tickets with all messages, notes too, what the person wrote in other tickets, and
- * the mail of the person. Files come as signed addresses. Noted in the audit log.
+ * Gives what is kept of a contact: its tickets with all messages, notes too, what the person wrote in other tickets,
+ * and the mail of the person. Files come as signed addresses. Noted in the audit log.
  * @throws CONTACT_NOT_FOUND
  */
 export async function exportPerson(scope: Scope, contact_id: string): Promise<InSteps<Person>> {

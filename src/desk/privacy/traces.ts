@@ -52,8 +52,8 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
 }
 
 /**
- * Writes the addresses of a text in one way: lower case, domains in Unicode (UTS 46), local parts without quotes, whether the
- * text is JSON or not.
+ * Writes the addresses of a text in one way: lower case, domains in Unicode (UTS 46), local parts without quotes,
+ * whether the text is JSON or not.
  */
 function oneSpelling(text: string): string {
   return withoutQuotes(text)
@@ -71,8 +71,8 @@ function withoutQuotes(address: string): string {
 }
 
 /**
- * A local part may be in quotes, a domain has several spellings, and of a letter that is not of ASCII the server may know other
- * capitals.
+ * A local part may be in quotes, a domain has several spellings, and of a letter that is not of ASCII the server may
+ * know other capitals.
  */
 function patternOf(email_key: string): string {
   const local = email_key.slice(0, email_key.lastIndexOf('@'))

@@ -1,8 +1,9 @@
 /**
  * Blocks of tickets in the search index: 16,384 successive numbers of an organization are one. Every word carries the
- * organization's number and that of the block, as in `17.3:printer`. One index serves all organizations, a search reads only
- * words of its own, and it reads the newest blocks first and stops when it has found enough: a word of more than half of a
- * million tickets, or a beginning of one letter, is counted up to the cap in 15 ms, because most of its entries are not read.
+ * organization's number and that of the block, as in `17.3:printer`. One index serves all organizations, a search reads
+ * only words of its own, and it reads the newest blocks first and stops when it has found enough: a word of more than
+ * half of a million tickets, or a beginning of one letter, is counted up to the cap in 15 ms, because most of its
+ * entries are not read.
  */
 
 import type { Fragment, Sql } from '../../base/db/transact'

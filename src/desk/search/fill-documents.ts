@@ -13,7 +13,9 @@ const ROOM_OF_BLOCK = 5
 
 type Ticket = { id: string; number: number; facets: string[] }
 
-/** For a background job. Until an organization is done, its searches look for words in both forms (`ticket-search.ts`). */
+/**
+ * For a background job. Until an organization is done, its searches look for words in both forms (`ticket-search.ts`).
+ */
 export function fillDocuments(connection: Connection): Promise<void> {
   return fillSome(connection, 'ticket_search.document', async (sql, organization_id, after) => {
     const locked = await sql<{ id: string }[]>`

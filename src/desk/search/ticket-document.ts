@@ -1,10 +1,11 @@
 /**
- * The search document of a ticket: one row with the words of its code, subject and messages, and with its facets: status,
- * priority, assignee and labels, which triggers keep. Every word is prefixed with the number of the organization, so that one
- * index serves all organizations and a search reads only words of its organization, and with a block (`blocks.ts`). Measured
- * with 2.1 million tickets: a word that 450,000 of them have is counted in 8 ms for an organization of 5,000 tickets, against
- * 1.9 s with an index over words alone; with the organization as a column of the index a prefix takes 100 to 500 ms instead
- * of 1 to 5 ms.
+ * The search document of a ticket: one row with the words of its code, subject and messages, and with its facets:
+ * status, priority, assignee and labels, which triggers keep. Every word is prefixed with the number of the
+ * organization, so that one index serves all organizations and a search reads only words of its organization, and with
+ * a block (`blocks.ts`). Measured with 2.1 million tickets: a word that 450,000 of them have is counted in 8 ms for an
+ * organization of 5,000 tickets, against
+ * 1.9 s with an index over words alone; with the organization as a column of the index a prefix takes 100 to 500 ms
+ * instead of 1 to 5 ms.
  */
 import { LRUCache } from 'lru-cache'
 import { isFilled } from '../../base/db/fills'
@@ -16,7 +17,10 @@ import { facetWord, type SearchVector, searchVector, startVector } from './words
 
 /** In bytes. PostgreSQL refuses a tsvector of 1 MB: words beyond this limit are left out, so that no write fails. */
 const MAX_SIZE = 700_000
-/** In bytes. The bodies that are read at once end with the one that exceeds this: one alone may hold a million characters. */
+/**
+ * In bytes. The bodies that are read at once end with the one that exceeds this: one alone may hold a million
+ * characters.
+ */
 const BATCH_BYTES = 200_000
 const BATCH = 100
 
@@ -65,8 +69,8 @@ export function addToSearch(scope: Scope, text: TicketText): Promise<void> {
 }
 
 /**
- * As `addToSearch`, for texts of different tickets by one statement, and more for each that does not fit whole. The caller
- * has locked the tickets, and has written their messages.
+ * As `addToSearch`, for texts of different tickets by one statement, and more for each that does not fit whole. The
+ * caller has locked the tickets, and has written their messages.
  */
 export async function addEachToSearch(scope: Scope, texts: TicketText[]): Promise<void> {
   if (texts.length === 0) return
@@ -92,7 +96,9 @@ async function addWhatFits(scope: Scope, { ticket_id, code, text }: TicketText):
   await append(scope, [{ ticket_id, ...(await searchVector(prefix, text, MAX_SIZE - document!.size)) }])
 }
 
-/** Makes the document anew, after the subject has changed or a message was deleted. The caller has locked the ticket. */
+/**
+ * Makes the document anew, after the subject has changed or a message was deleted. The caller has locked the ticket.
+ */
 export async function rebuildSearch(scope: Scope, ticket_id: string): Promise<void> {
   const { sql, organization_id } = scope
   const [ticket] = await sql<TicketOfDocument[]>`
@@ -130,7 +136,9 @@ function numberOf(code: string): number {
   return Number(code.slice(code.lastIndexOf('-') + 1))
 }
 
-/** The bodies of a ticket's messages, oldest first, a few at a time: other requests get their turn between large ones. */
+/**
+ * The bodies of a ticket's messages, oldest first, a few at a time: other requests get their turn between large ones.
+ */
 async function* bodiesOf({ sql, organization_id }: Scope, ticket_id: string): AsyncGenerator<string> {
   for (let after: string | undefined; ; ) {
     const messages = await sql<{ id: string; body: string; found: number }[]>`

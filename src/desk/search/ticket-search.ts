@@ -1,9 +1,9 @@
 /**
  * Finds tickets by words: SQL that reads the blocks of the index in the order of the list, so that it can stop early.
  *
- * A list by time of creation reads matches from the newest block on (or from the oldest), until it has a page and has counted
- * up to the cap. Numbers and ids of tickets that are made at the same moment may differ in their order, so it reads some
- * matches more (`SLACK`) before it sorts them by id.
+ * A list by time of creation reads matches from the newest block on (or from the oldest), until it has a page and has
+ * counted up to the cap. Numbers and ids of tickets that are made at the same moment may differ in their order, so it
+ * reads some matches more (`SLACK`) before it sorts them by id.
  */
 import { isFilled } from '../../base/db/fills'
 import type { Fragment } from '../../base/db/transact'
@@ -66,9 +66,10 @@ export function blocksOf(
 }
 
 /**
- * A table in brackets: the ticket of each document that matches a `block`. It can only be read by the index of words: a plan
- * for any organization would look cheaper by the primary key, and reads a million documents for each block. The second
- * condition says the same as the first, for a cluster alone: it leads to one node (`base/db/cluster/route-searches.ts`).
+ * A table in brackets: the ticket of each document that matches a `block`. It can only be read by the index of words: a
+ * plan for any organization would look cheaper by the primary key, and reads a million documents for each block. The
+ * second condition says the same as the first, for a cluster alone: it leads to one node
+ * (`base/db/cluster/route-searches.ts`).
  */
 export function foundInBlock({ sql, organization_id }: Scope, { in_blocks }: TicketSearch): Fragment {
   return sql`(
@@ -79,7 +80,10 @@ export function foundInBlock({ sql, organization_id }: Scope, { in_blocks }: Tic
     offset 0)`
 }
 
-/** A table in brackets, to be joined laterally to `tickets t`: one row when the ticket matches. It reads the ticket's document. */
+/**
+ * A table in brackets, to be joined laterally to `tickets t`: one row when the ticket matches. It reads the ticket's
+ * document.
+ */
 export function documentOf({ sql, organization_id }: Scope, { in_blocks, older }: TicketSearch): Fragment {
   const whole = sql`${inBlock(sql, sql`${in_blocks.whole}`, sql`t.number >> ${BLOCK_BITS}`)}::tsquery`
   return sql`(

@@ -1,8 +1,8 @@
 /**
  * Words of texts and of searches, as the search index holds them. Pure.
  *
- * PostgreSQL's `to_tsvector('simple', …)` does not serve here: it cannot put the organization's number before a word, it
- * keeps email addresses, hosts and paths whole, and it takes a sentence of a script without spaces for one word
+ * PostgreSQL's `to_tsvector('simple', …)` does not serve here: it cannot put the organization's number before a word,
+ * it keeps email addresses, hosts and paths whole, and it takes a sentence of a script without spaces for one word
  * (ticket-search.test.ts: "takes addresses and the like as their parts in that order", "finds each character of writing
  * without spaces, and several as a phrase").
  */
@@ -13,7 +13,9 @@ const MAX_TEXT = 2_000_000
 const PIECE_LENGTH = 50_000
 /** In characters. Nobody types a longer word; its beginning finds it. */
 const MAX_WORD = 64
-/** Limits of PostgreSQL: positions end at 16383, a word has at most 255. Beyond them words are found, phrases are not. */
+/**
+ * Limits of PostgreSQL: positions end at 16383, a word has at most 255. Beyond them words are found, phrases are not.
+ */
 const MAX_POSITION = 16_383
 const MAX_POSITIONS = 255
 /** Of the number of a block, which takes the place of `*` in a prefix. */
@@ -134,10 +136,11 @@ export type SearchQuery = {
 }
 
 /**
- * Writes a search: all terms must match. A term in quotes, and one of several words such as an email address, matches as a
- * phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
+ * Writes a search: all terms must match. A term in quotes, and one of several words such as an email address, matches
+ * as a phrase; the last word also as a prefix, unless it is in quotes; a code finds its ticket.
  * @param prefix of the words, see `blocks.ts`
- * @param facets lists of facets (`facetWord`): the ticket must have at least one of each list. An empty list finds nothing
+ * @param facets lists of facets (`facetWord`): the ticket must have at least one of each list. An empty list finds
+ *   nothing
  * @returns undefined when the search holds no word: it matches nothing
  */
 export function toTsquery(prefix: string, search: string, facets: string[][] = []): SearchQuery | undefined {
@@ -156,8 +159,8 @@ export function toTsquery(prefix: string, search: string, facets: string[][] = [
 }
 
 /**
- * A beginning at the end of a long phrase is not looked up: in `carla.smith@mail.example` the names are rare, but all words that
- * begin with `example` would be read.
+ * A beginning at the end of a long phrase is not looked up: in `carla.smith@mail.example` the names are rare, but all
+ * words that begin with `example` would be read.
  */
 function writeTerm(
   prefix: string,

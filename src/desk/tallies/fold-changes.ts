@@ -18,8 +18,8 @@ type Counted = {
 }
 
 /**
- * Folds all changes, by transactions of one organization that stay short. Changes that another process folds at the same
- * time are left to it.
+ * Folds all changes, by transactions of one organization that stay short. Changes that another process folds at the
+ * same time are left to it.
  * @returns how many rows were folded
  */
 export function fold(connection: Connection, counted: Counted): Promise<number> {

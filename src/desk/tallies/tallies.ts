@@ -1,8 +1,8 @@
 /**
  * Tallies: numbers of tickets and contacts that are read without counting rows, exact however many there are. Triggers
  * add a row for each change, in the transaction of the change (`drizzle/0017_tallies.sql`, changed by
- * `0022_all_tickets.sql`), and a job folds these rows into the numbers. Both are read together, by one statement. A row that
- * every write updated would make writes wait for each other.
+ * `0022_all_tickets.sql`), and a job folds these rows into the numbers. Both are read together, by one statement. A row
+ * that every write updated would make writes wait for each other.
  *
  * Deleted tickets are not counted. Each other ticket is counted by status, five times: among all tickets, and for its
  * contact, its company, each label and its day of creation. A contact is counted for its company.

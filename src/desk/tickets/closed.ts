@@ -9,7 +9,8 @@ import { deleteTicket } from './commands'
 const BATCH = 100
 
 /**
- * Deletes tickets as people do: hidden at once, with an event, and removed for good after the retention of deleted ones.
+ * Deletes tickets as people do: hidden at once, with an event, and removed for good after the retention of deleted
+ * ones.
  * @param retention_days since the last change of a closed ticket; 0 keeps everything
  * @returns how many tickets were deleted
  */

@@ -8,13 +8,16 @@ import { shortConnection } from '../../base/db/pool'
 import { DeadlockError } from '../../base/db/violations'
 import { within } from '../../base/flow/within'
 
-/** The longest that a transaction with locks waits for numbers. The server looks for deadlocks of its own after a second. */
+/**
+ * The longest that a transaction with locks waits for numbers. The server looks for deadlocks of its own after a
+ * second.
+ */
 const WAIT_MS = 2000
 
 /**
- * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move of the
- * organization to another machine of a cluster does. The server does not see that the transaction waits in turn, so after
- * some time it is run again, and then waits without locks.
+ * Takes the next numbers for a transaction that holds locks. Who changes the counter's table may wait for them: a move
+ * of the organization to another machine of a cluster does. The server does not see that the transaction waits in turn,
+ * so after some time it is run again, and then waits without locks.
  * @returns the first number
  * @throws DeadlockError
  */

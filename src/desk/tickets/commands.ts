@@ -10,8 +10,8 @@ import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
 
 /**
- * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied or
- * nothing; no change, no event.
+ * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
+ * or nothing; no change, no event.
  * @throws TICKET_NOT_FOUND, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
@@ -29,8 +29,8 @@ export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Pr
 }
 
 /**
- * Hides the ticket with its messages and attachments. The time logged on it stays in time entries, and running timers are
- * logged now. A job removes the rows later (`purge.ts`).
+ * Hides the ticket with its messages and attachments. The time logged on it stays in time entries, and running timers
+ * are logged now. A job removes the rows later (`purge.ts`).
  * @throws TICKET_NOT_FOUND
  */
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
@@ -48,7 +48,8 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
 }
 
 /**
- * Writes labels and ticket. By several statements: the trigger that counts a changed status must find the labels as they stay.
+ * Writes labels and ticket. By several statements: the trigger that counts a changed status must find the labels as
+ * they stay.
  * @param locked_at is the time of the change
  * @returns it as answers show it
  */

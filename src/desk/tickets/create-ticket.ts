@@ -24,7 +24,10 @@ import { findReferences, type NewTicketReferences } from './references'
 /** A ticket with a longer description is written alone, so that the statement of many tickets stays small. */
 const SHARED_MOST_CHARACTERS = 20_000
 
-/** Tickets that may wait for locked rows at the same time. Each holds a connection, and others need the rest of the pool. */
+/**
+ * Tickets that may wait for locked rows at the same time. Each holds a connection, and others need the rest of the
+ * pool.
+ */
 const WAITING_MOST = 3
 
 type Body = RenderedBody & { body: string }
@@ -38,7 +41,9 @@ type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
   number?: number
 }
 
-/** What became of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing. */
+/**
+ * What became of a request: refused, or a ticket. It has no row when it was left out, or when its contact is missing.
+ */
 type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
 
 /**
@@ -72,8 +77,8 @@ const writeShared = gathered(writeAll, {
 })
 
 /**
- * Writes tickets of several requests. One whose contact or label is locked by others is left out, so that nobody waits for
- * it. The result is rows: a read that failed after the commit would make the requests write their tickets again.
+ * Writes tickets of several requests. One whose contact or label is locked by others is left out, so that nobody waits
+ * for it. The result is rows: a read that failed after the commit would make the requests write their tickets again.
  */
 async function writeAll(requests: Request[]): Promise<Outcome[]> {
   const outcomes = await inTransaction({ ...requests[0]!.scope, alongside: undefined }, (scope) =>

@@ -48,8 +48,9 @@ export function keyOf({ sql }: Scope, id: Fragment, by: Order['by']): Fragment {
 }
 
 /**
- * The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its labels. With
- * `coalesce` the labels are compared one by one: an index that is searched for 50 labels took 40 us for each ticket.
+ * The condition of labels as a scalar, which the planner cannot turn into a join: a walk asks each ticket for its
+ * labels. With `coalesce` the labels are compared one by one: an index that is searched for 50 labels took 40 us for
+ * each ticket.
  */
 export function isLabelled({ sql, organization_id }: Scope, id: Fragment, label_ids: string[] | undefined): Fragment {
   return label_ids
@@ -61,8 +62,8 @@ export function isLabelled({ sql, organization_id }: Scope, id: Fragment, label_
 }
 
 /**
- * For labels: `from` and `where` of a statement that reads the tickets of each, by `hit.id`. A ticket with several of the
- * labels comes several times.
+ * For labels: `from` and `where` of a statement that reads the tickets of each, by `hit.id`. A ticket with several of
+ * the labels comes several times.
  * @param head ends the statement for one label
  */
 export function ofEachLabel(
@@ -74,8 +75,8 @@ export function ofEachLabel(
 ): Fragment {
   const { sql, organization_id } = scope
   const { created_after, created_before, ...others } = conditions
-  // With `offset 0` each ticket is looked up. A join may walk all tickets of the organization beside those of a rare label.
-  // As rows, not as an array: the server knows how many there are, and keeps the plan.
+  // With `offset 0` each ticket is looked up. A join may walk all tickets of the organization beside those of a rare
+  // label. As rows, not as an array: the server knows how many there are, and keeps the plan.
   const parts = label_ids.map((id, index) => (index > 0 ? sql`, (${id}::uuid)` : sql`(${id}::uuid)`))
   return sql`
     from (values ${parts}) as part (label_id), lateral (

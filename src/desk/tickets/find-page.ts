@@ -1,6 +1,6 @@
 /**
- * Ways to find the ids of a page of tickets. A way reads about as many index entries as there are rows up to the end of the
- * page, however many tickets match; only the ids of the page are joined then.
+ * Ways to find the ids of a page of tickets. A way reads about as many index entries as there are rows up to the end of
+ * the page, however many tickets match; only the ids of the page are joined then.
  */
 import { TICKET_STATUSES } from '../../base/db/schema'
 import type { Fragment, Sql } from '../../base/db/transact'
@@ -76,8 +76,8 @@ export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection)
 }
 
 /**
- * The day of creation on which a far page begins, from the tallies: `bound` is an id before which no ticket of the day comes
- * in the order of the list, `before` is the number of tickets that do.
+ * The day of creation on which a far page begins, from the tallies: `bound` is an id before which no ticket of the day
+ * comes in the order of the list, `before` is the number of tickets that do.
  */
 function dayOf(scope: Scope, { status }: TicketFilter, { direction }: Selection, { offset }: Range): Fragment {
   const { sql } = scope
@@ -151,8 +151,8 @@ type Source = {
 }
 
 /**
- * For an order that the filter knows nothing of. The order is walked when enough of its first tickets match. Else, or when few
- * match at all, these are sorted: then the first of them may be anywhere in the order.
+ * For an order that the filter knows nothing of. The order is walked when enough of its first tickets match. Else, or
+ * when few match at all, these are sorted: then the first of them may be anywhere in the order.
  */
 export function nearOrSorted(scope: Scope, selected: Selection, source: Source): Way {
   const { sql } = scope

@@ -41,8 +41,8 @@ type NamedRows = { contacts: Map<string, string | null>; labels: Set<string> }
 type Locked = NamedRows & { locked_at: string }
 
 /**
- * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the same time
- * reaches these tickets too, and their labels as foreign keys do.
+ * Locks what tickets name, in the caller's transaction: their contacts, so that a company that a contact gets at the
+ * same time reaches these tickets too, and their labels as foreign keys do.
  */
 export async function lockNamed(
   scope: Scope,
@@ -91,8 +91,8 @@ async function lockLabels(
 }
 
 /**
- * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the transaction that
- * locked what they name.
+ * Writes tickets with their labels, first messages, search documents, timelines and audit entries, in the transaction
+ * that locked what they name.
  * @returns what the database says of each, by id; nothing of one that names a row which is not locked
  */
 export async function insertTickets(

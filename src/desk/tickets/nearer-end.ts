@@ -5,8 +5,8 @@ import { orderBy } from '../../base/shapes/sorting'
 import type { Range, Way } from './find-page'
 
 /**
- * Turns a part of a list round: the same rows, to be read backwards. A ticket that comes or goes meanwhile may shift the
- * page by one, as it does between two requests.
+ * Turns a part of a list round: the same rows, to be read backwards. A ticket that comes or goes meanwhile may shift
+ * the page by one, as it does between two requests.
  * @param total SQL for the exact number of all rows
  * @returns the part as it is, when the beginning is nearer
  */

@@ -29,8 +29,8 @@ type Naming = { contact_id: string; prefix: string; organization_number: number 
 type Opened = { ticket: Ticket; locked_at: string }
 
 /**
- * Creates tickets with their first messages, in the caller's transaction. It locks the contacts' rows, so that a company that
- * a contact gets at the same time reaches these tickets too. The caller publishes.
+ * Creates tickets with their first messages, in the caller's transaction. It locks the contacts' rows, so that a
+ * company that a contact gets at the same time reaches these tickets too. The caller publishes.
  * @returns them by id
  * @throws CONTACT_NOT_FOUND, ATTACHMENT_NOT_FOUND
  */

@@ -17,8 +17,9 @@ const DEPENDENTS = [
 ] as const
 
 /**
- * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which its
- * time entries show, and its contact, by which an erasure finds the subject. Another job removes the bytes of attachments.
+ * Purges deleted tickets of all organizations. A ticket with time entries keeps id, code, subject and company, which
+ * its time entries show, and its contact, by which an erasure finds the subject. Another job removes the bytes of
+ * attachments.
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {

@@ -1,4 +1,6 @@
-/** Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once. */
+/**
+ * Looks up the contact, assignee and labels that a request names. Unknown ids are refused here, all of them at once.
+ */
 import { ZERO_ID } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
 import type { Fragment, Sql } from '../../base/db/transact'

@@ -16,8 +16,8 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
 export type TicketRow = Omit<Ticket, 'contact' | 'company' | 'assignee'> & TicketNames
 
 /**
- * The columns of a ticket; needs `tickets t` and `withNames`. They are flat: to make JSON objects of them took a quarter of
- * the database's time for a list.
+ * The columns of a ticket; needs `tickets t` and `withNames`. They are flat: to make JSON objects of them took a
+ * quarter of the database's time for a list.
  */
 export function fields({ sql, organization_id }: Scope) {
   return sql`

@@ -1,6 +1,7 @@
 /**
- * The ticket list of a search. Words are found by the blocks of the index (`desk/search/ticket-search.ts`); status, priority,
- * assignee and labels are words there too. The tickets of a contact or company are each asked for the words when they are few.
+ * The ticket list of a search. Words are found by the blocks of the index (`desk/search/ticket-search.ts`); status,
+ * priority, assignee and labels are words there too. The tickets of a contact or company are each asked for the words
+ * when they are few.
  */
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
@@ -41,8 +42,8 @@ async function isOfFew(scope: Scope, { contact_id, company_id }: TicketCondition
 }
 
 /**
- * The way to a page of a search. In another order than that of creation the matches are read once, up to the cap of totals:
- * they are the total, and all that is sorted when there are no more.
+ * The way to a page of a search. In another order than that of creation the matches are read once, up to the cap of
+ * totals: they are the total, and all that is sorted when there are no more.
  */
 export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
   const { sql, organization_id } = scope
@@ -103,7 +104,8 @@ function inBlocks(
       ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
       ${direction === 'asc' ? behind : sql``}`,
   }
-  // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the organization.
+  // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
+  // organization.
   const ofTicket = (columns: Fragment, others: Fragment) => sql`(
     select ${columns} from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${others} limit 1
   )`

@@ -1,6 +1,7 @@
 /**
  * The number of tickets that match a list's conditions. It is exact without conditions, for a single one, for that one
- * together with a status, and for priority and assignee together: these numbers are kept (`desk/tallies/tallies.ts`, `counts.ts`). Other numbers are counted, up to a cap.
+ * together with a status, and for priority and assignee together: these numbers are kept (`desk/tallies/tallies.ts`,
+ * `counts.ts`). Other numbers are counted, up to a cap.
  */
 import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
@@ -16,7 +17,9 @@ const DAY_MS = 86_400_000
 /** A search, or several conditions, is counted so far. */
 export const COUNTED_MOST = 10_000
 
-/** SQL for the number, as a scalar expression. A capped one that is larger than the cap says only that there are more. */
+/**
+ * SQL for the number, as a scalar expression. A capped one that is larger than the cap says only that there are more.
+ */
 type Total = { total: Fragment; is_capped: boolean }
 
 /** The total of a list, as a statement is to read it: counted up to one more than the cap, unless it is kept. */
@@ -53,7 +56,9 @@ function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyK
   return label_ids ? 'tickets_of_label' : 'tickets'
 }
 
-/** Tickets made within a time: those of whole days are kept, those of the parts of days before and after are counted. */
+/**
+ * Tickets made within a time: those of whole days are kept, those of the parts of days before and after are counted.
+ */
 function countOfTime(scope: Scope, conditions: TicketConditions): Fragment {
   const { sql } = scope
   const { status, created_after, created_before } = conditions

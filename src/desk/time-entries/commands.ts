@@ -14,9 +14,10 @@ import { resolveRate } from './rate'
 const CHANGEABLE = ['duration_minutes', 'description', 'billable', 'rate', 'currency', 'date'] as const
 
 /**
- * Logs time of the caller, or of the member that the entry names. The rate is fixed now: it stays when the rates of company
- * or user change.
- * @throws TICKET_NOT_FOUND; UNAUTHORIZED for time of others, except by admins and API keys; USER_NOT_FOUND; VALIDATION_ERROR
+ * Logs time of the caller, or of the member that the entry names. The rate is fixed now: it stays when the rates of
+ * company or user change.
+ * @throws TICKET_NOT_FOUND; UNAUTHORIZED for time of others, except by admins and API keys; USER_NOT_FOUND;
+ *   VALIDATION_ERROR
  *   for an API key that names nobody
  */
 export function logTime(scope: Scope, ticket_id: string, entry: NewTimeEntry): Promise<TimeEntry> {

@@ -1,4 +1,7 @@
-/** The company of a time entry: that of its ticket. Triggers of the database keep it; entries of older releases are filled. */
+/**
+ * The company of a time entry: that of its ticket. Triggers of the database keep it; entries of older releases are
+ * filled.
+ */
 import { fillSome, isFilled } from '../../base/db/fills'
 import type { Connection, Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'

@@ -54,16 +54,16 @@ export function csvRows(rows: CsvRow[]): string {
 }
 
 /**
- * Cells with what people wrote are always quoted, so that no program takes a sign in them for the end of the cell or row.
- * Without text a cell stays empty.
+ * Cells with what people wrote are always quoted, so that no program takes a sign in them for the end of the cell or
+ * row. Without text a cell stays empty.
  */
 function cellOf(text: string, { index }: CastingContext) {
   return { value: guard(text), quoted: text !== '' && WRITTEN.has(COLUMNS[index]!) }
 }
 
 /**
- * Makes text of a cell that a spreadsheet would run as a formula: = + - @, also in full width, and tab, CR and LF before
- * them (OWASP, CSV injection).
+ * Makes text of a cell that a spreadsheet would run as a formula: = + - @, also in full width, and tab, CR and LF
+ * before them (OWASP, CSV injection).
  */
 function guard(cell: string): string {
   return /^[=+\-@\t\r\n＝＋－＠]/.test(cell) ? `'${cell}` : cell

@@ -1,6 +1,6 @@
 /**
- * The CSV export: one snapshot of the entries, in constant memory. It is written to a temporary file at full speed, so that
- * its connection is free again however slowly it is read. An organization has one export at a time.
+ * The CSV export: one snapshot of the entries, in constant memory. It is written to a temporary file at full speed, so
+ * that its connection is free again however slowly it is read. An organization has one export at a time.
  */
 import path from 'node:path'
 import { audit } from '../../base/audit/audit'
@@ -128,7 +128,9 @@ async function writeAll(scope: Scope, period: Period, spool: Spool, onBegin: () 
   await write()
 }
 
-/** Declares the cursor. It shows the entries as they are at this moment. The time limits of requests do not hold for it. */
+/**
+ * Declares the cursor. It shows the entries as they are at this moment. The time limits of requests do not hold for it.
+ */
 async function declareCursor(scope: Scope, period: Period): Promise<void> {
   const { sql, organization_id } = scope
   await sql`

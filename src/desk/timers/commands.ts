@@ -71,8 +71,8 @@ export async function stopTimerOf(scope: Scope, user_id: string): Promise<void> 
 }
 
 /**
- * Stops timers of tickets that were deleted and of members who left without their timers being stopped, as a process of a
- * release without timers does it. For a background job.
+ * Stops timers of tickets that were deleted and of members who left without their timers being stopped, as a process of
+ * a release without timers does it. For a background job.
  */
 export async function stopAbandonedTimers(connection: Connection): Promise<void> {
   const abandoned = await readOfAll(connection.sql, findAbandoned(connection.sql))
@@ -109,8 +109,8 @@ type Stopped = {
 }
 
 /**
- * Stops timers and logs their time: begun minutes, on the UTC day of the start. The transaction that deletes the row logs
- * its time. A clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
+ * Stops timers and logs their time: begun minutes, on the UTC day of the start. The transaction that deletes the row
+ * logs its time. A clock that was set back meanwhile gives one minute, one that was set ahead at most a year.
  */
 async function stopTimers(scope: Scope, which: Fragment, instead: StoppedTimer = {}): Promise<TimeEntry[]> {
   const { sql, organization_id } = scope
@@ -143,9 +143,9 @@ function minutesBetween(started_s: number, now: string): number {
 }
 
 /**
- * Refuses who is no active member, and holds up `stopTimerOf` until the transaction ends. Without this lock and that of the
- * ticket, a timer could be started that nobody stops: after its member was removed, or after its ticket was deleted. The
- * membership's row is not locked: on a cluster that would lock all memberships of all organizations.
+ * Refuses who is no active member, and holds up `stopTimerOf` until the transaction ends. Without this lock and that of
+ * the ticket, a timer could be started that nobody stops: after its member was removed, or after its ticket was
+ * deleted. The membership's row is not locked: on a cluster that would lock all memberships of all organizations.
  * @throws FORBIDDEN
  */
 async function keepMember(scope: Scope, user_id: string): Promise<void> {

@@ -38,7 +38,10 @@ export async function listTimers(scope: Scope, paging: Paging): Promise<Page<Tim
   return { data: data.map(({ began_at: _, ...timer }) => timer), meta }
 }
 
-/** The select list is the response. The database's clock starts and stops every timer, so that clocks of replicas may differ. */
+/**
+ * The select list is the response. The database's clock starts and stops every timer, so that clocks of replicas may
+ * differ.
+ */
 function fields(sql: Sql) {
   return sql`
     r.id, json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket,

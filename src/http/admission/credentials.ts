@@ -19,8 +19,8 @@ export function showsKey(request: Request): boolean {
 }
 
 /**
- * Finds the caller of a request. A fault of the credential is remembered, because routes without a sign-in never ask for a
- * token.
+ * Finds the caller of a request. A fault of the credential is remembered, because routes without a sign-in never ask
+ * for a token.
  */
 export async function identify(request: Request, state: RequestState): Promise<void> {
   const header = request.headers.get('authorization') ?? ''

@@ -1,6 +1,6 @@
 /**
- * Lists requests with an API key in the audit log: every write and every refusal. The entry of a write that succeeds is in
- * the transaction of the write. All others are written before the answer leaves.
+ * Lists requests with an API key in the audit log: every write and every refusal. The entry of a write that succeeds is
+ * in the transaction of the write. All others are written before the answer leaves.
  */
 import { auditRow, insertAuditRows } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
@@ -37,8 +37,8 @@ export function withKeyAudit(handle: Handle, request: Request, declarations: Dec
 }
 
 /**
- * Returns what adds the entry of a successful write to the write's first transaction. If the request fails after that, its
- * true status is listed too. After a rollback the next transaction writes the entry.
+ * Returns what adds the entry of a successful write to the write's first transaction. If the request fails after that,
+ * its true status is listed too. After a rollback the next transaction writes the entry.
  * @returns undefined for a read
  */
 export function listingInTransaction(request: Request, route: string, { success }: Declaration): Alongside | undefined {

@@ -1,9 +1,9 @@
 /**
- * The text of an API key: `dk_`, 10 characters that name the key, `_`, 32 random characters, 6 of a checksum. Scanners for
- * leaked secrets find it by its form, and a mistyped key is refused without a query.
+ * The text of an API key: `dk_`, 10 characters that name the key, `_`, 32 random characters, 6 of a checksum. Scanners
+ * for leaked secrets find it by its form, and a mistyped key is refused without a query.
  *
- * No library: `randomInt` draws digits without bias, and Node has CRC-32. `base-x` writes the four bytes of a checksum with
- * 4 to 6 digits, and writes an extra digit for each leading zero byte.
+ * No library: `randomInt` draws digits without bias, and Node has CRC-32. `base-x` writes the four bytes of a checksum
+ * with 4 to 6 digits, and writes an extra digit for each leading zero byte.
  */
 import { createHash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'

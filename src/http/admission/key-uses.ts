@@ -29,7 +29,9 @@ export async function writeKeyUses({ sql }: Connection): Promise<void> {
   })
 }
 
-/** Writes one key after the other: a statement for several could wait for that of another process, and it for this one. */
+/**
+ * Writes one key after the other: a statement for several could wait for that of another process, and it for this one.
+ */
 async function writeOwn(sql: Sql, organization_id: string, own: [id: string, use: Use][]): Promise<void> {
   for (const [id, { at_ms }] of own) {
     await sql`

@@ -29,7 +29,8 @@ let changes = 0
 
 /**
  * Finds a key by its text; undefined for one that is unknown or mistyped.
- * @param mayLookUp decides if a key that was not seen lately may cost a query: strangers can make keys with a right checksum
+ * @param mayLookUp decides if a key that was not seen lately may cost a query: strangers can make keys with a right
+ *   checksum
  */
 export async function findKey(
   connection: Connection,

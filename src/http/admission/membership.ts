@@ -6,8 +6,8 @@ import { ApiError } from '../../base/errors'
 type Membership = { name: string; email: string; role: 'admin' | 'agent' }
 
 /**
- * A change that another process makes counts after this time. The API promises 10 seconds for sessions and 60 for roles: the
- * rest is for a database that answers late, and for a busy process.
+ * A change that another process makes counts after this time. The API promises 10 seconds for sessions and 60 for
+ * roles: the rest is for a database that answers late, and for a busy process.
  */
 const REMEMBER_MS = 5000
 
@@ -43,7 +43,9 @@ export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: 
 
 const live = new LRUCache<string, true>({ max: 10_000, ttl: REMEMBER_MS })
 
-/** Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted */
+/**
+ * Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted
+ */
 export async function requireSession(connection: Connection, token: TokenOfUser): Promise<void> {
   const key = `${token.session_id ?? token.issued_at_s} ${token.id}`
   if (live.has(key)) return

@@ -1,4 +1,6 @@
-/** Limits requests: per minute for each user and each API key, or for each address when there is no valid credential. */
+/**
+ * Limits requests: per minute for each user and each API key, or for each address when there is no valid credential.
+ */
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import { config } from '../../base/config'
 import { ApiError } from '../../base/errors'

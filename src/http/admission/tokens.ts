@@ -76,8 +76,8 @@ export function hashToken(token: string): Uint8Array {
 }
 
 /**
- * The key of access tokens: the hexadecimal text of the present key. A previous key makes and verifies none, because it may
- * have been changed for being known to others. Clients get a new token for their refresh token.
+ * The key of access tokens: the hexadecimal text of the present key. A previous key makes and verifies none, because it
+ * may have been changed for being known to others. Clients get a new token for their refresh token.
  */
 function accessKey(): Uint8Array {
   return new TextEncoder().encode(keysOf('access-token')[0]!.toString('hex'))
@@ -96,7 +96,9 @@ async function verifySignature(token: string): Promise<VerifiedClaims> {
   throw new ApiError('INVALID_TOKEN')
 }
 
-/** Tells if a token is younger than ACCESS_TOKEN_SECONDS: the end that it names itself counts only when it is earlier. */
+/**
+ * Tells if a token is younger than ACCESS_TOKEN_SECONDS: the end that it names itself counts only when it is earlier.
+ */
 function isInTime({ iat, exp }: VerifiedClaims): boolean {
   return Math.min(exp, iat + config.ACCESS_TOKEN_SECONDS) * 1000 > sharedTime()
 }

@@ -42,7 +42,9 @@ export function headersOf(declared: Declared, method: string, path: string, is_s
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }))
 }
 
-/** Tells whether an operation changes or deletes what its path names. To take something off it by a word is an action. */
+/**
+ * Tells whether an operation changes or deletes what its path names. To take something off it by a word is an action.
+ */
 export function heedsIfMatch({ permission }: Declared, method: string, path: string): boolean {
   return isInOrganization(permission) && (method === 'patch' || (method === 'delete' && path.endsWith('}')))
 }

@@ -1,6 +1,8 @@
 /** Schemas of the OpenAPI document: those of the models, without what only this service understands. */
 
-/** Keywords of JSON Schema. The models have more of their own (rules, texts of faults, error codes): clients need none. */
+/**
+ * Keywords of JSON Schema. The models have more of their own (rules, texts of faults, error codes): clients need none.
+ */
 const KEYWORDS = new Set([
   ...['$ref', 'title', 'description', 'examples', 'default', 'type', 'enum', 'const', 'format', 'pattern', 'required'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],

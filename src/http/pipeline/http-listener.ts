@@ -1,8 +1,8 @@
 /**
- * Serves the app over HTTP, or over HTTPS with a certificate that can be replaced while it is served. Bun's server keeps
- * the certificate of its start: `reload({ tls })` has no effect (oven-sh/bun issue 43815), nor has an SNICallback, and the
- * server of `node:https` has no `setSecureContext`. So a second server listens on the same port, gets all new
- * connections, and the first one serves those that it has.
+ * Serves the app over HTTP, or over HTTPS with a certificate that can be replaced while it is served. Bun's server
+ * keeps the certificate of its start: `reload({ tls })` has no effect (oven-sh/bun issue 43815), nor has an
+ * SNICallback, and the server of `node:https` has no `setSecureContext`. So a second server listens on the same port,
+ * gets all new connections, and the first one serves those that it has.
  */
 import { config } from '../../base/config'
 import { log } from '../../base/log'
@@ -21,8 +21,8 @@ type Server = Pick<Bun.Server<unknown>, 'port' | 'stop' | 'reload'>
 
 /**
  * Longest silence on an HTTP connection: a request may wait for its first email attempt, an upload for its client. Load
- * balancers keep idle connections for 60 s or less. They must be the first to close one, or they send a request into the
- * end of a connection.
+ * balancers keep idle connections for 60 s or less. They must be the first to close one, or they send a request into
+ * the end of a connection.
  */
 const IDLE_TIMEOUT_S = 120
 /** After this time a replaced server has no idle connection left. */
@@ -52,7 +52,10 @@ export class HttpListener {
     return this.#newest?.port ?? config.PORT
   }
 
-  /** Serves new connections with another certificate. Open ones go on until their next answer, or until they are idle for long. */
+  /**
+   * Serves new connections with another certificate. Open ones go on until their next answer, or until they are idle
+   * for long.
+   */
   replaceCertificate(certificate: Certificate): void {
     const former = this.#newest
     if (!former) return
@@ -108,7 +111,10 @@ function closedAfter(response: Response): Response {
   return response
 }
 
-/** Elysia adds a listener to the process with each `listen`, which keeps former servers in memory. Nothing here needs it. */
+/**
+ * Elysia adds a listener to the process with each `listen`, which keeps former servers in memory. Nothing here needs
+ * it.
+ */
 function withoutExitHook(listen: () => void): void {
   const kept = new Set(process.listeners('beforeExit'))
   listen()

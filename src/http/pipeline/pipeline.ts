@@ -1,9 +1,9 @@
 /**
  * Leads every request through the steps that `app.ts` lists, in that order.
  *
- * Elysia validates body and query before it calls hooks and handlers. Path, If-Match and key are therefore checked in two
- * places: in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request has one
- * of the two headers. Without these headers the handler's own query answers 404.
+ * Elysia validates body and query before it calls hooks and handlers. Path, If-Match and key are therefore checked in
+ * two places: in `error-answers.ts` when body or query is wrong, and in `rerun/` when they are right and the request
+ * has one of the two headers. Without these headers the handler's own query answers 404.
  */
 import { randomUUID } from 'node:crypto'
 import Elysia from 'elysia'

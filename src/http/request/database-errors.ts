@@ -4,8 +4,8 @@ import { ApiError } from '../../base/errors'
 import { notFoundCodeOf } from './resources'
 
 /**
- * Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock, a statement or a
- * transaction that took too long, a server that is a standby by now, a prepared statement that a pooler has lost.
+ * Codes of driver, system and PostgreSQL for: no connection, a full disk, too many clients, a deadlock, a statement or
+ * a transaction that took too long, a server that is a standby by now, a prepared statement that a pooler has lost.
  */
 const UNAVAILABLE =
   /^(CONNECTION_|CONNECT_TIMEOUT|ECONN|ENOENT|EPIPE|ENOSPC|55P03|57014|57P0|53|58030|08|25P03|25006|26000|40001|40P01|42P05)/
@@ -13,8 +13,8 @@ const UNAVAILABLE =
 const FOREIGN_KEY_VIOLATION = '23503'
 
 /**
- * Returns 422 with the resource's own code for a row that another request removed between the look-up and the write, 503
- * for a database that cannot work at the moment, and undefined for what is a fault of ours.
+ * Returns 422 with the resource's own code for a row that another request removed between the look-up and the write,
+ * 503 for a database that cannot work at the moment, and undefined for what is a fault of ours.
  */
 export function fromDatabase(error: unknown): ApiError | undefined {
   const code = codeOf(error)

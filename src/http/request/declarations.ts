@@ -9,7 +9,8 @@ import type { Permission, Standing } from './permissions'
 import { isResourceId } from './resources'
 
 /**
- * The access that a route asks of its caller. With a permission, `member` or `admin` the request acts in an organization.
+ * The access that a route asks of its caller. With a permission, `member` or `admin` the request acts in an
+ * organization.
  * - a permission: in that organization, by role
  * - `member`, `admin`: the same, and only for people who signed in, whatever other kinds of callers there are
  * - `account`: an access token; it is about the caller's own account
@@ -19,9 +20,11 @@ type Access = Permission | Standing | 'account' | 'anyone'
 
 /**
  * The way in which a POST gives a repeated Idempotency-Key its first answer.
- * - `with the change`: the handler only writes to the database. It runs inside one transaction, which stores the answer.
+ * - `with the change`: the handler only writes to the database. It runs inside one transaction, which stores the
+ *   answer.
  * - `by its command`: the command waits for something before or after its one transaction. The result of that
- *   transaction is the `data` of a 201, and the transaction stores it. A request with a key fails if that does not hold.
+ *   transaction is the `data` of a 201, and the transaction stores it. A request with a key fails if that does not
+ *   hold.
  * - `afterwards`: the handler sends something or stores bytes. Its answer is stored when it has returned; after a crash
  *   before that it runs again.
  * - `never`: the key is ignored.

@@ -1,6 +1,6 @@
 /**
- * Reads JSON bodies and checks their size, type, encoding, syntax, text and model. A fault is remembered instead of thrown,
- * because 403 and 404 are answered before the fault of a body.
+ * Reads JSON bodies and checks their size, type, encoding, syntax, text and model. A fault is remembered instead of
+ * thrown, because 403 and 404 are answered before the fault of a body.
  */
 
 import { isCleanText } from '../../base/address/characters'

@@ -85,8 +85,8 @@ export function requirePath(scope: Scope, params: Record<string, string>): Promi
 }
 
 /**
- * As `requirePath`, and locks the rows until the transaction ends, against changes but not against rows that refer to them.
- * A path without ids is about the organization: its row is locked then.
+ * As `requirePath`, and locks the rows until the transaction ends, against changes but not against rows that refer to
+ * them. A path without ids is about the organization: its row is locked then.
  */
 export async function lockPath(scope: Scope, params: Record<string, string>): Promise<void> {
   const { sql, organization_id } = scope

@@ -18,13 +18,16 @@ const OVERHEAD_BYTES = 1024 * 1024
 /** Parts of an upload, the file among them. */
 const MAX_PARTS = 20
 
-/** Bytes that the parser gets at once: between two pieces other requests have their turn, and the parser can be stopped. */
+/**
+ * Bytes that the parser gets at once: between two pieces other requests have their turn, and the parser can be stopped.
+ */
 const PIECE_BYTES = 16_384
 
 /**
  * Hands the file of an upload to `store` while it is still arriving, and returns what `store` returns. Other parts are
  * skipped. When the upload breaks off or grows too large, reading `bytes` fails and nothing more is read.
- * @throws BAD_REQUEST (not multipart, malformed or incomplete), VALIDATION_ERROR (no file, too many parts), PAYLOAD_TOO_LARGE
+ * @throws BAD_REQUEST (not multipart, malformed or incomplete), VALIDATION_ERROR (no file, too many parts),
+ *   PAYLOAD_TOO_LARGE
  */
 export async function readUpload<T>(request: Request, store: (file: UploadedFile) => Promise<T>): Promise<T> {
   const limit_bytes = config.ATTACHMENT_MAX_BYTES

@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows behind Idempotency-Key. The request that runs a key holds it by a token and a lease. Each of
- * its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
+ * Reads and writes the rows behind Idempotency-Key. The request that runs a key holds it by a token and a lease. Each
+ * of its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
 import { type Find, LOOK, workOff } from '../../base/db/all-organizations'

@@ -1,6 +1,6 @@
 /**
- * Gives a POST that is sent again with its Idempotency-Key the first answer, for 24 hours. A key belongs to a user or an
- * API key, an organization and a path; another body under the same key is refused. Only 2xx answers are kept.
+ * Gives a POST that is sent again with its Idempotency-Key the first answer, for 24 hours. A key belongs to a user or
+ * an API key, an organization and a path; another body under the same key is refused. Only 2xx answers are kept.
  */
 import Elysia from 'elysia'
 import { newId } from '../../base/db/columns'

@@ -9,8 +9,8 @@ import { tagsOf } from './etag'
 import type { Call, Handlers } from './route-handlers'
 
 /**
- * Returns the plugin that runs the handler of a PATCH or DELETE with If-Match in a transaction. The transaction locks the
- * resource's row, so that nobody changes it between the check and the change.
+ * Returns the plugin that runs the handler of a PATCH or DELETE with If-Match in a transaction. The transaction locks
+ * the resource's row, so that nobody changes it between the check and the change.
  */
 export function ifMatch(handlers: Handlers) {
   return new Elysia({ name: 'if-match' }).onBeforeHandle(

@@ -7,8 +7,8 @@ import { withoutContent } from './if-match'
 import type { Call, Handlers } from './route-handlers'
 
 /**
- * Returns the plugin that runs the handler in a transaction, which lists it too (`scope.alongside`): a command of one statement
- * begins none. A POST whose command makes its own transaction, or sends something, is left to it.
+ * Returns the plugin that runs the handler in a transaction, which lists it too (`scope.alongside`): a command of one
+ * statement begins none. A POST whose command makes its own transaction, or sends something, is left to it.
  */
 export function keyWrites(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'key-writes' }).onBeforeHandle(

@@ -1,6 +1,6 @@
 /**
- * Digests the content of a request, to compare it with another one under the same idempotency key. An upload or an email
- * is digested while it is read, because it may be too large for memory.
+ * Digests the content of a request, to compare it with another one under the same idempotency key. An upload or an
+ * email is digested while it is read, because it may be too large for memory.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { config } from '../../base/config'

@@ -55,10 +55,10 @@ function endsWithChange({ declared, content }: Run, value: unknown): boolean {
 }
 
 /**
- * Runs a handler whose command makes the transaction. The answer is kept in that transaction, before the handler returns
- * it. A handler with two transactions, with none, or with one whose result is not the object of its 201 would leave a
- * wrong answer or none behind, and only a crash would show it. Such a handler fails here at its first request with a key:
- * it is answered 500, the log says why, and nothing is kept.
+ * Runs a handler whose command makes the transaction. The answer is kept in that transaction, before the handler
+ * returns it. A handler with two transactions, with none, or with one whose result is not the object of its 201 would
+ * leave a wrong answer or none behind, and only a crash would show it. Such a handler fails here at its first request
+ * with a key: it is answered 500, the log says why, and nothing is kept.
  */
 async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown> {
   const results: unknown[] = []
@@ -82,7 +82,9 @@ async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown>
   throw new Error(`POST ${call.route} must keep its answer in one transaction: ${found}`, { cause })
 }
 
-/** True for a 201 about the object that the transaction returned. Its fields may differ: an email may be sent by then. */
+/**
+ * True for a 201 about the object that the transaction returned. Its fields may differ: an email may be sent by then.
+ */
 function isCreated(value: unknown, result: unknown): boolean {
   if (!(value instanceof ElysiaCustomStatusResponse) || value.code !== 201) return false
   const answered = (value.response as { data?: { id?: unknown } } | undefined)?.data?.id

@@ -4,7 +4,9 @@ import { log } from '../../base/log'
 import { lookupFor } from '../../base/net/dns'
 
 const LABEL = '_deskwire-challenge'
-/** Bytes of a value that nobody guesses. It is public once it is published, but it is good for one organization only. */
+/**
+ * Bytes of a value that nobody guesses. It is public once it is published, but it is good for one organization only.
+ */
 const RANDOM_BYTES = 20
 const LOOKUP_MS = 5000
 /** Codes of answers that say that there is no such record. */

@@ -22,8 +22,8 @@ export async function createDomain(scope: Scope, input: NewDomain): Promise<Doma
 }
 
 /**
- * Looks for the record of a domain, and makes its mailboxes the holders of their addresses. Other organizations that once
- * published a record of the domain, and do not any more, lose it.
+ * Looks for the record of a domain, and makes its mailboxes the holders of their addresses. Other organizations that
+ * once published a record of the domain, and do not any more, lose it.
  * @throws DOMAIN_NOT_FOUND, DOMAIN_NOT_VERIFIED
  */
 export async function verifyDomain(scope: Scope, id: string): Promise<Domain> {
@@ -116,7 +116,9 @@ async function forgetFormer(scope: Scope, domain: string, published: string[]): 
   return former.map((other) => other.organization_id)
 }
 
-/** Decides anew who has the addresses of a domain, and which mailboxes are defaults. @param others that lost the domain */
+/**
+ * Decides anew who has the addresses of a domain, and which mailboxes are defaults. @param others that lost the domain
+ */
 async function settleDomain(scope: Scope, domain: string, others: string[] = []): Promise<void> {
   const { sql, organization_id } = scope
   const rows = await sql<{ address_key: string }[]>`

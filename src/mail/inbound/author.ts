@@ -1,6 +1,6 @@
 /**
- * Finds who wrote a message when From does not say: lists and forms write an address of ours there, and machines one that
- * nobody reads.
+ * Finds who wrote a message when From does not say: lists and forms write an address of ours there, and machines one
+ * that nobody reads.
  */
 import { domainsOf, toDomain } from '../../base/address/domains'
 import { addressKey, isEmailAddress, mailboxKey } from '../../base/address/email'
@@ -27,9 +27,9 @@ const FORM = /^(?:mailer|forms?|form-submission|webform|notifications?|notify)$/
 const RETURN_PATH = /^(?:bounces?|returns?|mailer-daemon|postmaster|srs[01]|prvs|msprvs\d|btv1)(?=$|[-_.+=@\d])|=/
 
 /**
- * Chooses the sender of each message of an organization, and where it wants answers; finds members of the team among the
- * senders. An address of ours is never a sender: a mailbox of the organization, or one that the message says it was passed
- * on from.
+ * Chooses the sender of each message of an organization, and where it wants answers; finds members of the team among
+ * the senders. An address of ours is never a sender: a mailbox of the organization, or one that the message says it was
+ * passed on from.
  */
 export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<InboundMail[]> {
   const [known, form_senders] = await Promise.all([
@@ -94,7 +94,9 @@ function candidatesOf({ headers, content, sender, envelope_sender }: InboundMail
 
 type IsOurs = (address: string) => boolean
 
-/** Says where the sender was read: in From, in another field of mail from a mailbox of ours, or of anybody else's mail. */
+/**
+ * Says where the sender was read: in From, in another field of mail from a mailbox of ours, or of anybody else's mail.
+ */
 function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undefined, isMailbox: IsOurs): SenderSource {
   if (sender === undefined || sender === read) return 'from'
   return headers.from && isMailbox(headers.from.address) ? 'list' : 'elsewhere'

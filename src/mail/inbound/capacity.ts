@@ -20,7 +20,9 @@ const LIMITS: CapacityLimits = {
   count_every_ms: 5_000,
 }
 
-/** Makes the check that the listener calls at MAIL. It refuses before the disk is full, and when filing is far behind. */
+/**
+ * Makes the check that the listener calls at MAIL. It refuses before the disk is full, and when filing is far behind.
+ */
 export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): () => Promise<SmtpRefusal | undefined> {
   const { reserve_bytes, max_pending, count_every_ms } = { ...LIMITS, ...limits }
   let is_behind = false
@@ -51,7 +53,10 @@ export function checkCapacity(sql: Sql, limits: Partial<CapacityLimits> = {}): (
   }
 }
 
-/** Counts all that the machines which answer have: there are hardly more than the limit, because no more mail is taken then. */
+/**
+ * Counts all that the machines which answer have: there are hardly more than the limit, because no more mail is taken
+ * then.
+ */
 async function hasMorePending(sql: Sql, limit: number): Promise<boolean> {
   const counts = await readOfAll(
     sql,

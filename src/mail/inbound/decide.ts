@@ -1,12 +1,14 @@
 /**
- * Decides what messages become: many at a time, by as many statements as for one. Reads only, so that it can be asked at
- * any time. Three callers do:
+ * Decides what messages become: many at a time, by as many statements as for one. Reads only, so that it can be asked
+ * at any time. Three callers do:
  *
  * - `POST /inbound-messages?dry_run=true`, which shows the answer.
- * - `stored-parts.ts`, before it stores attachments: a message that was filed already needs none. `overtaking.ts` asks at
+ * - `stored-parts.ts`, before it stores attachments: a message that was filed already needs none. `overtaking.ts` asks
+ *   at
  *   the same stage, and only when an older message still waits: would this one start a ticket?
  * - `file-unrelated.ts` again, in the transaction that files the messages, once it holds the lock of the organization's
- *   mail. This answer counts: between the two, another process may have filed the same message, or the one that it answers.
+ *   mail. This answer counts: between the two, another process may have filed the same message, or the one that it
+ *   answers.
  */
 import type { SENDER_POLICIES } from '../../base/db/schema'
 import { type Scope, together } from '../../base/scope'
@@ -19,8 +21,8 @@ import { findThreads, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
 
 /**
- * What the Message-ID of a message is: its own; one that its sender gave to another text of the same date; or one of ours,
- * under which others wrote it, and which leads nowhere.
+ * What the Message-ID of a message is: its own; one that its sender gave to another text of the same date; or one of
+ * ours, under which others wrote it, and which leads nowhere.
  */
 export type IdUse = 'own' | 'repeated' | 'copied'
 
@@ -84,8 +86,8 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
 }
 
 /**
- * The first outcome that holds: a letter of the service, a duplicate, our own mail, mail that cannot be parsed, a report
- * about delivery, a message of a conversation that exists, else a new ticket.
+ * The first outcome that holds: a letter of the service, a duplicate, our own mail, mail that cannot be parsed, a
+ * report about delivery, a message of a conversation that exists, else a new ticket.
  */
 async function decideOne(
   scope: Scope,

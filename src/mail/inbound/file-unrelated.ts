@@ -1,6 +1,6 @@
 /**
- * Files messages that do not depend on each other: reads what all of them need, decides, and writes what they become, by as
- * many statements as for one message. A report about delivery, which is rare, takes some more.
+ * Files messages that do not depend on each other: reads what all of them need, decides, and writes what they become,
+ * by as many statements as for one message. A report about delivery, which is rare, takes some more.
  */
 import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'

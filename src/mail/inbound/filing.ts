@@ -1,7 +1,7 @@
 /**
  * Files messages: the one way in for the outbox and for imports. `readMail` parses, `decide` says what the message
- * becomes (a dry run ends there), `prepareFiling` stores its attachments, and `fileAll` carries it out, for many messages
- * of an organization as for one.
+ * becomes (a dry run ends there), `prepareFiling` stores its attachments, and `fileAll` carries it out, for many
+ * messages of an organization as for one.
  */
 import { isPassing } from '../../base/db/violations'
 import { gathered } from '../../base/flow/gather'
@@ -27,8 +27,8 @@ const withSender = gathered(
 )
 
 /**
- * Parses a message, in another process, and finds its sender. A message that the parser refuses is an InboundMail without
- * content.
+ * Parses a message, in another process, and finds its sender. A message that the parser refuses is an InboundMail
+ * without content.
  * @throws ParserBusy unless `is_patient`; other errors say nothing about the message: it is to be tried again
  */
 export async function readMail(
@@ -63,9 +63,9 @@ export async function prepareFiling(scope: Scope, mail: InboundMail): Promise<Fi
 
 /**
  * Files messages of an organization in the caller's transaction, after their ledger rows were written: all of them or
- * none. Each becomes what it would become alone, in the order in which they arrived. Messages that may change what another one
- * becomes are filed in rounds, each of which sees what the rounds before have written. Messages that have nothing to do
- * with each other take one round, and so as many statements as a single one.
+ * none. Each becomes what it would become alone, in the order in which they arrived. Messages that may change what
+ * another one becomes are filed in rounds, each of which sees what the rounds before have written. Messages that have
+ * nothing to do with each other take one round, and so as many statements as a single one.
  */
 export async function fileAll(scope: Scope, filings: Filing[]): Promise<void> {
   await lockMail(scope)
@@ -78,17 +78,17 @@ export async function fileAll(scope: Scope, filings: Filing[]): Promise<void> {
 }
 
 /**
- * Removes the attachments of a message whose filing failed for good: another try stores them anew. After a passing fault
- * they wait for it. `scope` is outside the transaction that failed.
+ * Removes the attachments of a message whose filing failed for good: another try stores them anew. After a passing
+ * fault they wait for it. `scope` is outside the transaction that failed.
  */
 export async function discardAfter(error: unknown, scope: Scope, { parts }: Filing): Promise<void> {
   if (!isPassing(error)) await discardParts(scope, parts)
 }
 
 /**
- * Waits until no other process files mail of the organization, and keeps others waiting until the transaction ends. One lock
- * for each conversation instead would let two processes file at once, and a set would take hundreds: the server has room
- * for 6,400 of them in all.
+ * Waits until no other process files mail of the organization, and keeps others waiting until the transaction ends. One
+ * lock for each conversation instead would let two processes file at once, and a set would take hundreds: the server
+ * has room for 6,400 of them in all.
  */
 async function lockMail({ sql, organization_id }: Scope): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`file mail ${organization_id}`}, 0))`

@@ -12,7 +12,9 @@ export type Fingerprint = {
   former: string | null
   /** Only the content tells it from the next message, and devices send the same words again and again. */
   is_brief: boolean
-  /** Tells texts under one Message-ID apart; null without an id, because then the fingerprint is that of the text, too. */
+  /**
+   * Tells texts under one Message-ID apart; null without an id, because then the fingerprint is that of the text, too.
+   */
   words: string | null
   is_dated: boolean
 }
@@ -28,9 +30,9 @@ const MAX_OTHER_TEXTS = 5
 const MAX_TEXTS = 50
 
 /**
- * The key is Message-ID, sender and date. The id alone is not unique: devices reuse it and strangers can copy it. Without
- * an id the rest of the header and the body stand in for it. Other header fields are left out, because relays add theirs on
- * the way. A report and other mail always differ, because reports are not shown.
+ * The key is Message-ID, sender and date. The id alone is not unique: devices reuse it and strangers can copy it.
+ * Without an id the rest of the header and the body stand in for it. Other header fields are left out, because relays
+ * add theirs on the way. A report and other mail always differ, because reports are not shown.
  * @param parsed null when the message could not be parsed
  */
 export function fingerprintOf(
@@ -71,8 +73,8 @@ type Asked = {
 type Found = { place: number; words: string[] | null; from_list: boolean; body: string | null }
 
 /**
- * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with a
- * copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
+ * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with
+ * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
  * @returns what is known of them, by their places in the list
  */
 export async function findFiled({ sql, organization_id }: Scope, mails: Asked[]): Promise<Map<number, Filed>> {

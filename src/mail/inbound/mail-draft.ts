@@ -59,8 +59,8 @@ export function subjectOf({ headers }: InboundMail): string {
 }
 
 /**
- * Its other authors, and the people it went to, besides the address that it came in by, and those from which it was passed
- * on to us.
+ * Its other authors, and the people it went to, besides the address that it came in by, and those from which it was
+ * passed on to us.
  */
 export function othersOf({ content, headers, recipient }: InboundMail): { name: string; email: string }[] {
   if (!content) return []

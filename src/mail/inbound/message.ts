@@ -135,8 +135,8 @@ function senderOf({ from, sender }: MailHeaders, envelope_sender: string | null)
 const DAEMON = /^(?:mailer-daemon|postmaster)@/i
 
 /**
- * A delivery report. Other mail with the null sender is one too when a mail system wrote it, or when it came to a bounce
- * address. Fax gateways, forms and automatic answers (RFC 3834) have the null sender, too, and report nothing.
+ * A delivery report. Other mail with the null sender is one too when a mail system wrote it, or when it came to a
+ * bounce address. Fax gateways, forms and automatic answers (RFC 3834) have the null sender, too, and report nothing.
  */
 function bounceOf({ recipient, envelope_sender }: LedgerEntry, headers: MailHeaders, mail: ParsedMail): Bounce | null {
   if (mail.bounce || envelope_sender !== '') return mail.bounce

@@ -10,7 +10,9 @@ const KEPT_MS = 30_000
 let known: Promise<Set<string>> | undefined
 let read_at = Number.NEGATIVE_INFINITY
 
-/** The domain of an address as Punycode in lower case, when an organization has a mailbox there or listed it; else null. */
+/**
+ * The domain of an address as Punycode in lower case, when an organization has a mailbox there or listed it; else null.
+ */
 export async function ownDomainOf(connection: Connection, address: string): Promise<string | null> {
   const domain = domainOf(address)
   if (domain === null) return null

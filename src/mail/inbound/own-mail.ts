@@ -1,4 +1,7 @@
-/** Finds mail of ours that comes back from mailing lists and forwarders, and tells it from mail that only copies its ids. */
+/**
+ * Finds mail of ours that comes back from mailing lists and forwarders, and tells it from mail that only copies its
+ * ids.
+ */
 import { safeHtmlToText } from '../../base/html/text'
 import type { Scope } from '../../base/scope'
 import { readMessageId, readReplyTag } from '../../desk/messages/anchors'
@@ -19,9 +22,10 @@ const MAX_COMPARED = 20
 type Sent = { place: number; is_named: boolean; body_html: string }
 
 /**
- * Finds mail with our Message-ID, or the one that our relay gave it, or under any other id with our reply address in its
- * Reply-To, which nobody else asks for. It is ours when it has the text that we sent. A report about delivery may have
- * copied that address, so there it does not count. Another organization of the service may write to us like anybody else.
+ * Finds mail with our Message-ID, or the one that our relay gave it, or under any other id with our reply address in
+ * its Reply-To, which nobody else asks for. It is ours when it has the text that we sent. A report about delivery may
+ * have copied that address, so there it does not count. Another organization of the service may write to us like
+ * anybody else.
  * @returns what such mail is, by its place in the list
  */
 export async function findOurs({ sql, organization_id }: Scope, mails: InboundMail[]): Promise<Map<number, Ours>> {
@@ -59,8 +63,8 @@ export async function findOurs({ sql, organization_id }: Scope, mails: InboundMa
 }
 
 /**
- * Finds mail that holds a link of a letter of the service which still opens an account: the letter itself, or the mail of a
- * responder that quotes it. Nobody but its recipient may read it.
+ * Finds mail that holds a link of a letter of the service which still opens an account: the letter itself, or the mail
+ * of a responder that quotes it. Nobody but its recipient may read it.
  * @returns the places of such mail in the list
  */
 export async function findLetters(scope: Scope, mails: InboundMail[]): Promise<Set<number>> {

@@ -37,14 +37,17 @@ const PARENT_WAIT_MS = 1000
 const LARGE_BYTES = 100_000
 const LARGE_MOST = 6
 const inLargeTurn = turns(LARGE_MOST)
-/** An original of 25 MB takes some 200 MB in the process that parses it, and 100 MB here: one of them is read at a time. */
+/**
+ * An original of 25 MB takes some 200 MB in the process that parses it, and 100 MB here: one of them is read at a time.
+ */
 const HUGE_BYTES = 5_000_000
 const inHugeTurn = turns(1)
 
 /**
- * Files one accepted message. Everything that takes time for one message alone (its bytes, the parser, DNS, attachments)
- * takes place here, so that no message waits for another. Then messages of the organization are filed together. Rejects when something
- * fails for a passing reason, and the outbox tries again without end: a message that got a 250 is never lost.
+ * Files one accepted message. Everything that takes time for one message alone (its bytes, the parser, DNS,
+ * attachments) takes place here, so that no message waits for another. Then messages of the organization are filed
+ * together. Rejects when something fails for a passing reason, and the outbox tries again without end: a message that
+ * got a 250 is never lost.
  */
 export async function fileInbound(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const pending = await findPending({ sql: connection.sql, job })
@@ -157,8 +160,8 @@ function scopeOf({ organization_id }: OutboxJob, connection: Connection): Scope 
 type Pending = { entry: LedgerEntry; size: number; storage_key: string }
 
 /**
- * Finds the message of a job; undefined when it does not wait any more. Jobs of an organization that begin together share a
- * statement.
+ * Finds the message of a job; undefined when it does not wait any more. Jobs of an organization that begin together
+ * share a statement.
  */
 const findPending = gathered(
   async (asked: { sql: Sql; job: OutboxJob }[]) => {

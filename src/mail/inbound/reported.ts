@@ -21,10 +21,10 @@ const MAX_IDS = 100
 const MAX_ADDRESSES = 50
 
 /**
- * Finds the message that was not delivered. Only anchors of ours count, in this order: the bounce address that the report
- * came to; the Message-IDs and return addresses that it quotes; a reply address that it quotes, which everybody in the
- * conversation knows, and which therefore leads only to mail to a recipient that the report names; for a report with the
- * null sender the reply address that it came to.
+ * Finds the message that was not delivered. Only anchors of ours count, in this order: the bounce address that the
+ * report came to; the Message-IDs and return addresses that it quotes; a reply address that it quotes, which everybody
+ * in the conversation knows, and which therefore leads only to mail to a recipient that the report names; for a report
+ * with the null sender the reply address that it came to.
  */
 export async function findReported(scope: Scope, mail: InboundMail, bounce: Bounce): Promise<Reported | undefined> {
   const addresses = destinationsOf(mail.headers, mail.recipient)

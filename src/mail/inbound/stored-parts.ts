@@ -21,8 +21,8 @@ const decideTogether = gathered(
 type File = { filename: string; content_type: string; content_id: string | null; content: Uint8Array }
 
 /**
- * Stores what will be attached: nothing when it is certain that no message will have it. The decision may still change in
- * the transaction; the job that removes unused uploads takes what is left over after a day.
+ * Stores what will be attached: nothing when it is certain that no message will have it. The decision may still change
+ * in the transaction; the job that removes unused uploads takes what is left over after a day.
  */
 export async function storeParts(scope: Scope, mail: InboundMail): Promise<StoredPart[]> {
   const files: File[] = mail.content?.attachments ?? [originalOf(mail)]

@@ -1,6 +1,6 @@
 /**
- * Files mail of the team: what a member passes on becomes mail of the customer who wrote it, and what a member answers from
- * a mail program is sent on like an answer over the API.
+ * Files mail of the team: what a member passes on becomes mail of the customer who wrote it, and what a member answers
+ * from a mail program is sent on like an answer over the API.
  */
 import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
@@ -66,8 +66,8 @@ export async function addNoteOf(
 }
 
 /**
- * True for mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor of
- * ours in its header. Nobody signs the address at RCPT: whoever got mail of the member could send it there again.
+ * True for mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor
+ * of ours in its header. Nobody signs the address at RCPT: whoever got mail of the member could send it there again.
  */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
   if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
@@ -140,8 +140,8 @@ async function draftAnswer(
 }
 
 /**
- * The words of an answer: as HTML when nothing is quoted below them in either form, else their text. A quotation may hold
- * what members wrote to each other, and is not for the customer.
+ * The words of an answer: as HTML when nothing is quoted below them in either form, else their text. A quotation may
+ * hold what members wrote to each other, and is not for the customer.
  */
 function wordsOf({ content }: InboundMail, parts: StoredPart[]): Pick<MessageDraft, 'body' | 'body_html' | 'text'> {
   const whole = content?.text.trim() ?? ''

@@ -1,6 +1,7 @@
 /**
- * Finds the tickets that messages belong to: of many messages by as many statements as of one. The first rule that hits wins: In-Reply-To, References, a message that
- * referred to this one, the signed address that it came to, the ticket's code in the subject. The words of a subject never lead to a ticket.
+ * Finds the tickets that messages belong to: of many messages by as many statements as of one. The first rule that hits
+ * wins: In-Reply-To, References, a message that referred to this one, the signed address that it came to, the ticket's
+ * code in the subject. The words of a subject never lead to a ticket.
  */
 import { domainsOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
@@ -111,9 +112,9 @@ function lookedUp(references: string[]): string[] {
 /**
  * Finds the ticket of the first id that leads to one: the ids of In-Reply-To, then those of References, the last one
  * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it, or which
- * comes first when a message of the same sender and date has it. An id that others issued may lead to several tickets. The sender's own comes before
- * one that somebody made them a participant of, perhaps to catch their mail; then the ticket that has the message before
- * those that only refer to it; then the newest.
+ * comes first when a message of the same sender and date has it. An id that others issued may lead to several tickets.
+ * The sender's own comes before one that somebody made them a participant of, perhaps to catch their mail; then the
+ * ticket that has the message before those that only refer to it; then the newest.
  */
 async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
@@ -165,7 +166,10 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
     order by a.place, position, is_issued desc, is_customer desc, is_message desc, t.id desc`
 }
 
-/** Reads signed addresses: a reply address names its ticket, a bounce address (people write to it by mistake) its message. */
+/**
+ * Reads signed addresses: a reply address names its ticket, a bounce address (people write to it by mistake) its
+ * message.
+ */
 async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
   const wanted = asked.flatMap((one) =>

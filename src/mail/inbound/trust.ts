@@ -38,8 +38,8 @@ const FORGED: Trust = {
 }
 
 /**
- * Where the sender was read: in From (or what stands in for a missing From), in another field of mail that has a mailbox
- * of ours in From, or in another field of any other mail, which nothing checks.
+ * Where the sender was read: in From (or what stands in for a missing From), in another field of mail that has a
+ * mailbox of ours in From, or in another field of any other mail, which nothing checks.
  */
 export type SenderSource = 'from' | 'list' | 'elsewhere'
 

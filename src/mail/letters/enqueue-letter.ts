@@ -15,8 +15,8 @@ type NewLetter = {
 } & LetterText
 
 /**
- * Stores a letter and enqueues it. It holds a link that opens an account, so its text is encrypted while it waits, and the
- * row goes when it was sent.
+ * Stores a letter and enqueues it. It holds a link that opens an account, so its text is encrypted while it waits, and
+ * the row goes when it was sent.
  */
 export async function enqueueLetter(scope: Scope, way: Way, letter: NewLetter): Promise<void> {
   const { sql, organization_id } = scope

@@ -51,8 +51,8 @@ function linkTo(page: string, token: string): string {
 }
 
 /**
- * Makes a name that others chose safe to stand in a letter of the service: one line, at most 80 characters, and nothing that
- * a mail program turns into a link, such as `https://a.example` or `a.example`.
+ * Makes a name that others chose safe to stand in a letter of the service: one line, at most 80 characters, and nothing
+ * that a mail program turns into a link, such as `https://a.example` or `a.example`.
  */
 function plainName(text: string): string {
   const line = text

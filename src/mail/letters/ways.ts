@@ -1,7 +1,7 @@
 /**
- * The ways by which a letter can leave. They are worth different things: the admins of an organization control the server of
- * its mailbox and could read what is sent through it, so a link that went that way proves an address to that organization
- * alone. Only the operator's server proves it to all.
+ * The ways by which a letter can leave. They are worth different things: the admins of an organization control the
+ * server of its mailbox and could read what is sent through it, so a link that went that way proves an address to that
+ * organization alone. Only the operator's server proves it to all.
  */
 import { addressKey, mailboxKey } from '../../base/address/email'
 import { fieldError } from '../../base/errors'
@@ -33,10 +33,10 @@ export async function requireWay(scope: Scope): Promise<Way> {
 }
 
 /**
- * Tells whether an email is the address of a mailbox of the organization, or of another one that the person belongs to. What
- * is sent there becomes a ticket, which many people read, so letters do not go there. A mailbox of others withholds nothing:
- * they would lock people out by making one with their addresses. An organization that made the account without the person
- * is one of these: the person has set no password through a link.
+ * Tells whether an email is the address of a mailbox of the organization, or of another one that the person belongs to.
+ * What is sent there becomes a ticket, which many people read, so letters do not go there. A mailbox of others
+ * withholds nothing: they would lock people out by making one with their addresses. An organization that made the
+ * account without the person is one of these: the person has set no password through a link.
  */
 export async function isOwnMailbox({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const found = await sql`

@@ -25,7 +25,9 @@ export async function auditCreated(scope: Scope, id: string): Promise<void> {
   await auditChanges(scope, { action: 'mailbox.created', resource: { type: 'mailbox', id }, changes })
 }
 
-/** Adds the entry of a change. @param input what was asked for: a password in it is listed even if there was one before */
+/**
+ * Adds the entry of a change. @param input what was asked for: a password in it is listed even if there was one before
+ */
 export async function auditUpdated(scope: Scope, before: MaskedMailbox, input: MailboxChanges): Promise<void> {
   const { id } = before
   const changes = changesOf(before, await getMasked(scope, id), input.smtp?.password ? ['smtp'] : [])

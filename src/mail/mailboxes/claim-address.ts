@@ -8,8 +8,8 @@ import { keepAddress, settleAddresses } from './claims'
 import { settleDefault } from './default-mailbox'
 
 /**
- * Claims the address of a mailbox. With MAILBOX_DOMAIN_CHECK a mailbox whose domain is not verified may stay without its
- * address: refusing it would tell which addresses others have.
+ * Claims the address of a mailbox. With MAILBOX_DOMAIN_CHECK a mailbox whose domain is not verified may stay without
+ * its address: refusing it would tell which addresses others have.
  * @param former the address that it had before
  * @throws EMAIL_ALREADY_EXISTS
  */

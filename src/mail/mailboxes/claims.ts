@@ -1,10 +1,12 @@
 /**
  * Decides which mailbox has an address. Several organizations may have a mailbox with the same address, because nobody
- * proves anything when a mailbox is made; one of them has the address (`has_address`), receives its mail and sends as it.
+ * proves anything when a mailbox is made; one of them has the address (`has_address`), receives its mail and sends as
+ * it.
  *
- * The addresses of a verified domain belong to the organizations that verified it, and to no others, even where they have no
- * mailbox. Of several mailboxes the one that has the address already comes first, then the oldest. An address that was given up stays its organization's for 90 days: others cannot take it, and read mail that is
- * meant for somebody else. An organization that verified the domain can, unless the other one has verified it too.
+ * The addresses of a verified domain belong to the organizations that verified it, and to no others, even where they
+ * have no mailbox. Of several mailboxes the one that has the address already comes first, then the oldest. An address
+ * that was given up stays its organization's for 90 days: others cannot take it, and read mail that is meant for
+ * somebody else. An organization that verified the domain can, unless the other one has verified it too.
  *
  * Callers hold the lock of `lockMailboxes`, because addresses are shared by all organizations.
  */
@@ -34,7 +36,9 @@ export async function settleAddresses({ sql }: Pick<Connection, 'sql'>, address_
   return [...new Set([...lost, ...got].map(({ organization_id }) => organization_id))]
 }
 
-/** Keeps the address of a mailbox that is deleted or gets another address for the organization, if it had the address. */
+/**
+ * Keeps the address of a mailbox that is deleted or gets another address for the organization, if it had the address.
+ */
 export async function keepAddress({ sql, organization_id }: ClaimScope, mailbox_id: string): Promise<void> {
   await sql`
     insert into released_addresses (organization_id, address_key)

@@ -102,7 +102,10 @@ export async function deleteMailbox(scope: Scope, id: string): Promise<void> {
   })
 }
 
-/** Connects and signs in; sends nothing. When that works, all that waits for the mailbox goes out. @throws MAILBOX_NOT_FOUND */
+/**
+ * Connects and signs in; sends nothing. When that works, all that waits for the mailbox goes out. @throws
+ * MAILBOX_NOT_FOUND
+ */
 export async function testMailbox(scope: Scope, id: string): Promise<MailboxTest> {
   const smtp = await getMailboxSmtp(scope, id)
   if (!smtp) return { ok: false, error: 'The mailbox has no SMTP settings: it only receives', response_time_ms: 0 }
@@ -119,7 +122,10 @@ async function freeMail(scope: Scope, id: string): Promise<void> {
 
 type DkimInput = NonNullable<NewMailbox['dkim']>
 
-/** Makes a key for a signature without one: before the transaction, because it takes 100 ms that all mailboxes would wait. */
+/**
+ * Makes a key for a signature without one: before the transaction, because it takes 100 ms that all mailboxes would
+ * wait.
+ */
 async function madeKey(dkim: DkimInput | null | undefined): Promise<string | undefined> {
   return dkim && !dkim.private_key ? newDkimKey() : undefined
 }

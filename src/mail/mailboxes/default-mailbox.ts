@@ -15,8 +15,8 @@ export async function lockMailboxes({ sql }: Pick<Scope, 'sql'>): Promise<void> 
 }
 
 /**
- * Makes the mailbox `wanted` the default; without it keeps a default that can be used, else takes the oldest mailbox that
- * can: an active one that may use its address.
+ * Makes the mailbox `wanted` the default; without it keeps a default that can be used, else takes the oldest mailbox
+ * that can: an active one that may use its address.
  * @throws VALIDATION_ERROR when another mailbox can be used and `wanted` cannot
  */
 export async function settleDefault({ sql, organization_id }: MailboxScope, wanted: string | null): Promise<void> {

@@ -17,8 +17,8 @@ export async function newDkimKey(): Promise<string> {
 }
 
 /**
- * Reads a private key and gives it in the form of `newDkimKey`; undefined when it is not an RSA key of 1024 to 4096 bits
- * without a passphrase.
+ * Reads a private key and gives it in the form of `newDkimKey`; undefined when it is not an RSA key of 1024 to 4096
+ * bits without a passphrase.
  */
 export function readDkimKey(pem: string): string | undefined {
   const key = parse(pem)

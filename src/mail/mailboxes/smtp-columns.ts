@@ -29,8 +29,8 @@ type StoredSmtp = {
 }
 
 /**
- * Gives the columns of SMTP settings; without settings the mailbox only receives. A stored password is write only: it stays
- * as long as host, port, security and user name stay, or else an admin could send it to a server that shows it.
+ * Gives the columns of SMTP settings; without settings the mailbox only receives. A stored password is write only: it
+ * stays as long as host, port, security and user name stay, or else an admin could send it to a server that shows it.
  * @param mailbox_id of the mailbox that the settings are for; the caller holds the lock of the organization's mailboxes
  * @throws VALIDATION_ERROR at /smtp/password when another server or user needs the password again
  */
@@ -58,8 +58,8 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
 }
 
 /**
- * Refuses a password that would cross a public network in plain text. It may wait for the resolver, so it is to be called
- * before the transaction.
+ * Refuses a password that would cross a public network in plain text. It may wait for the resolver, so it is to be
+ * called before the transaction.
  * @throws VALIDATION_ERROR at /smtp/security
  */
 export async function checkPlainText(smtp: SmtpInput | null | undefined): Promise<void> {

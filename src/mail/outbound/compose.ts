@@ -1,4 +1,6 @@
-/** Composes a message as nodemailer takes it, from a plain description. The envelope is explicit: nobody else gets it. */
+/**
+ * Composes a message as nodemailer takes it, from a plain description. The envelope is explicit: nobody else gets it.
+ */
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import type { SendMailOptions } from 'nodemailer'
@@ -74,7 +76,9 @@ const REFERENCES_MAX_LENGTH = 1500
 const MEDIA_TYPE = /^[\w.+-]+\/[\w.+-]+(; ?charset="?[\w.:-]+"?)?$/
 /** Types of containers, whose content needs a structure that a file does not have. */
 const CONTAINER_TYPE = /^(multipart|message)\//i
-/** Bytes of a message that is signed in memory. A signature needs the hash of all of it, so the rest waits in a file. */
+/**
+ * Bytes of a message that is signed in memory. A signature needs the hash of all of it, so the rest waits in a file.
+ */
 const SIGNED_IN_MEMORY = 1024 * 1024
 /** Of base64 in lines of 76 characters with their line ends. */
 const BASE64_GROWTH = (4 / 3) * (78 / 76)

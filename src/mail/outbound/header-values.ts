@@ -1,7 +1,7 @@
 /**
- * Writes the values of header fields: subject, names, addresses and ids. Header injection is impossible by construction:
- * addresses, ids and media types are checked, and control characters are gone from every text that becomes part of a
- * header.
+ * Writes the values of header fields: subject, names, addresses and ids. Header injection is impossible by
+ * construction: addresses, ids and media types are checked, and control characters are gone from every text that
+ * becomes part of a header.
  */
 import { encodeWord } from 'nodemailer/lib/mime-funcs'
 
@@ -15,8 +15,8 @@ const WORD_MAX_LENGTH = 60
 const ENCODED_WORD_LENGTH = 52
 
 /**
- * Writes the subject of a reply: exactly one `Re: ` and one `[CODE]`. Every `Re:` among the leading prefixes goes, in any
- * case; other prefixes (`Fwd:`, `AW:`, `[External]`) stay.
+ * Writes the subject of a reply: exactly one `Re: ` and one `[CODE]`. Every `Re:` among the leading prefixes goes, in
+ * any case; other prefixes (`Fwd:`, `AW:`, `[External]`) stay.
  */
 export function replySubject(subject: string, code: string): string {
   const tag = `[${code}]`
@@ -33,7 +33,9 @@ export function replySubject(subject: string, code: string): string {
   return `Re: ${oneLine(`${kept}${rest} ${tag}`)}`
 }
 
-/** A local part that needs quotes for its blanks (RFC 5321 section 4.1.2). Signs of the syntax are refused in it, too. */
+/**
+ * A local part that needs quotes for its blanks (RFC 5321 section 4.1.2). Signs of the syntax are refused in it, too.
+ */
 const QUOTED_LOCAL = /^"[\w!#$%&'*+/=?^`{|}~. -]{1,62}"@/
 
 /**
@@ -62,8 +64,8 @@ export function headerAddress({ name, address }: MailAddress) {
 }
 
 /**
- * Writes the addresses of a field. An ASCII header leaves out addresses that are not ASCII (RFC 6532), so that its readers
- * do not see these recipients.
+ * Writes the addresses of a field. An ASCII header leaves out addresses that are not ASCII (RFC 6532), so that its
+ * readers do not see these recipients.
  */
 export function headerAddresses(addresses: MailAddress[], charset: 'ascii' | 'utf-8') {
   return addresses

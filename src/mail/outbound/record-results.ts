@@ -1,4 +1,7 @@
-/** Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave it. */
+/**
+ * Records an attempt to send an email: in its recipients, the message, the timeline, and as the id that a relay gave
+ * it.
+ */
 
 import { count } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope } from '../../base/scope'
@@ -9,8 +12,8 @@ import { recordActivity } from '../../desk/timeline/activity'
 export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
 
 /**
- * Writes the results of recipients that were queued, and the status of the message: it is sent when one recipient's server
- * took it.
+ * Writes the results of recipients that were queued, and the status of the message: it is sent when one recipient's
+ * server took it.
  * @param id of the message
  * @param server_message_id the Message-ID that the server put in place of ours
  */

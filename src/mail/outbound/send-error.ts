@@ -73,14 +73,17 @@ function isFinal(code: number): boolean {
   return code >= 500 && !SIGN_IN_CODES.includes(code)
 }
 
-/** True for a reply by which a server says that it, or the account, is not in order (RFC 5321 section 3.8, RFC 3463 section 3.4). */
+/**
+ * True for a reply by which a server says that it, or the account, is not in order (RFC 5321 section 3.8, RFC 3463
+ * section 3.4).
+ */
 export function isAboutServer({ code, response }: Pick<DeliveryRefusal, 'code' | 'response'>): boolean {
   return code === 421 || SIGN_IN_CODES.includes(code) || /^4\d\d[ -]4\.3\.\d/.test(response)
 }
 
 /**
- * Commands whose 5xx is about the message. A refused greeting, STARTTLS or AUTH says that the server or the mailbox is not
- * in order, which people repair while the message waits (Postfix does the same: `smtp_skip_5xx_greeting`,
+ * Commands whose 5xx is about the message. A refused greeting, STARTTLS or AUTH says that the server or the mailbox is
+ * not in order, which people repair while the message waits (Postfix does the same: `smtp_skip_5xx_greeting`,
  * `smtp_sasl_auth_soft_bounce`).
  */
 const ABOUT_THE_MESSAGE = ['MAIL FROM', 'RCPT TO', 'DATA']

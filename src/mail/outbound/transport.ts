@@ -26,8 +26,8 @@ export type SendResult = {
 }
 
 /**
- * A reply to the end of DATA may take minutes (RFC 5321 section 4.5.3.2), and giving up on it sends the message twice. The
- * ten minutes of the RFC would be too long: the outbox gives up an attempt of ten minutes as lost.
+ * A reply to the end of DATA may take minutes (RFC 5321 section 4.5.3.2), and giving up on it sends the message twice.
+ * The ten minutes of the RFC would be too long: the outbox gives up an attempt of ten minutes as lost.
  */
 const TIMEOUTS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 30_000, silence_ms: 300_000 }
 /** SMTP between servers, with TLS from the start, submission, and the usual port where 25 is closed. */
@@ -189,7 +189,8 @@ function connectionOptions({ host, port, security }: MailboxSmtp, { hostname, ca
 }
 
 /**
- * Tells if the server announces SMTPUTF8, on another connection: the library gives international addresses to any server.
+ * Tells if the server announces SMTPUTF8, on another connection: the library gives international addresses to any
+ * server.
  * @throws what connecting throws
  */
 async function announcesUtf8(smtp: MailboxSmtp, options: SendOptions): Promise<boolean> {
@@ -225,8 +226,8 @@ async function openSocket(
 }
 
 /**
- * The addresses to dial for a server. Outside of the allowed networks only ports of mail servers may be reached: a mailbox
- * would be a way to find out what listens at the others.
+ * The addresses to dial for a server. Outside of the allowed networks only ports of mail servers may be reached: a
+ * mailbox would be a way to find out what listens at the others.
  */
 async function addressesOf(host: string, port: number, networks: SendOptions['allowed'], timeout_ms: number) {
   const allowed = networksAt(port, networks)

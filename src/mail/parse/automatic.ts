@@ -80,7 +80,9 @@ function isAnswer(value: Value): boolean {
   return Boolean(value('in-reply-to') || value('references'))
 }
 
-/** Mailing lists, and services such as SES, mark all that they carry: an answer among it was still written by a person. */
+/**
+ * Mailing lists, and services such as SES, mark all that they carry: an answer among it was still written by a person.
+ */
 function isMassMail(value: Value): boolean {
   const precedence = value('precedence') ?? ''
   if (/^(?:bulk|junk|auto[_-]?reply)\b/.test(precedence)) return true
@@ -88,7 +90,9 @@ function isMassMail(value: Value): boolean {
   return is_listed && !isAnswer(value)
 }
 
-/** Tools for sales, and lists, put List-Unsubscribe into mail of people: one click for all (RFC 8058) is for mass mail. */
+/**
+ * Tools for sales, and lists, put List-Unsubscribe into mail of people: one click for all (RFC 8058) is for mass mail.
+ */
 function isNewsletter(value: Value): boolean {
   if (value('list-unsubscribe') === null) return false
   return CAMPAIGN_HEADERS.some((key) => value(key) !== null) || NEWSLETTER_SENDER.test(value('from') ?? '')

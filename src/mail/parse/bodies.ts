@@ -86,8 +86,8 @@ export function readBody(root: Part): ReadBody {
 }
 
 /**
- * Lists everything that is not the body, in the order of the message. Text that the body shows is a file as well when it
- * has a name or was cut.
+ * Lists everything that is not the body, in the order of the message. Text that the body shows is a file as well when
+ * it has a name or was cut.
  */
 export function readAttachments(part: Part, cut: Set<Part>): ParsedAttachment[] {
   if (part.children.length > 0) {
@@ -146,7 +146,9 @@ function mayAskForHtml({ text }: { text: string }): boolean {
   return text.length <= MAX_NOTICE && /html/i.test(text)
 }
 
-/** True for a text that only says that the message is HTML: most of its words are not in the HTML, which is the `page`. */
+/**
+ * True for a text that only says that the message is HTML: most of its words are not in the HTML, which is the `page`.
+ */
 function asksForHtml(form: { text: string }, page: string): boolean {
   if (!mayAskForHtml(form)) return false
   const words = form.text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
@@ -193,8 +195,8 @@ function charsetOfPage({ content_type, content }: Part): string | null {
 }
 
 /**
- * True for text, unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has no
- * name and looks like text, so that no words of a damaged message end up in a nameless file.
+ * True for text, unless it is meant as a file. A part with a broken type or an unknown disposition is body when it has
+ * no name and looks like text, so that no words of a damaged message end up in a nameless file.
  */
 function isBody(part: Part): boolean {
   const { content_type, disposition } = part

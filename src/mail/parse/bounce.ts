@@ -1,9 +1,9 @@
 /**
  * Reads reports about the delivery of a message: RFC 3464, and the many forms that came before or ignore it. Pure.
  *
- * Own code because no package for this platform reads reports without the form: of the 186 reports in the collection from
- * which the test corpus comes, 71 are not a multipart/report. The wording was taken from the reports of some 70 mail
- * systems, and mail-corpus.test.ts checks that each of the corpus is known and no other message is taken for one.
+ * Own code because no package for this platform reads reports without the form: of the 186 reports in the collection
+ * from which the test corpus comes, 71 are not a multipart/report. The wording was taken from the reports of some 70
+ * mail systems, and mail-corpus.test.ts checks that each of the corpus is known and no other message is taken for one.
  */
 import { parseAddresses } from '../../base/mime/addresses'
 import { type HeaderField, headerText, messageIds, oneLine, rawHeader, splitHeader } from '../../base/mime/headers'
@@ -38,8 +38,8 @@ export type Bounce = {
   is_formal: boolean
   recipients: BounceRecipient[]
   /**
-   * The message that was not delivered, as far as the report quotes it: its ids without brackets, and the addresses that
-   * answers to it and reports about it were to go to, which stay when a relay gives it another id.
+   * The message that was not delivered, as far as the report quotes it: its ids without brackets, and the addresses
+   * that answers to it and reports about it were to go to, which stay when a relay gives it another id.
    */
   about: { message_ids: string[]; return_addresses: string[] }
   /** One line for people. */
@@ -173,7 +173,9 @@ function readsAsBounce(report: Report): boolean {
   return author === 'postmaster' && has_code && guessRecipients(report).length > 0
 }
 
-/** Finds the author. People and mail systems share addresses: mail from there is a report only if its subject says so. */
+/**
+ * Finds the author. People and mail systems share addresses: mail from there is a report only if its subject says so.
+ */
 function readAuthor(root: Part, subject: string, envelope_sender: EnvelopeSender): Author {
   const address = addressOfAuthor(root)
   if (DAEMON.test(address)) return 'daemon'
@@ -192,8 +194,8 @@ function readAuthor(root: Part, subject: string, envelope_sender: EnvelopeSender
 }
 
 /**
- * Gives the address in From. Mail systems may sign with a word instead: it stands in brackets, before a comment, or alone,
- * and gets an `@` without a domain. Empty brackets are the null sender. A name before an address proves nothing.
+ * Gives the address in From. Mail systems may sign with a word instead: it stands in brackets, before a comment, or
+ * alone, and gets an `@` without a domain. Empty brackets are the null sender. A name before an address proves nothing.
  */
 function addressOfAuthor(root: Part): string {
   const from = (rawHeader(root.fields, 'from') ?? '').slice(0, MAX_DIAGNOSTIC)

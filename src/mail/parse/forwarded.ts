@@ -33,8 +33,8 @@ const MAX_NOTE = 100_000
 const MAX_SUBJECT = 1000
 
 /**
- * Reads the message that another passes on; null when the subject says nothing of it, when there is none or more than one,
- * and when its header names no address.
+ * Reads the message that another passes on; null when the subject says nothing of it, when there is none or more than
+ * one, and when its header names no address.
  */
 export function readForwarded(outer: Outer): Forwarded | null {
   const rest = FORWARD_SUBJECT.exec(outer.subject ?? '')?.groups?.rest

@@ -2,9 +2,10 @@
  * Parses mail in processes, one message at a time in each, so that no message can stop the service or another
  * message. Threads do not serve: Bun cannot end a thread that is within a regular expression, nor limit its memory.
  *
- * Every message begins in the quick lane, which has as many processes as there are processors; the slow lane has one. A message that takes more than two seconds of a processor there is ended and
- * begins again in the slow lane, which has a low priority: other mail waits two seconds for such a message, never for its
- * end. In both lanes organizations take turns.
+ * Every message begins in the quick lane, which has as many processes as there are processors; the slow lane has one. A
+ * message that takes more than two seconds of a processor there is ended and begins again in the slow lane, which has a
+ * low priority: other mail waits two seconds for such a message, never for its end. In both lanes organizations take
+ * turns.
  */
 import { availableParallelism, constants } from 'node:os'
 import { createLane } from '../../base/process/lane'
@@ -45,8 +46,8 @@ type Parser = {
   /**
    * Parses a message. Messages wait for their turn; limits count from the start of the work.
    * @throws UnparsableMail when the parser refuses the message, or when in both lanes the message runs out of time or
-   *   memory or the process dies; ParserBusy when the message should be tried again later with `is_slow`; another error,
-   *   which says nothing about the message, when no process could be started or the parser is closed
+   *   memory or the process dies; ParserBusy when the message should be tried again later with `is_slow`; another
+   *   error, which says nothing about the message, when no process could be started or the parser is closed
    */
   parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
   /** Ends the processes and the work in them. */

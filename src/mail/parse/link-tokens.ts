@@ -1,6 +1,7 @@
 /**
- * Finds the tokens in links such as `https://desk.example/reset?token=…`, wherever a message has them: in its text, quoted,
- * attached, encoded, or wrapped. Letters of the service hold such links, and who has one can open an account. Pure.
+ * Finds the tokens in links such as `https://desk.example/reset?token=…`, wherever a message has them: in its text,
+ * quoted, attached, encoded, or wrapped. Letters of the service hold such links, and who has one can open an account.
+ * Pure.
  */
 import { openContainers } from '../../base/mime/containers'
 import { FIELD } from '../../base/mime/headers'

@@ -1,6 +1,7 @@
 /**
- * Finds where a mail quotes another: what mail programs write above a quotation, as opposed to what people write who tell
- * of a mail. A program names the whole date; people say "on Monday your colleague wrote". Pure, and linear in the length.
+ * Finds where a mail quotes another: what mail programs write above a quotation, as opposed to what people write who
+ * tell of a mail. A program names the whole date; people say "on Monday your colleague wrote". Pure, and linear in the
+ * length.
  */
 import {
   ATTRIBUTION_START,
@@ -14,7 +15,9 @@ import {
   SUBJECT_FIELD,
 } from './reply-words'
 
-/** Lines of a header block in any language: a sender with an address, a date with a year and a time, two more fields. */
+/**
+ * Lines of a header block in any language: a sender with an address, a date with a year and a time, two more fields.
+ */
 const LABEL = '\\s*\\*?\\p{L}[\\p{L}\\p{M} ]{0,25}[:：]\\*?'
 const LABELLED = new RegExp(`^${LABEL}\\s*\\S`, 'u')
 const LABELLED_FROM = new RegExp(
@@ -47,7 +50,8 @@ export function plainLines(lines: string[]): string[] {
 }
 
 /**
- * Finds the line from which on everything is quoted without marks; -1 without one. Lines with marks tell where they end.
+ * Finds the line from which on everything is quoted without marks; -1 without one. Lines with marks tell where they
+ * end.
  * @param mail a `first mail` may list the fields of another mail itself: only what mail programs mark counts there
  */
 export function findHistory(plain: string[], mail: 'answer' | 'first mail'): number {
@@ -72,8 +76,8 @@ export function findQuotedHeader(lines: string[]): { start: number; header: numb
 }
 
 /**
- * Where a quotation stands: without marks, with marks between words of the answer, or with marks at the end. The less there
- * is to tell it from words, the more its announcement must say.
+ * Where a quotation stands: without marks, with marks between words of the answer, or with marks at the end. The less
+ * there is to tell it from words, the more its announcement must say.
  */
 type Place = 'unmarked' | 'between' | 'last'
 

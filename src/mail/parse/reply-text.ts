@@ -1,11 +1,11 @@
 /**
- * Finds the new part of a reply: without quoted history and signature. When in doubt it keeps more: answers between quoted
- * lines stay together with the lines that they answer, and words below a quotation or a signature stay. Pure, and linear in
- * the length of the text.
+ * Finds the new part of a reply: without quoted history and signature. When in doubt it keeps more: answers between
+ * quoted lines stay together with the lines that they answer, and words below a quotation or a signature stay. Pure,
+ * and linear in the length of the text.
  *
- * Own code because email-reply-parser 2.3, the only package for this platform (talon is Python), cuts 17 of the 37 texts of
- * mail-parse-reply.test.ts in the wrong place, hides answers between quoted lines, and takes 11 seconds for a line of
- * 100 KB that begins like an announcement.
+ * Own code because email-reply-parser 2.3, the only package for this platform (talon is Python), cuts 17 of the 37
+ * texts of mail-parse-reply.test.ts in the wrong place, hides answers between quoted lines, and takes 11 seconds for a
+ * line of 100 KB that begins like an announcement.
  */
 import { announcementOf, dropSeparators, findHistory, isQuoted, isSeparator, plainLines } from './quotation'
 import { DEVICE_SIGNATURES, FOOTER, GATEWAY_WARNING, REPLY_ABOVE } from './reply-words'
@@ -47,8 +47,8 @@ export function ownText(text: string, mail: 'answer' | 'first mail' = 'answer'):
 }
 
 /**
- * Cuts at the request of a helpdesk to answer above it. In mail of the helpdesk itself nothing stands above the request:
- * its words are below.
+ * Cuts at the request of a helpdesk to answer above it. In mail of the helpdesk itself nothing stands above the
+ * request: its words are below.
  */
 function withoutRequest(lines: string[]): string[] {
   const request = lines.findIndex((line) => line.length <= 200 && REPLY_ABOVE.test(line) && !isQuoted(line))
@@ -59,8 +59,9 @@ function withoutRequest(lines: string[]): string[] {
 }
 
 /**
- * Drops the quotation at the end with its announcement. Words below it stay, but a quotation that stands between the words
- * above and below is dropped, too, when a mail program announced it. Several quotations are what the answers belong to.
+ * Drops the quotation at the end with its announcement. Words below it stay, but a quotation that stands between the
+ * words above and below is dropped, too, when a mail program announced it. Several quotations are what the answers
+ * belong to.
  */
 function withoutQuotation(lines: string[], plain: string[]): string[] {
   const end = lines.findLastIndex(isQuoted) + 1
@@ -92,8 +93,8 @@ function withoutDevice(lines: string[]): string[] {
 }
 
 /**
- * Finds the delimiter of a signature; -1 without one. Words that somebody wrote below it make it a mere line. What follows
- * `-- ` with its space (RFC 3676 section 4.3), or follows a name, may be a saying.
+ * Finds the delimiter of a signature; -1 without one. Words that somebody wrote below it make it a mere line. What
+ * follows `-- ` with its space (RFC 3676 section 4.3), or follows a name, may be a saying.
  */
 function signatureStart(lines: string[]): number {
   const start = lines.findLastIndex((line) => /^--\s?$/.test(line))

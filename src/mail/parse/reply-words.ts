@@ -61,7 +61,8 @@ const ANSWER_WORDS =
   'repl|respon|answer|comment|antw|reage|répon|rispo|respuest|respost|svar|vasta|odpow|odpov|yanıt|ответ|返信|回复|回覆|답'
 
 /**
- * Matches the line that a helpdesk puts at the beginning of its mail, such as `##- Please type your reply above this line
+ * Matches the line that a helpdesk puts at the beginning of its mail, such as `##- Please type your reply above this
+ * line
  * -##`. People write of such a line, too, but not a line of these words alone.
  */
 export const REPLY_ABOVE = new RegExp(
@@ -108,8 +109,8 @@ export const SUBJECT_FIELD =
   /^\s*\*?(?:subject|betreff|objet|asunto|assunto|oggetto|onderwerp|ämne|emne|aihe|temat|předmět|predmet|tárgy|subiect|konu|θέμα|тема|относно|tema|teema|zadeva|subjek|chủ đề|เรื่อง|נושא|الموضوع|موضوع|主题|主旨|件名|제목)\s*[:：]\*?\s*(?<subject>.*)$/i
 
 /**
- * Matches the subject of a message that somebody passes on, and what stands behind its prefix. A prefix of answers in front
- * of it, as in `Re: Fwd: x`, makes it an answer.
+ * Matches the subject of a message that somebody passes on, and what stands behind its prefix. A prefix of answers in
+ * front of it, as in `Re: Fwd: x`, makes it an answer.
  */
 export const FORWARD_SUBJECT =
   /^\s*(?:\[[^\]]{1,40}\]\s*)?(?:fwd?|fw|wg|tr|rv|i|enc|doorst|vb|vl|vá|tov|továbbítás|pd|ilt|trs|fs|przek|προώθ|πρθ|пересл|fwd|הועבר|إعادة توجيه|转发|轉寄|転送|전달)\s*(?:\[\d+\]|\(\d+\))?\s*[:：]\s*(?<rest>.*)$/i

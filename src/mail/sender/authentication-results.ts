@@ -24,7 +24,9 @@ const NOTHING = { type: 'word', text: '' } as const
 type Token = { type: 'word' | 'comment' | '=' | ';'; text: string }
 
 const BLANKS = /[ \t\r\n]+/y
-/** Parts of a word: a quoted string, or characters that mean nothing else. Only a value may hold `=`, as base64 does. */
+/**
+ * Parts of a word: a quoted string, or characters that mean nothing else. Only a value may hold `=`, as base64 does.
+ */
 const PART_OF_NAME = /"(?:[^"\\]|\\.)*"|[^\s"();=\\]+/y
 const PART_OF_VALUE = /"(?:[^"\\]|\\.)*"|[^\s"();\\]+/y
 const PART_OF_COMMENT = /[^()\\]+|\\./sy

@@ -52,8 +52,8 @@ const importSpf = once(() => import('mailauth/lib/spf'))
 const importDmarc = once(() => import('mailauth/lib/dmarc'))
 
 /**
- * Checks a message in some 5 seconds. Never rejects: what cannot be looked up is `temperror`. Without DNS the sender is then
- * neither proven nor forged; a passing fault of one domain leaves the message undecided.
+ * Checks a message in some 5 seconds. Never rejects: what cannot be looked up is `temperror`. Without DNS the sender is
+ * then neither proven nor forged; a passing fault of one domain leaves the message undecided.
  */
 export async function checkSender(question: SenderQuestion): Promise<SenderVerdict> {
   try {
@@ -150,7 +150,10 @@ async function checkDmarc(
   }
 }
 
-/** Evaluates DMARC for domains that SPF or DKIM have proven. @returns also the organizational domain, as far as it is known */
+/**
+ * Evaluates DMARC for domains that SPF or DKIM have proven. @returns also the organizational domain, as far as it is
+ * known
+ */
 async function evaluate(domain: string, signed: string[], lookup: RecordLookup, sent: string[] = []) {
   const { dmarc } = await importDmarc()
   const found = await dmarc({

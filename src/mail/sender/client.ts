@@ -28,8 +28,8 @@ const MOST_RELAYS = 10
 const MAX_FIELD = 2000
 
 /**
- * Follows the Received fields, from the topmost one, as long as trusted relays wrote them: the first address that is not
- * of a trusted relay is the client.
+ * Follows the Received fields, from the topmost one, as long as trusted relays wrote them: the first address that is
+ * not of a trusted relay is the client.
  */
 export function findHandover({ remote_address, helo, relay_address }: Delivery, fields: HeaderField[]): Handover {
   const relays = config.SMTP_TRUSTED_RELAYS

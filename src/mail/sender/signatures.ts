@@ -28,7 +28,9 @@ const SINGLE_FIELDS = [
   ...['content-type', 'content-transfer-encoding'],
 ]
 
-/** Mail beyond these limits is made to take long; its signatures count as not acceptable. Real headers have some 20 KB. */
+/**
+ * Mail beyond these limits is made to take long; its signatures count as not acceptable. Real headers have some 20 KB.
+ */
 const MAX_HEADER_BYTES = 262_144
 const MAX_HEADER_LINES = 3000
 const MAX_FROM = 10_000
@@ -53,7 +55,8 @@ class BodyTooSlow extends Error {}
 const importVerifiers = once(() => Promise.all([import('mailauth/lib/dkim/verify'), import('mailauth/lib/arc')]))
 
 /**
- * @param time_limit_ms for reading the message; more counts as a signature that is not acceptable, because a forger must
+ * @param time_limit_ms for reading the message; more counts as a signature that is not acceptable, because a forger
+ *   must
  *   gain nothing by a message that takes long
  */
 export async function readSignatures(
@@ -81,8 +84,8 @@ export async function readSignatures(
 }
 
 /**
- * A signature of a part of the body (`l=`) lets anybody add to the message, and so does one of a part of the fields of one
- * name: it counts only when it covers all of it.
+ * A signature of a part of the body (`l=`) lets anybody add to the message, and so does one of a part of the fields of
+ * one name: it counts only when it covers all of it.
  */
 async function verify(message: Readable, fields: HeaderField[], lookup: RecordLookup): Promise<Signatures> {
   const [{ dkimVerify }, { arc }] = await importVerifiers()

@@ -5,7 +5,10 @@ import type { SMTPServerDataStream } from 'smtp-server'
 /** The message was cut off by its sender or by the size limit. */
 export class IncompleteError extends Error {}
 
-/** The library cuts at every dot that it removes, so a message of dots would be written byte by byte: pieces have this size. */
+/**
+ * The library cuts at every dot that it removes, so a message of dots would be written byte by byte: pieces have this
+ * size.
+ */
 const PIECE_BYTES = 65_536
 
 /**

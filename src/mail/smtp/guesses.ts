@@ -6,7 +6,9 @@ import type { SmtpLimits } from './options'
 
 /** Networks that are remembered. */
 const MOST_NETWORKS = 10_000
-/** Of `guess_ms`: relays that do not know the recipients give up their session after minutes, and it holds other mail. */
+/**
+ * Of `guess_ms`: relays that do not know the recipients give up their session after minutes, and it holds other mail.
+ */
 const MOST_DELAYS = 5
 
 type GuessLimits = Pick<SmtpLimits, 'free_guesses' | 'guess_ms'>
@@ -21,8 +23,8 @@ export class Guesses {
   }
 
   /**
-   * Counts a recipient that was refused, and waits when the network of the client has named too many. One is forgiven each
-   * `guess_ms`, so that a network with many sessions gets little more than one that has a single session.
+   * Counts a recipient that was refused, and waits when the network of the client has named too many. One is forgiven
+   * each `guess_ms`, so that a network with many sessions gets little more than one that has a single session.
    */
   async slowDown(address: string): Promise<void> {
     const { free_guesses, guess_ms } = this.#limits

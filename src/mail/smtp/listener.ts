@@ -24,7 +24,9 @@ const DISABLED_COMMANDS = ['AUTH', 'XFORWARD', 'WIZ', 'SHELL', 'KILL']
 const SHUTTING_DOWN = '4.3.2 Service shutting down'
 /** One network gets this part of all connections. */
 const NETWORK_SHARE = 4
-/** During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere. */
+/**
+ * During the drain a client that has brought its mail is sent away after such a silence: it may come back elsewhere.
+ */
 const DRAIN_SILENCE_MS = 200
 const DRAIN_LOOK_MS = 100
 

@@ -13,10 +13,13 @@
  * - `SMTPConnection._parseAddressCommand`, overridden: it splits at blanks, also within a quoted local part.
  * - `SMTPConnection.init`, overridden, and `_setListeners`: the library waits 100 ms before it greets, and no option
  *   changes that. A relay that opens a connection for each message got 9 of them through in a second.
- * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not others.
+ * - `SMTPConnection._onCommand`, overridden: the library limits commands before a greeting and unknown ones, not
+ *   others.
  * - `SMTPConnection._getEnhancedStatusCode`: the code that a reply gets, for the log.
- * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of commands.
- * - `SMTPServer._closeTimeout`, cleared: while it is set, the library answers every command with 421, also RCPT and DATA of
+ * - `SMTPConnection._transactionCounter`: the messages of a session, refused ones too. They raise the limit of
+ *   commands.
+ * - `SMTPServer._closeTimeout`, cleared: while it is set, the library answers every command with 421, also RCPT and
+ *   DATA of
  *   a message that has begun.
  * - `SMTPConnection._handlerPending`: true while a command such as MAIL waits for its reply.
  * - `SMTPConnection._socket`: the library's `close()` waits 5 s for the client's end; here the socket goes once the
@@ -77,8 +80,8 @@ export class ProtocolServer extends SMTPServer {
   }
 
   /**
-   * Takes no new clients, and from those there no further messages: they get 421 with this text. A client that has begun a
-   * message, or has just connected to bring one, may bring it to its end.
+   * Takes no new clients, and from those there no further messages: they get 421 with this text. A client that has
+   * begun a message, or has just connected to bring one, may bring it to its end.
    * @param closed called when the last client is gone
    */
   stopAccepting(text: string, closed: () => void): void {
@@ -130,7 +133,9 @@ export class ProtocolServer extends SMTPServer {
     else super._handleProxy(socket, callback)
   }
 
-  /** Proxies that only connect, to see whether the service is alive, are no fault; one that sends no header is logged. */
+  /**
+   * Proxies that only connect, to see whether the service is alive, are no fault; one that sends no header is logged.
+   */
   #refuse(socket: Socket, error: Error) {
     socket.on('error', () => {})
     if (!(error instanceof ProxyHeaderError)) return void socket.destroy()
@@ -206,7 +211,10 @@ class LimitedConnection extends SMTPConnection {
     }
   }
 
-  /** Reads a sender with a quoted local part (RFC 5321 section 4.1.2) as it came; no mailbox of ours has such an address. */
+  /**
+   * Reads a sender with a quoted local part (RFC 5321 section 4.1.2) as it came; no mailbox of ours has such an
+   * address.
+   */
   override _parseAddressCommand(name: string, command: string | Buffer) {
     const line = command.toString()
     const quoted = name === 'mail from' ? QUOTED_SENDER.exec(line)?.[1] : undefined

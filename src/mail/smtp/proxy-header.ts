@@ -10,7 +10,9 @@ import ipaddr from 'ipaddr.js'
 export type ProxyHeader = {
   /** Bytes of the header; the bytes of the client follow. */
   size: number
-  /** Address of the client. Absent when the connection is the proxy's own, such as a health check, or names no client. */
+  /**
+   * Address of the client. Absent when the connection is the proxy's own, such as a health check, or names no client.
+   */
   address?: string
   /** Port of the client. */
   port?: number

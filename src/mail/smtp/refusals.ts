@@ -1,7 +1,11 @@
-/** Describes replies of the listener that refuse something: a fixed word for each reason, its level and what it means. */
+/**
+ * Describes replies of the listener that refuse something: a fixed word for each reason, its level and what it means.
+ */
 import type { SMTPServerSession } from 'smtp-server'
 
-/** By reason: the level of its log line, and what it means. An operator can do something about those of level `warn`. */
+/**
+ * By reason: the level of its log line, and what it means. An operator can do something about those of level `warn`.
+ */
 const REASONS = {
   unknown_mailbox: ['info', 'no mailbox has this address'],
   unknown_domain: ['info', 'no mailbox is at this domain'],

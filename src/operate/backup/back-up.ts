@@ -1,14 +1,14 @@
 /**
  * Makes a backup of everything while the service serves: database, attachments, originals of mail, and the secret key.
  *
- * The database is copied table by table with COPY, all in one transaction that sees one moment. Base backups of PostgreSQL
- * were not chosen: they need a role with the right to replicate, which owners of databases at providers do not have, and can
- * be restored by the same major version only. This way, the embedded database moves to an external one and back. Programs
- * such as pg_dump are not needed: the package of the embedded database does not have them, and those of Debian refuse a
- * newer server.
+ * The database is copied table by table with COPY, all in one transaction that sees one moment. Base backups of
+ * PostgreSQL were not chosen: they need a role with the right to replicate, which owners of databases at providers do
+ * not have, and can be restored by the same major version only. This way, the embedded database moves to an external
+ * one and back. Programs such as pg_dump are not needed: the package of the embedded database does not have them, and
+ * those of Debian refuse a newer server.
  *
- * Files are copied after the rows that name them. Until then the job that removes stored bytes waits, so that each file of
- * the snapshot is still there.
+ * Files are copied after the rows that name them. Until then the job that removes stored bytes waits, so that each file
+ * of the snapshot is still there.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -134,7 +134,8 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
 }
 
 /**
- * How tables are locked. The machines of a cluster have no snapshot in common: there nobody may write until all is copied.
+ * How tables are locked. The machines of a cluster have no snapshot in common: there nobody may write until all is
+ * copied.
  * @throws BackupError when a service would wait for that
  */
 async function lockModeFor(session: Session): Promise<'access share' | 'share'> {

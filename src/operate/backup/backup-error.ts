@@ -21,8 +21,8 @@ const DISK_WORDS: Record<string, string> = {
 }
 
 /**
- * Any error as a line for the operator. The message of an error of the database may name tables and constraints, and never
- * holds values of rows: those are in its detail.
+ * Any error as a line for the operator. The message of an error of the database may name tables and constraints, and
+ * never holds values of rows: those are in its detail.
  * @param what was done, such as `the backup`
  */
 export function explained(error: unknown, what: string): unknown {

@@ -1,6 +1,6 @@
 /**
- * Exports an organization to a folder: a file of JSON lines for each kind of thing, in the shapes of the API, and the files
- * of its messages and mail. It reads one moment of the database, in steps, and holds no secret.
+ * Exports an organization to a folder: a file of JSON lines for each kind of thing, in the shapes of the API, and the
+ * files of its messages and mail. It reads one moment of the database, in steps, and holds no secret.
  */
 import path from 'node:path'
 import { version } from '../../../package.json'

@@ -1,7 +1,7 @@
 /**
  * Fills an empty database with the rows of a backup, in the caller's transaction: the schema by the migrations that the
- * backup's database had, then the rows, then indexes and foreign keys. These are made last, because that is faster and checks
- * the references between all rows at once.
+ * backup's database had, then the rows, then indexes and foreign keys. These are made last, because that is faster and
+ * checks the references between all rows at once.
  */
 import { isDistributed } from '../../base/db/cluster/place-tables'
 import { createMigrationsTable } from '../../base/db/migrate'
@@ -60,7 +60,8 @@ async function refuseUnknown(sql: Transaction, tables: Manifest['tables']): Prom
 const GAP = 1000
 
 /**
- * Lets no ticket get a number that the lost service gave to another after the backup: people and mail name tickets by it.
+ * Lets no ticket get a number that the lost service gave to another after the backup: people and mail name tickets by
+ * it.
  * @param from the last number that was given out, in any organization; without it each that has numbers leaves a gap
  */
 export async function passTicketNumbers(sql: Transaction, from?: number): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * The manifest of a backup. It is written last: a folder without it, or with another checksum, is no whole backup. Everybody
- * who can change a backup can make a checksum, so that the names in it are compared with those that a backup has.
+ * The manifest of a backup. It is written last: a folder without it, or with another checksum, is no whole backup.
+ * Everybody who can change a backup can make a checksum, so that the names in it are compared with those that a backup
+ * has.
  */
 import { createHash } from 'node:crypto'
 import { Type } from '@sinclair/typebox'

@@ -1,6 +1,6 @@
 /**
- * The folder that the operator names. A command of root works as another OS user, who may have no way to the folder: so it
- * is entered first, and reached as the working directory from then on.
+ * The folder that the operator names. A command of root works as another OS user, who may have no way to the folder: so
+ * it is entered first, and reached as the working directory from then on.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -11,8 +11,8 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
 /**
  * Makes a folder for one backup or export and enters it. A signal from now on removes what was written.
- * @returns `discard`, which removes what was written and the folder itself unless it was there before; `keep`, after which
- * a signal removes nothing
+ * @returns `discard`, which removes what was written and the folder itself unless it was there before; `keep`, after
+ *   which a signal removes nothing
  * @throws BackupError when the folder is not empty or cannot be made
  */
 export function enterNewFolder(folder: string, what: string): { discard(): void; keep(): void } {

@@ -1,7 +1,7 @@
 /**
- * Restores a backup into an empty place and reads it back. The database is filled in one transaction, so that it stays empty
- * until all of it is there. A mark in DATA_DIR keeps a service from starting on what a killed restore left; the next restore
- * begins anew.
+ * Restores a backup into an empty place and reads it back. The database is filled in one transaction, so that it stays
+ * empty until all of it is there. A mark in DATA_DIR keeps a service from starting on what a killed restore left; the
+ * next restore begins anew.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -46,11 +46,13 @@ export async function checkBackup(folder: string): Promise<Checked> {
 }
 
 /**
- * Restores a backup into the database and the attachment store that the settings name, and brings the database to the schema
- * of this release.
- * @param numbers_from the last ticket number that may have been given out, in any organization; a gap is left without it
- * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something is not
- * as it was backed up, or when the migration at the end fails. Otherwise nothing stays of a restore that failed.
+ * Restores a backup into the database and the attachment store that the settings name, and brings the database to the
+ * schema of this release.
+ * @param numbers_from the last ticket number that may have been given out, in any organization; a gap is left without
+ *   it
+ * @throws BackupError when the backup is damaged or of a newer release, when the place is not empty, or when something
+ *   is not as it was backed up, or when the migration at the end fails. Otherwise nothing stays of a restore that
+ *   failed.
  */
 export async function restore(folder: string, numbers_from?: number): Promise<Checked> {
   try {
@@ -136,7 +138,8 @@ function lockDataDir(): number {
 function clearDataDir(): void {
   for (const entry of DATA_ENTRIES) {
     const file = path.join(config.DATA_DIR, entry)
-    // Under a closed folder the database is elsewhere, and this is root's link to it. Another link could lead to anything.
+    // Under a closed folder the database is elsewhere, and this is root's link to it. Another link could lead to
+    // anything.
     if (isLinkOfRoot(file)) fs.rmSync(fs.realpathSync(file), { recursive: true, force: true })
     fs.rmSync(file, { recursive: true, force: true })
   }

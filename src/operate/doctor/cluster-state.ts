@@ -11,7 +11,9 @@ const PREPARED = `
   select count(*)::int from pg_prepared_xacts
   where database = current_database() and gid like 'citus%' and prepared < now() - make_interval(secs => ${PREPARED_MOST_S})`
 
-/** Finds machines that are away or hold nothing, tables that are on one machine only, and transactions that were left. */
+/**
+ * Finds machines that are away or hold nothing, tables that are on one machine only, and transactions that were left.
+ */
 export async function checkCluster({ sql }: Connection): Promise<Finding[]> {
   if (!(await isDistributed(sql))) return []
   const [machines, unplaced, idle] = await Promise.all([

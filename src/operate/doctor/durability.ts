@@ -1,4 +1,7 @@
-/** Looks for what makes confirmed mail and changes get lost: settings of the server, a key for all, and backups of long ago. */
+/**
+ * Looks for what makes confirmed mail and changes get lost: settings of the server, a key for all, and backups of long
+ * ago.
+ */
 import { statSync } from 'node:fs'
 import path from 'node:path'
 import { config } from '../../base/config'

@@ -6,14 +6,18 @@ import { type Finding, failure, warning } from './finding'
 const MIB = 1024 ** 2
 /** Files of the process itself, and HTTP connections of a busy hour. */
 const FILES_BESIDE = 1024
-/** Measured with little load: 95 MiB for the service, 31 for the reader of mail, and 2.5 for each MiB of a large mail. */
+/**
+ * Measured with little load: 95 MiB for the service, 31 for the reader of mail, and 2.5 for each MiB of a large mail.
+ */
 const SERVICE_MIB = 160
 const EMBEDDED_MIB = 200
 const MAIL_FACTOR = 2.5
 /** A share of the memory in use, beyond which little is left. */
 const MOST_USED = 0.9
 
-/** Looks at the limits of this process, which are mostly those of the service too. @param cgroup the folder of version 2 */
+/**
+ * Looks at the limits of this process, which are mostly those of the service too. @param cgroup the folder of version 2
+ */
 export async function checkLimits(cgroup = '/sys/fs/cgroup'): Promise<Finding[]> {
   return [...(await fileFindings()), ...(await memoryFindings(cgroup))]
 }

@@ -1,4 +1,6 @@
-/** Finds an own mail server that the settings do not name: SPF is then judged by its address, and fails for all mail. */
+/**
+ * Finds an own mail server that the settings do not name: SPF is then judged by its address, and fails for all mail.
+ */
 import ipaddr from 'ipaddr.js'
 import { isInNetworks } from '../../base/address/networks'
 import { config } from '../../base/config'

@@ -64,7 +64,9 @@ export class CertificateKeeper {
   #replace: ((certificate: Certificate) => void) | undefined
   #logged = ''
 
-  /** From now on SIGHUP does not end the process. @param present the certificate that is served; undefined without TLS */
+  /**
+   * From now on SIGHUP does not end the process. @param present the certificate that is served; undefined without TLS
+   */
   constructor(present: Certificate | undefined) {
     this.#present = present
     process.on('SIGHUP', () => this.#hangUp())
@@ -91,7 +93,8 @@ export class CertificateKeeper {
       this.#present = found
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
-      // The files are not changed at the same instant, so a look may find the new one of one and the old one of the other.
+      // The files are not changed at the same instant, so a look may find the new one of one and the old one of the
+      // other.
       if (this.#logged !== error.message) log.warn(`${error.message}. The former certificate stays in use`)
       this.#logged = error.message
       return 'unusable'

@@ -11,8 +11,9 @@ type Described = {
   /** One or two words. */
   name: string
   /**
-   * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. A word before them,
-   * `FOLDER`, is an argument without a name; its value is the option `folder`. `...` hands over all arguments as they are.
+   * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. A word
+   * before them, `FOLDER`, is an argument without a name; its value is the option `folder`. `...` hands over all
+   * arguments as they are.
    */
   options?: string
   /** Its purpose, in one sentence for the help. */

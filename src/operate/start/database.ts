@@ -154,8 +154,8 @@ let lastReady: { at: number; answer: Promise<boolean> } | undefined
 /** True when the database answers. @throws Error when it cannot be reached, or does not answer within 2 s */
 export function isDatabaseReady(): Promise<boolean> {
   if (lastReady && performance.now() - lastReady.at < READY_MS) return lastReady.answer
-  // Not the pool, all of which may be busy: an organization that asks for much, or one machine of a cluster, is no reason
-  // to take this process for one that cannot work.
+  // Not the pool, all of which may be busy: an organization that asks for much, or one machine of a cluster, is no
+  // reason to take this process for one that cannot work.
   const sql = knownMachines().length > 0 ? watchConnection() : shortConnection()
   const answer = within(2000, sql`select 1`, 'the database does not answer').then(() => true)
   const asked = { at: performance.now(), answer }

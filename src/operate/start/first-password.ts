@@ -1,6 +1,7 @@
 /**
- * The generated password of the first admin. It is kept in a file until a terminal has shown it, because a start may fail
- * after the account was made, and because the output of a service without a terminal is a log, which holds no secrets.
+ * The generated password of the first admin. It is kept in a file until a terminal has shown it, because a start may
+ * fail after the account was made, and because the output of a service without a terminal is a log, which holds no
+ * secrets.
  */
 import fs from 'node:fs'
 import path from 'node:path'

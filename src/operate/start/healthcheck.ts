@@ -1,6 +1,7 @@
 /**
- * Asks the service of this machine or container if it is ready, for HEALTHCHECK and scripts: bun src/operate/start/healthcheck.ts
- * Ends with 0 when `/readyz` answers 200, else prints why and ends with 1. It reads the same settings as the service.
+ * Asks the service of this machine or container if it is ready, for HEALTHCHECK and scripts: bun
+ * src/operate/start/healthcheck.ts Ends with 0 when `/readyz` answers 200, else prints why and ends with 1. It reads
+ * the same settings as the service.
  */
 import { isIPv6 } from 'node:net'
 import { config, ignoreProxies } from '../../base/config'

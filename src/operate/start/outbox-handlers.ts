@@ -9,7 +9,10 @@ import { closeParser } from '../../mail/parse/lanes'
 
 export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler, letter: letterHandler }
 
-/** Closes what the handlers keep open: the processes that parse mail and render bodies, and the SMTP connections. Call it when no job runs. */
+/**
+ * Closes what the handlers keep open: the processes that parse mail and render bodies, and the SMTP connections. Call
+ * it when no job runs.
+ */
 export async function closeHandlers(): Promise<void> {
   await Promise.all([closeParser(), closeRenderer()])
   closeTransports()

@@ -6,7 +6,8 @@ import { text } from 'node:stream/consumers'
 import { type Options, UsageError } from './command-line'
 
 /**
- * The password that `--<name>-stdin` or, with a warning, `--<name>` gives. On a terminal it is asked for without an echo.
+ * The password that `--<name>-stdin` or, with a warning, `--<name>` gives. On a terminal it is asked for without an
+ * echo.
  * @returns undefined when neither option is there
  * @throws UsageError when it is not a password of ours
  */

@@ -56,7 +56,10 @@ async function runProgram(
   return status
 }
 
-/** Where psql finds the database. Other users of the machine may read the arguments of a program, but not its environment. */
+/**
+ * Where psql finds the database. Other users of the machine may read the arguments of a program, but not its
+ * environment.
+ */
 type Place = { place: string[]; env: Record<string, string> }
 
 function placeOfUrl(target: string): Place {

@@ -12,8 +12,8 @@ type EncryptedColumn = StoredAt['column']
 type Rotated = { column: EncryptedColumn; rotated: number; unreadable: number }
 
 /**
- * Encrypts with the present key, and binds to its row, every secret that is not. It may be run again, and beside a running
- * service: a secret that is changed meanwhile stays as it was changed.
+ * Encrypts with the present key, and binds to its row, every secret that is not. It may be run again, and beside a
+ * running service: a secret that is changed meanwhile stays as it was changed.
  */
 export async function rotateSecrets(connection: Connection): Promise<Rotated[]> {
   const results: Rotated[] = []

@@ -5,7 +5,9 @@ import { ENCRYPTED_COLUMNS, type StoredAt, tryDecrypt } from '../../base/secrets
 
 type Column = StoredAt['column']
 
-/** Secrets of one column that were encrypted with one key, by its public id; `is_readable` is what one of them showed. */
+/**
+ * Secrets of one column that were encrypted with one key, by its public id; `is_readable` is what one of them showed.
+ */
 export type SecretGroup = { column: Column; key_id: string; n: number; is_readable: boolean }
 
 type Sample = { key_id: string; n: number; organization_id: string; id: string; encrypted: string }

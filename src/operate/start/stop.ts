@@ -1,7 +1,7 @@
 /**
- * Stops the service in order. SIGTERM begins with the drain, for load balancers: `/readyz` answers 503 while everything is
- * served, and every HTTP connection closes after its answer. Then the listeners close, what is in flight ends, the leases
- * of the outbox are released, and the process exits with 0.
+ * Stops the service in order. SIGTERM begins with the drain, for load balancers: `/readyz` answers 503 while everything
+ * is served, and every HTTP connection closes after its answer. Then the listeners close, what is in flight ends, the
+ * leases of the outbox are released, and the process exits with 0.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { config } from '../../base/config'
@@ -58,7 +58,10 @@ export function stopOnSignal(stopping: AbortController, running: Running, die: (
   onStopRequest((signal) => void stop(signal).catch(die))
 }
 
-/** Serves on while load balancers learn that the service stops. @param drained ends the drain early, and is aborted at its end */
+/**
+ * Serves on while load balancers learn that the service stops. @param drained ends the drain early, and is aborted at
+ * its end
+ */
 async function drain({ smtp }: Running, drained: AbortController): Promise<void> {
   smtp?.drain()
   await sleep(config.DRAIN_SECONDS * 1000, undefined, { signal: drained.signal }).catch(() => {})

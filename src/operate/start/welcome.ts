@@ -4,8 +4,8 @@ import { log } from '../../base/log'
 import { forgetPassword, keptPassword, passwordFile } from './first-password'
 
 /**
- * Prints to standard error, because standard output has the log only. Without a terminal it prints nothing, and a line of
- * the log says where a generated password is.
+ * Prints to standard error, because standard output has the log only. Without a terminal it prints nothing, and a line
+ * of the log says where a generated password is.
  * @param smtp_port where the SMTP listener is; undefined when it is off
  * @param email that of the first admin, when this start made one
  */
@@ -31,7 +31,8 @@ function banner(smtp_port: number | undefined, email: string | undefined, passwo
     `  Inbound mail   ${smtp_port === undefined ? 'off (SMTP_PORT=0)' : `smtp://${config.SMTP_HOSTNAME}:${smtp_port}`}`,
   ]
   if (email || password) lines.push(`  Admin          ${email ?? config.ADMIN_EMAIL}`)
-  // On a line of its own, and on no other: whoever copies the first steps must not copy the password into a shell's history.
+  // On a line of its own, and on no other: whoever copies the first steps must not copy the password into a shell's
+  // history.
   if (password) lines.push(`  Password       ${password}   (shown only now: change it at PATCH /auth/me)`)
   lines.push('', ...firstSteps(email ?? config.ADMIN_EMAIL), '')
   return `${lines.join('\n')}\n`

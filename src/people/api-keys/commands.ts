@@ -32,7 +32,9 @@ function createAs(
   })
 }
 
-/** Changes name, permissions or networks. They count at once here, in other processes soon. @throws API_KEY_NOT_FOUND */
+/**
+ * Changes name, permissions or networks. They count at once here, in other processes soon. @throws API_KEY_NOT_FOUND
+ */
 export function updateApiKey(scope: Scope, id: string, changes: ApiKeyChanges): Promise<ApiKey> {
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope

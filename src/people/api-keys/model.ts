@@ -45,7 +45,10 @@ export type CreatedApiKey = typeof CreatedApiKey.static
 export const NewApiKey = body({ name, permissions, allowed_networks: optional(allowed_networks) })
 export type NewApiKey = typeof NewApiKey.static
 
-/** Finds the first fault of a key that is not made by a request; a path such as `/name` or `/permissions/0`, and it in words. */
+/**
+ * Finds the first fault of a key that is not made by a request; a path such as `/name` or `/permissions/0`, and it in
+ * words.
+ */
 export function findFault(input: Record<keyof NewApiKey, unknown>): Fault | undefined {
   const fault = Value.Errors(NewApiKey, input).First()
   return (

@@ -1,7 +1,7 @@
 /**
- * Entries of the audit log about an account. The log of each of its organizations gets them, and on a cluster the machine of
- * one may be away while the account is used in the others. So an entry is noted in the transaction of what was done, on the
- * coordinator alone, and moves to the log of each organization in a transaction of that one.
+ * Entries of the audit log about an account. The log of each of its organizations gets them, and on a cluster the
+ * machine of one may be away while the account is used in the others. So an entry is noted in the transaction of what
+ * was done, on the coordinator alone, and moves to the log of each organization in a transaction of that one.
  */
 import { type AuditEntry, type Auditor, auditRow, insertAuditRows } from '../../base/audit/audit'
 import { type Find, type InOrganization, inEach, workOffInBatches } from '../../base/db/all-organizations'
@@ -38,8 +38,8 @@ export async function auditAccount(
 }
 
 /**
- * Moves the noted entries of an account to the logs of its organizations. Those of a machine that is away, and all when it
- * fails, wait for `writeNotedEntries`.
+ * Moves the noted entries of an account to the logs of its organizations. Those of a machine that is away, and all when
+ * it fails, wait for `writeNotedEntries`.
  */
 export async function writeAccountEntries(connection: Connection, user_id: string): Promise<void> {
   const { sql } = connection

@@ -119,7 +119,8 @@ export async function endOtherSessions(connection: Connection, caller: Caller, o
  * Changes the caller's name or password; a new password ends all other sessions.
  * @param origin where it comes from: wrong current passwords are counted like those of sign-in
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
- * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED; INVALID_TOKEN when the session
+ * @throws VALIDATION_ERROR at /current_password when it is wrong or missing; RATE_LIMITED; INVALID_TOKEN when the
+ *   session
  *   was ended meanwhile
  */
 export async function updateMe(

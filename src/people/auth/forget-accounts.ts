@@ -7,8 +7,8 @@ import { inBatches } from '../../base/flow/batches'
 const BATCH = 500
 
 /**
- * Removes addresses and passwords of accounts whose last membership ended long ago. Their names stay, because logged time
- * and timelines show them. An account that nothing points at goes as a whole.
+ * Removes addresses and passwords of accounts whose last membership ended long ago. Their names stay, because logged
+ * time and timelines show them. An account that nothing points at goes as a whole.
  * @param retention_days 0 keeps everything
  */
 export async function forgetAccounts(connection: Connection, retention_days: number): Promise<void> {

@@ -1,6 +1,7 @@
 /**
- * Limits how often passwords are guessed. A guess is counted before the password is tried, because the hash takes tens of
- * milliseconds, in which many guesses would pass a count that is made afterwards. A right password gives its count back.
+ * Limits how often passwords are guessed. A guess is counted before the password is tried, because the hash takes tens
+ * of milliseconds, in which many guesses would pass a count that is made afterwards. A right password gives its count
+ * back.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { addressKey } from '../../base/address/email'
@@ -32,8 +33,8 @@ let limiters: Record<keyof typeof LIMITS, Limiter> | undefined
 type Guess = { email: string; address: string }
 
 /**
- * Tries a password if the limits allow one more guess. The limits of the address and of the account do not hold where the
- * password of this account was right in the last 7 days: guesses of strangers must not lock its owner out.
+ * Tries a password if the limits allow one more guess. The limits of the address and of the account do not hold where
+ * the password of this account was right in the last 7 days: guesses of strangers must not lock its owner out.
  * @param attempt answers undefined for a wrong password; its errors do not count as a guess
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws RATE_LIMITED without trying, right or wrong; what `attempt` throws

@@ -1,7 +1,7 @@
 /**
- * Forgotten passwords: a link that leaves by email sets a new one. The link goes by the operator's server. Without one it
- * goes by the mailbox of the account's organization, if the account has no other: its admins could read the link, but may
- * set the password anyway.
+ * Forgotten passwords: a link that leaves by email sets a new one. The link goes by the operator's server. Without one
+ * it goes by the mailbox of the account's organization, if the account has no other: its admins could read the link,
+ * but may set the password anyway.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addressKey } from '../../base/address/email'
@@ -26,7 +26,9 @@ const VALID_S = 3600
 const LINKS_PER_HOUR = 3
 /** Requests for links that one client may send in an hour. */
 const REQUESTS_PER_HOUR = 20
-/** Every answer takes as long: the time does not show which emails have an account. Measured: 15 ms for one that has. */
+/**
+ * Every answer takes as long: the time does not show which emails have an account. Measured: 15 ms for one that has.
+ */
 const ANSWER_MS = 200
 
 let requests: ReturnType<typeof createLimiter> | undefined

@@ -16,8 +16,8 @@ const DAY_S = 86_400
 let listed: ReturnType<typeof createLimiter> | undefined
 
 /**
- * Adds the entry without waiting for it. The answer to a wrong password must not take longer than that to an unknown email,
- * or its time would tell which accounts exist.
+ * Adds the entry without waiting for it. The answer to a wrong password must not take longer than that to an unknown
+ * email, or its time would tell which accounts exist.
  */
 export function noteRefusedSignIn(connection: Connection, user_id: string, origin: Origin): void {
   listed ??= createLimiter('listed-refused-sign-ins', MOST_A_DAY, DAY_S)

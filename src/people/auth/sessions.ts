@@ -1,6 +1,6 @@
 /**
- * Sessions: a refresh token with the access tokens that it was exchanged for. Each access token names its session, so that
- * the end of a session ends them too: at once in this process, within 10 seconds in the others.
+ * Sessions: a refresh token with the access tokens that it was exchanged for. Each access token names its session, so
+ * that the end of a session ends them too: at once in this process, within 10 seconds in the others.
  */
 import { config } from '../../base/config'
 import { lockAccount } from '../../base/db/account-lock'
@@ -23,8 +23,8 @@ export type SignedIn = {
 }
 
 /**
- * Begins the session of an account that has proven itself, in the caller's transaction, and audits the sign-in. Behind the
- * commit the caller calls `writeAccountEntries`.
+ * Begins the session of an account that has proven itself, in the caller's transaction, and audits the sign-in. Behind
+ * the commit the caller calls `writeAccountEntries`.
  */
 export async function startSession(
   connection: Connection,
@@ -117,8 +117,8 @@ export async function endSession({ sql }: Connection, user_id: string, session_i
 }
 
 /**
- * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes this process
- * see it at once.
+ * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes
+ * this process see it at once.
  * @param kept the session that stays; null ends all
  */
 export async function endSessions(inner: Connection, user_id: string, kept: string | null = null): Promise<void> {

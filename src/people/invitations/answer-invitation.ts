@@ -1,4 +1,6 @@
-/** What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is. */
+/**
+ * What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is.
+ */
 import { addressKey } from '../../base/address/email'
 import { audit } from '../../base/audit/audit'
 import { lockAccountOf } from '../../base/db/account-lock'
@@ -23,8 +25,8 @@ type Headers = Record<string, string | number>
 type GuessOrigin = { address: string; headers: Headers }
 
 /**
- * Makes the invited person a member, and signs in. An account whose password is not held by the person gets a new one, and
- * all its sessions end: an admin who knows the password of before is out.
+ * Makes the invited person a member, and signs in. An account whose password is not held by the person gets a new one,
+ * and all its sessions end: an admin who knows the password of before is out.
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_TOKEN, TOKEN_EXPIRED; INVALID_CREDENTIALS for a wrong password of the account; VALIDATION_ERROR
  */
@@ -86,7 +88,9 @@ async function takeInvitation(scope: Scope, token: string): Promise<StoredInvita
   return invitation
 }
 
-/** Finds or makes the account of the address, and lets it have the password that is given or asks for the one it has. */
+/**
+ * Finds or makes the account of the address, and lets it have the password that is given or asks for the one it has.
+ */
 async function accountFor(
   scope: Scope,
   invitation: StoredInvitation,
@@ -118,7 +122,9 @@ async function accountFor(
   return { ...account, name, password_hash }
 }
 
-/** @throws INVALID_TOKEN when another acceptance for the address has just made the account: the link still holds then */
+/**
+ * @throws INVALID_TOKEN when another acceptance for the address has just made the account: the link still holds then
+ */
 async function createAccount(scope: Scope, invitation: StoredInvitation, input: Acceptance): Promise<InvitedAccount> {
   const { sql } = scope
   const { email, is_proof } = invitation

@@ -28,7 +28,8 @@ type NewInvitation = {
 /**
  * Invites an address: the link leaves by email.
  * @returns the invitation's id
- * @throws EMAIL_SEND_FAILED when no email can leave, EMAIL_ALREADY_EXISTS when the address is invited already, RATE_LIMITED
+ * @throws EMAIL_SEND_FAILED when no email can leave, EMAIL_ALREADY_EXISTS when the address is invited already,
+ *   RATE_LIMITED
  */
 export async function createInvitation(scope: Scope, input: NewInvitation): Promise<string> {
   return inTransaction(scope, async (scope) => {
@@ -43,7 +44,9 @@ export async function createInvitation(scope: Scope, input: NewInvitation): Prom
   })
 }
 
-/** Invites an address without an email, for the operator, who passes the link on. @returns the invitation's id and link */
+/**
+ * Invites an address without an email, for the operator, who passes the link on. @returns the invitation's id and link
+ */
 export async function createInvitationLink(scope: Scope, input: NewInvitation): Promise<{ id: string; link: string }> {
   const token = newSecretToken()
   const id = await insertInvitation(scope, input, token, 'for all')
@@ -81,7 +84,9 @@ export async function revokeInvitation(scope: Scope, id: string): Promise<boolea
 
 type RenewedInvitation = { organization: { id: string; name: string }; email: string; link: string }
 
-/** Makes a new link for each invitation of an address, in all organizations, for the operator. The links of before end. */
+/**
+ * Makes a new link for each invitation of an address, in all organizations, for the operator. The links of before end.
+ */
 export async function renewLinks(connection: Connection, email: string): Promise<RenewedInvitation[]> {
   const { sql } = connection
   const found = await sql<{ organization_id: string; organization_name: string; id: string; email: string }[]>`
@@ -106,7 +111,9 @@ export async function removeOldInvitations(connection: Connection): Promise<void
   await connection.sql`delete from invitations where expires_at < now() - make_interval(days => ${KEPT_DAYS})`
 }
 
-/** What the link of an invitation is worth: a proof to all organizations, or to its own alone (`mail/letters/ways.ts`). */
+/**
+ * What the link of an invitation is worth: a proof to all organizations, or to its own alone (`mail/letters/ways.ts`).
+ */
 type Proof = 'for all' | 'for its own'
 
 function proofOf(way: Way): Proof {

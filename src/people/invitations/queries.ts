@@ -70,9 +70,9 @@ export async function showInvitation(connection: Connection, token: string): Pro
 }
 
 /**
- * Tells whether a link alone is too little to set the password of an account. A link that went by the organization's own
- * mailbox could have been read by its admins, and would give them the account with all that other organizations trust it
- * with. The present password alone is too little as well: an admin of another organization may know it.
+ * Tells whether a link alone is too little to set the password of an account. A link that went by the organization's
+ * own mailbox could have been read by its admins, and would give them the account with all that other organizations
+ * trust it with. The present password alone is too little as well: an admin of another organization may know it.
  */
 export function needsBoth({ is_proof }: StoredInvitation, account: InvitedAccount): boolean {
   return !account.is_password_held && account.is_member_elsewhere && !is_proof

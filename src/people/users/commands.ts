@@ -22,12 +22,13 @@ import type { NewUser, User, UserChanges } from './model'
 import { findPerson, getMember, getUser, isMember, isMemberElsewhere, isReliedOnElsewhere, lockAdmins } from './queries'
 
 /**
- * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once: its
- * account gets name and password anew, and the sessions of before end. Everybody else is invited, because an account and
- * its password belong to the person. The answer to an invitation says nothing of an account that may exist.
- * @throws EMAIL_ALREADY_EXISTS when the email is a member's or invited; VALIDATION_ERROR at /password when the address has
- *   to be invited; EMAIL_SEND_FAILED when no invitation can leave; FORBIDDEN for an API key that makes an admin or sets a
- *   password
+ * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once:
+ * its account gets name and password anew, and the sessions of before end. Everybody else is invited, because an
+ * account and its password belong to the person. The answer to an invitation says nothing of an account that may exist.
+ * @throws EMAIL_ALREADY_EXISTS when the email is a member's or invited; VALIDATION_ERROR at /password when the address
+ *   has
+ *   to be invited; EMAIL_SEND_FAILED when no invitation can leave; FORBIDDEN for an API key that makes an admin or sets
+ *   a password
  */
 export async function createUser(scope: Scope, input: NewUser): Promise<User> {
   const { email, password } = input
@@ -81,8 +82,8 @@ export async function addAtOnce(
 
 /**
  * Changes a member. `email, name, password` are the account's: they can be changed only while it has no membership in
- * another organization. An API key makes no admin, sets no password, and changes no email, because whoever has that address
- * can set the password.
+ * another organization. An API key makes no admin, sets no password, and changes no email, because whoever has that
+ * address can set the password.
  * @throws USER_NOT_FOUND, FORBIDDEN, EMAIL_ALREADY_EXISTS, VALIDATION_ERROR when no admin would be left
  */
 export async function updateUser(scope: Scope, id: string, changes: UserChanges): Promise<User> {
@@ -193,8 +194,8 @@ async function createAccount({ db }: Scope, account: Account & { password_hash: 
 }
 
 /**
- * Changes an account that the caller's transaction has locked: without the lock, an invitation that is being accepted could
- * make it a member elsewhere after the check.
+ * Changes an account that the caller's transaction has locked: without the lock, an invitation that is being accepted
+ * could make it a member elsewhere after the check.
  * @throws FORBIDDEN when another organization relies on the account, EMAIL_ALREADY_EXISTS
  */
 async function updateAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
@@ -203,8 +204,8 @@ async function updateAccount(scope: Scope, id: string, account: Partial<Account>
 }
 
 /**
- * Writes an account in an admin's name. A new password ends its sessions. A password that an admin set, or that was proven
- * with another address, is not held by the person.
+ * Writes an account in an admin's name. A new password ends its sessions. A password that an admin set, or that was
+ * proven with another address, is not held by the person.
  */
 async function setAccount(scope: Scope, id: string, account: Partial<Account>): Promise<void> {
   const { db } = scope

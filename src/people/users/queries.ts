@@ -67,9 +67,9 @@ export async function isMember({ sql, organization_id }: Scope, email: string): 
 }
 
 /**
- * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so that
- * two admins who remove each other at the same time wait for each other instead of both succeeding. Tickets that are
- * assigned to them do not wait.
+ * Locks the active admins of the organization until the caller's transaction ends. They are locked in one order, so
+ * that two admins who remove each other at the same time wait for each other instead of both succeeding. Tickets that
+ * are assigned to them do not wait.
  */
 export async function lockAdmins({ sql, organization_id }: Scope): Promise<void> {
   await sql`
@@ -94,8 +94,8 @@ export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id
 }
 
 /**
- * Tells whether another organization has, had or awaits a member with this email: an invitation that can still be accepted
- * counts as a membership.
+ * Tells whether another organization has, had or awaits a member with this email: an invitation that can still be
+ * accepted counts as a membership.
  */
 export async function isReliedOnElsewhere({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const [found] = await sql<{ is_relied_on: boolean }[]>`

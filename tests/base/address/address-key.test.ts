@@ -1,4 +1,7 @@
-/** One key for addresses: PostgreSQL, JavaScript and Unicode have more letters that fold to ASCII than mail servers know. */
+/**
+ * One key for addresses: PostgreSQL, JavaScript and Unicode have more letters that fold to ASCII than mail servers
+ * know.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { addressKey } from '../../../src/base/address/email'
 import { newId } from '../../../src/base/db/columns'

@@ -1,4 +1,7 @@
-/** Keys of addresses that an older release has stored: the upgrade makes them, and loses no row of an address in two spellings. */
+/**
+ * Keys of addresses that an older release has stored: the upgrade makes them, and loses no row of an address in two
+ * spellings.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import fs from 'node:fs'
 import postgres from 'postgres'

@@ -1,6 +1,6 @@
 /**
- * Deletions on foreign keys that clear nothing: a cluster has no `on delete set null (column)`. The program clears what points
- * at the deleted row, in hidden tickets too.
+ * Deletions on foreign keys that clear nothing: a cluster has no `on delete set null (column)`. The program clears what
+ * points at the deleted row, in hidden tickets too.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'

@@ -1,4 +1,7 @@
-/** Databases of every landed commit, with rows, get the schema of this one. What no landed commit has made is left alone. */
+/**
+ * Databases of every landed commit, with rows, get the schema of this one. What no landed commit has made is left
+ * alone.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -113,7 +116,10 @@ async function refused(url: string, message: RegExp): Promise<void> {
   expect(await on(url, readSchema)).toEqual(before)
 }
 
-/** Applies the migrations up to the last one, those of `earlier` as they once were, and adds rows as soon as there are tables. */
+/**
+ * Applies the migrations up to the last one, those of `earlier` as they once were, and adds rows as soon as there are
+ * tables.
+ */
 async function makeOld(sql: postgres.Sql, last: string, earlier: string[]): Promise<void> {
   await createMigrationsTable(sql)
   for (const migration of migrations.slice(0, migrations.findIndex(({ name }) => name === last) + 1)) {

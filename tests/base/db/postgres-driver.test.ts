@@ -1,6 +1,7 @@
 /**
- * The patched driver (src/base/db/patches). postgres.js 3.4.9 puts holes before the rows of a query when the query before it
- * failed after it had sent rows (porsager/postgres #1119, #1181). Patch and file go when a release has the fix.
+ * The patched driver (src/base/db/patches). postgres.js 3.4.9 puts holes before the rows of a query when the query
+ * before it failed after it had sent rows (porsager/postgres #1119, #1181). Patch and file go when a release has the
+ * fix.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'

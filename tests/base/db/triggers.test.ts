@@ -1,6 +1,6 @@
 /**
- * What triggers keep, by statements of one organization that the triggers of a cluster take, too. On a cluster they run on the
- * machine of the organization.
+ * What triggers keep, by statements of one organization that the triggers of a cluster take, too. On a cluster they run
+ * on the machine of the organization.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId, ZERO_ID } from '../../../src/base/db/columns'

@@ -1,6 +1,7 @@
 /**
- * An UPDATE whose list of rows is in its FROM asks all nodes of a cluster: the sixth time that a connection runs it, the
- * server tries a plan for all values, and Citus makes one that goes everywhere. With the list in a CTE it makes none.
+ * An UPDATE whose list of rows is in its FROM asks all nodes of a cluster: the sixth time that a connection runs it,
+ * the server tries a plan for all values, and Citus makes one that goes everywhere. With the list in a CTE it makes
+ * none.
  */
 
 import { expect, test } from 'bun:test'

@@ -1,4 +1,7 @@
-/** The alert rules and the dashboard of the guide. tests/base/metrics/metrics.test.ts looks for their figures in a service. */
+/**
+ * The alert rules and the dashboard of the guide. tests/base/metrics/metrics.test.ts looks for their figures in a
+ * service.
+ */
 import { expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'

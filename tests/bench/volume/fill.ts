@@ -1,7 +1,7 @@
 /**
- * Fills a database with organizations of given sizes and tickets with text, the same ones in each run. Rows go in by COPY
- * without checks of foreign keys and without most indexes, which are made at the end. Triggers run, and the product's
- * jobs for its counters, so that counters hold what is there.
+ * Fills a database with organizations of given sizes and tickets with text, the same ones in each run. Rows go in by
+ * COPY without checks of foreign keys and without most indexes, which are made at the end. Triggers run, and the
+ * product's jobs for its counters, so that counters hold what is there.
  */
 import postgres from 'postgres'
 import type { Connection } from '../../../src/base/db/transact'

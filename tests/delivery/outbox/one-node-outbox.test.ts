@@ -1,6 +1,6 @@
 /**
- * Mail and webhooks, from their arrival to what became of them. On a cluster (CITUS_URL) each statement is answered by one
- * node, except the question which organizations have due work. Citus tells of the others by a notice, not by an
+ * Mail and webhooks, from their arrival to what became of them. On a cluster (CITUS_URL) each statement is answered by
+ * one node, except the question which organizations have due work. Citus tells of the others by a notice, not by an
  * error as in `one-node-writes.test.ts`, because that question runs on the same connections.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'

@@ -1,4 +1,6 @@
-/** Retention of what would otherwise be kept without an end: the mail ledger, accounts that nobody uses, closed tickets. */
+/**
+ * Retention of what would otherwise be kept without an end: the mail ledger, accounts that nobody uses, closed tickets.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'

@@ -116,7 +116,10 @@ async function changeSomething({ scope, companies, labels, contacts }: Desk, tic
   })
 }
 
-/** By one statement, which sees one moment: the tallies that are not what is there. Rows of what was deleted do not count. */
+/**
+ * By one statement, which sees one moment: the tallies that are not what is there. Rows of what was deleted do not
+ * count.
+ */
 async function differences({ sql, organization_id }: Scope) {
   const live = sql`from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null`
   return sql`

@@ -1,4 +1,6 @@
-/** Lists of an organization with many tickets: the totals, and the pages that are found by other ways than the first. */
+/**
+ * Lists of an organization with many tickets: the totals, and the pages that are found by other ways than the first.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { foldTallies } from '../../../src/desk/tallies/tallies'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'

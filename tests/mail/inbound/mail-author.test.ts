@@ -1,4 +1,6 @@
-/** The sender of mail whose From is an address of ours, of nobody or of a program, and the address that answers go to. */
+/**
+ * The sender of mail whose From is an address of ours, of nobody or of a program, and the address that answers go to.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { type StartedDesk, startDesk } from '../../support/desk'

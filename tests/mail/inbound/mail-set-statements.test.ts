@@ -35,8 +35,8 @@ async function accept({ address }: Desk, number: number, reply_to?: string): Pro
 }
 
 /**
- * The statements of the transaction that files what waits, sorted: two of them are sent at once over two connections. Inserts
- * of rows count once for each table: `insertRows` divides them into a few statements.
+ * The statements of the transaction that files what waits, sorted: two of them are sent at once over two connections.
+ * Inserts of rows count once for each table: `insertRows` divides them into a few statements.
  */
 async function filingOf(desk: Desk): Promise<string[]> {
   const { statements } = await counter.during(() => fileAsSet(desk.id))

@@ -30,7 +30,9 @@ beforeEach(async () => {
 
 const mailbox = () => `/mailboxes/${desk.mailbox_id}`
 
-/** Asks for a link in the name of a person. @returns the letters that left: by the desk's server, and by that of the key */
+/**
+ * Asks for a link in the name of a person. @returns the letters that left: by the desk's server, and by that of the key
+ */
 async function lettersTo(email: string): Promise<[ours: number, theirs: number]> {
   const sent = ({ messages }: SmtpSink) => messages.filter(({ to }) => to.includes(email)).length
   const before = [sent(started.sink), sent(theirs)] as const

@@ -1,4 +1,6 @@
-/** Names that others chose, in letters of the service: they must not turn an invitation into a message of a stranger. */
+/**
+ * Names that others chose, in letters of the service: they must not turn an invitation into a message of a stranger.
+ */
 import { expect, test } from 'bun:test'
 import { invitationLetter } from '../../../src/mail/letters/letter-texts'
 

@@ -1,4 +1,6 @@
-/** The new part of a reply in many languages: announcements of Gmail, header blocks of Outlook, signatures of phones. */
+/**
+ * The new part of a reply in many languages: announcements of Gmail, header blocks of Outlook, signatures of phones.
+ */
 import { describe, expect, test } from 'bun:test'
 import { parseMail } from '../../../src/mail/parse/parse'
 import { replyText } from '../../../src/mail/parse/reply-text'

@@ -69,7 +69,9 @@ function mail(from: string, fields: Fields = {}, body?: string): Buffer {
   return rawMail({ ...usual, Date: 'Sun, 22 Nov 2026 09:00:00 +0000', ...fields }, body)
 }
 
-/** Delivers over SMTP from 127.0.0.1; gives the ledger row once the message is filed, however often it waits for DNS. */
+/**
+ * Delivers over SMTP from 127.0.0.1; gives the ledger row once the message is filed, however often it waits for DNS.
+ */
 async function receive(raw: Uint8Array, from = 'bounces@attacker.example') {
   await deliver(desk.port, { from, to: desk.address, raw })
   for (let checks = 0; checks < 3 && (await newestRow()).outcome === 'pending'; checks++) await checkAgain()
@@ -279,7 +281,10 @@ const CASES: Case[] = [
   ],
 ]
 
-/** Ways to write a result (RFC 8601, section 2.2), with `BANK` for the domain. Our own check says what the field does not. */
+/**
+ * Ways to write a result (RFC 8601, section 2.2), with `BANK` for the domain. Our own check says what the field does
+ * not.
+ */
 const WRITTEN: [string, boolean, string][] = [
   ['a failure with policy.dmarc', false, 'mx.desk.example; dmarc=fail policy.dmarc=quarantine header.from=BANK'],
   [

@@ -1,4 +1,7 @@
-/** Backups that somebody changed, and folders with links in them: nothing outside of them is read, written or handed out. */
+/**
+ * Backups that somebody changed, and folders with links in them: nothing outside of them is read, written or handed
+ * out.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

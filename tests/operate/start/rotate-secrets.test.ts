@@ -100,7 +100,9 @@ test('a start with a key that fits no secret logs an error, and one with the rig
   ])
 })
 
-/** An organization with a secret in every column: a mailbox that signs in and signs, a webhook whose secret was changed. */
+/**
+ * An organization with a secret in every column: a mailbox that signs in and signs, a webhook whose secret was changed.
+ */
 async function storeSecrets() {
   const { admin, scope }: Organization = await createOrganization()
   const mailbox = await admin.post('/mailboxes', {

@@ -1,4 +1,7 @@
-/** How far each permission reaches: a key that has it alone calls everything, and sees only what its permission is about. */
+/**
+ * How far each permission reaches: a key that has it alone calls everything, and sees only what its permission is
+ * about.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { permissionsOf } from '../../../src/http/request/permissions'
@@ -18,7 +21,10 @@ import { type ChangedSettings, withSettings } from '../../support/settings'
 import { createWebhook, deliverDue, deliveriesOf, startTrustedReceiver } from '../../support/webhooks'
 import { createWorld, goodBody, type World } from '../../support/world'
 
-/** Texts that stand in one kind of thing, and the resources whose permission shows them. A ticket comes with its messages. */
+/**
+ * Texts that stand in one kind of thing, and the resources whose permission shows them. A ticket comes with its
+ * messages.
+ */
 const SEEN_BY: Record<string, string[]> = {
   'notes-of-contact': ['contacts'],
   'notes-of-company': ['companies'],

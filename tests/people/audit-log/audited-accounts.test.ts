@@ -17,7 +17,9 @@ afterAll(stopApi)
 
 type Entry = { action: string; actor: unknown; resource: { type: string; id: string }; changes: unknown; ip: string }
 
-/** A member of two organizations, and the entries about the account that both of them have alike, the first one first. */
+/**
+ * A member of two organizations, and the entries about the account that both of them have alike, the first one first.
+ */
 async function createMember() {
   const [here, there] = [await createOrganization(), await createOrganization()]
   const { user_id, email } = here.agent

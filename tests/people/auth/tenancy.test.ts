@@ -14,7 +14,10 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
 
-/** Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see raw mail, API keys, the audit log or timers of others, export or erase a person. */
+/**
+ * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see
+ * raw mail, API keys, the audit log or timers of others, export or erase a person.
+ */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|audit-log|api-keys|timers|stats)/.test(path)) return true
   if (/^\/contacts\/.*\/(export|erase)$/.test(path)) return true

@@ -1,9 +1,10 @@
 /**
  * Knows which machines of the cluster do not answer, and the organizations whose rows they have.
  *
- * Nothing is sent to such a machine. One that hangs, instead of refusing, keeps the connection of each statement that is sent
- * to it, even when its time is over: the coordinator waits until the machine has taken the cancellation. A few seconds of
- * requests would take every connection of the service, and with them the organizations of all other machines.
+ * Nothing is sent to such a machine. One that hangs, instead of refusing, keeps the connection of each statement that
+ * is sent to it, even when its time is over: the coordinator waits until the machine has taken the cancellation. A few
+ * seconds of requests would take every connection of the service, and with them the organizations of all other
+ * machines.
  */
 
 /** A machine of the cluster beside the coordinator; its name is host and port. */

@@ -1,6 +1,6 @@
 /**
- * Puts tables where their kind says (`TABLE_KINDS` in `schema.ts`): the rows of a distributed one move to the machine of
- * their organization, those of a reference table are copied to every machine.
+ * Puts tables where their kind says (`TABLE_KINDS` in `schema.ts`): the rows of a distributed one move to the machine
+ * of their organization, those of a reference table are copied to every machine.
  */
 import type postgres from 'postgres'
 import { TABLE_KINDS, type TableKind } from '../schema'
@@ -12,8 +12,8 @@ export type Unplaced = { name: string; kind: Exclude<TableKind, 'local'> }
 type Part = { remove: string; restore?: string }
 
 /**
- * Triggers that mend what processes of an older release write. On a cluster there are none, and these would make each write
- * wait for more.
+ * Triggers that mend what processes of an older release write. On a cluster there are none, and these would make each
+ * write wait for more.
  */
 const BESIDE_OLDER_PROCESSES = ['ticket_search_in_block', 'outbox_mail_in_turn', 'contacts_search_fits']
 
@@ -44,7 +44,8 @@ export async function findUnplaced(sql: postgres.ISql): Promise<Unplaced[]> {
 
 /**
  * Places tables in a transaction. Their rows are copied, and other sessions wait for the tables until the commit.
- * - Foreign keys run both ways between tables, and Citus takes none between tables of which only one is placed: they are away
+ * - Foreign keys run both ways between tables, and Citus takes none between tables of which only one is placed: they
+ *   are away
  *   meanwhile, and are checked again.
  * - Triggers are away, too: they would count each copied row again.
  */
@@ -70,8 +71,8 @@ export async function placeTables(sql: postgres.TransactionSql, tables: Unplaced
 }
 
 /**
- * Lets a transaction place tables, and change those that are placed: by one connection to each machine, because reference
- * tables are changed with others, and with triggers, which Citus takes on request alone.
+ * Lets a transaction place tables, and change those that are placed: by one connection to each machine, because
+ * reference tables are changed with others, and with triggers, which Citus takes on request alone.
  */
 export async function allowPlacing(sql: postgres.TransactionSql): Promise<void> {
   await sql.unsafe(
@@ -80,8 +81,8 @@ export async function allowPlacing(sql: postgres.TransactionSql): Promise<void> 
 }
 
 /**
- * Takes away from a statement what Citus refuses of a foreign key: clearing one of its columns when the other table's row
- * goes. Commands clear the column before they delete such a row.
+ * Takes away from a statement what Citus refuses of a foreign key: clearing one of its columns when the other table's
+ * row goes. Commands clear the column before they delete such a row.
  */
 export function withoutSetNull(statement: string): string {
   return statement.replace(/ on delete set null( \([^)]*\))?/gi, '')
@@ -112,8 +113,8 @@ async function findKeys(sql: postgres.ISql, tables: string[]): Promise<Part[]> {
 }
 
 /**
- * Gives new numbers to rows that a cluster has numbered, after a backup of it was restored: the machines of this one begin
- * with the same numbers.
+ * Gives new numbers to rows that a cluster has numbered, after a backup of it was restored: the machines of this one
+ * begin with the same numbers.
  */
 async function numberAnew(sql: postgres.ISql, tables: string[]): Promise<void> {
   const columns = await sql<{ table: string; column: string }[]>`
@@ -135,8 +136,8 @@ async function identifyRows(sql: postgres.ISql): Promise<void> {
 }
 
 /**
- * Puts functions of ours on every machine, once the tables that they read are there: triggers call them. Citus by itself puts
- * there only those that a column or a trigger names.
+ * Puts functions of ours on every machine, once the tables that they read are there: triggers call them. Citus by
+ * itself puts there only those that a column or a trigger names.
  */
 async function copyFunctions(sql: postgres.ISql): Promise<void> {
   await sql`

@@ -1,8 +1,8 @@
 /**
  * Lets the planner know on a cluster that `never()` is false, so that a condition with it leads to the node of an
  * organization. Elsewhere it must not know: it would read the documents of a search by their organization, not by their
- * words, because it takes all organizations for small ones (`desk/search/ticket-search.ts`). On a cluster each statement is planned
- * for its own organization.
+ * words, because it takes all organizations for small ones (`desk/search/ticket-search.ts`). On a cluster each
+ * statement is planned for its own organization.
  */
 import type postgres from 'postgres'
 

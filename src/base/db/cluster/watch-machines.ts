@@ -64,7 +64,9 @@ export async function watchMachines(sql: Client, endConnections: EndConnections)
   }
 }
 
-/** Opens a connection to each machine, and keeps none: a statement on a kept one would wait for a machine that hangs. */
+/**
+ * Opens a connection to each machine, and keeps none: a statement on a kept one would wait for a machine that hangs.
+ */
 function askMachines(sql: Client): Promise<Machine[]> {
   return sql.begin(async (tx) => {
     await tx.unsafe(`

@@ -1,6 +1,6 @@
 /**
- * Decides who gets into the embedded PostgreSQL: two roles, both with a password. The owner is a superuser and is used to
- * make the database and to migrate it. The service's role reads and writes rows, and can do nothing else.
+ * Decides who gets into the embedded PostgreSQL: two roles, both with a password. The owner is a superuser and is used
+ * to make the database and to migrate it. The service's role reads and writes rows, and can do nothing else.
  *
  * The passwords come from a file beside the data that only the server's user can read. A database of an earlier release
  * asked for none: the start that finds one lets the owner in without a password, sets both, and then asks for them. A
@@ -28,7 +28,9 @@ export function connectionTo(home: Home, username: typeof OWNER | typeof SERVICE
   return { path: socket, database: 'deskwire', username, password: secret ? passwordOf(secret, username) : '' }
 }
 
-/** Makes the secret when there is none. Opens the database to its owner when its passwords do not come from the secret. */
+/**
+ * Makes the secret when there is none. Opens the database to its owner when its passwords do not come from the secret.
+ */
 export function prepareAccess(home: Home): void {
   if (!readSecret(home)) writeWhole(home, secretFile(home), randomBytes(32).toString('base64url'))
   if (!asksForPasswords(home)) writeWhole(home, rulesFile(home), `local all ${OWNER} trust\n`)

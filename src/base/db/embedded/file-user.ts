@@ -6,9 +6,9 @@ import { dlopen } from 'bun:ffi'
 import type { OsUser } from '../../process/accounts'
 
 /**
- * Runs `work` with the rights of `user` on files. setfsuid(2) is for the calling thread alone and takes the capabilities
- * over files away until it is set back; the `Sync` functions of node:fs run on that thread. Programs that `work`
- * starts need their own user. Only root changes it, and only Linux has the call.
+ * Runs `work` with the rights of `user` on files. setfsuid(2) is for the calling thread alone and takes the
+ * capabilities over files away until it is set back; the `Sync` functions of node:fs run on that thread. Programs that
+ * `work` starts need their own user. Only root changes it, and only Linux has the call.
  * @param work must be synchronous
  */
 export function asUser<T>(user: OsUser | undefined, work: () => T): T {

@@ -1,18 +1,21 @@
 /**
- * Gives files to another OS user while others may change the folders that they are in. Every file is opened first, never
- * through a link, judged by what was opened, and changed through the descriptor: a name can be moved, a descriptor cannot.
+ * Gives files to another OS user while others may change the folders that they are in. Every file is opened first,
+ * never through a link, judged by what was opened, and changed through the descriptor: a name can be moved, a
+ * descriptor cannot.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { type OsUser, sharedIds } from '../../process/accounts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = fs.constants
-/** O_PATH of Linux, which Node has no name for: a descriptor that opens nothing, so that pipes and devices do not act. */
+/**
+ * O_PATH of Linux, which Node has no name for: a descriptor that opens nothing, so that pipes and devices do not act.
+ */
 const O_PATH = 0o10000000
 
 /**
- * Gives a file, or a folder with all that is in it, to `user`. Only what belongs to the former owner, by default
- * root or `nobody`, changes hands. A folder closes to everybody else at first and changes hands after all that is in it:
+ * Gives a file, or a folder with all that is in it, to `user`. Only what belongs to the former owner, by default root
+ * or `nobody`, changes hands. A folder closes to everybody else at first and changes hands after all that is in it:
  * after a kill the next call goes on.
  */
 export function giveTo(user: OsUser, file: string, former?: OsUser): void {

