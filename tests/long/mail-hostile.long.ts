@@ -174,6 +174,7 @@ const PAGES: [string, () => Buffer][] = [
   ['lists within lists', () => html('<ul><li>'.repeat(100_000))],
   ['elements closed in the wrong order', () => html('<b><p>'.repeat(80_000) + '</b>'.repeat(80_000))],
   ['a million <', () => html('<'.repeat(990_000))],
+  ['styles that never end', () => html('<style>'.repeat(140_000))],
   ['comments that never end', () => html('<!--'.repeat(240_000))],
   ['an attribute of 990,000 characters', () => html(`<p title="${'x'.repeat(990_000)}">x</p>`)],
   ['90,000 attributes', () => html(`<p ${Array.from({ length: 90_000 }, (_, n) => `a${n}=b`).join(' ')}>x</p>`)],

@@ -23,6 +23,9 @@ const ANSWERS: Record<string, string> = {
   DELEGATED: 'Delegated',
 }
 
+/** What HTML shows nothing of. Each part ends at the next `<` or at the end, so that the time grows with the length alone. */
+const NOTHING_SEEN = /<style\b[\s\S]*?(?:<\/style>|$)|<[^<>]*>|&nbsp;/gi
+
 /** True for the part that holds an emoji of Gmail (developers.google.com/workspace/gmail/reactions/format). */
 export function isReaction({ content_type, disposition }: Part): boolean {
   return content_type === REACTION && disposition !== 'attachment'
@@ -33,8 +36,7 @@ export function withAnswerOfClick(root: Part, body: Body): Body {
   const emoji = findParts(root, REACTION).filter(isReaction).map(emojiIn).find(Boolean)
   // Gmail writes who reacted, and quotes the mail. Words beyond that are words of a person.
   if (emoji && ownText(body.text ?? '').length <= MAX_REACTION) return { text: emoji, html: null }
-  const is_empty =
-    !body.text?.trim() && !/[^\s]/.test((body.html ?? '').replace(/<style\b.*?<\/style>|<[^>]*>|&nbsp;/gis, ''))
+  const is_empty = !body.text?.trim() && !(body.html ?? '').replace(NOTHING_SEEN, '').trim()
   const answer = is_empty ? meetingAnswer(root) : null
   return answer === null ? body : { text: answer, html: null }
 }
