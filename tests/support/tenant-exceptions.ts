@@ -72,7 +72,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'operate/backup/stored-files',
     'operate/backup/try-secrets',
     'base/db/cluster/place-tables',
-    'doctor/',
+    'operate/doctor/',
     'people/invitations/commands renewLinks',
     'mail/mailboxes/queries listMailDomains',
     'people/organizations/first',

@@ -40,10 +40,11 @@ export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<Migrat
  *   is in a state that no release leaves
  */
 export async function findMissing(sql: postgres.ISql, migrations: Migration[]): Promise<Migration[]> {
-  const [table] = await sql<{ oid: number | null; version: string | null }[]>`
-    select oid, obj_description(oid, 'pg_class') as version
-    from (select to_regclass('drizzle.__drizzle_migrations')::oid as oid) as found`
-  if (!table?.oid) return migrations
+  // `to_regclass` would answer from a cache, which does not know yet what another process has just committed.
+  const [table] = await sql<{ version: string | null }[]>`
+    select obj_description(c.oid, 'pg_class') as version from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname = 'drizzle' and c.relname = '__drizzle_migrations'`
+  if (!table) return migrations
   const rows = await sql<{ when: number; hash: string }[]>`
     select created_at::float8 as when, hash from drizzle.__drizzle_migrations order by id`
   const known = new Set(migrations.map(({ when }) => when))

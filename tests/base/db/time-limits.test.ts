@@ -51,10 +51,15 @@ test('requests whose statements take too long are 503, and the next ones get the
   const late = await Promise.all(
     Array.from({ length: 2 * POOL }, (_, n) => (n % 2 ? agent.get(`/tickets/${ticket.id}`) : agent.get('/tickets'))),
   )
-  expect(late.map(({ status, body }) => [status, body.error.code])).toEqual(
-    Array(2 * POOL).fill([503, 'SERVICE_UNAVAILABLE']),
-  )
-  expect(late.map(({ headers }) => headers.get('retry-after'))).toEqual(Array(2 * POOL).fill('5'))
+  // Those that have waited behind the others for too long have not begun.
+  for (const { status, body, headers } of late) {
+    const answer = [status, body.error.code, headers.get('retry-after')]
+    expect([
+      [503, 'SERVICE_UNAVAILABLE', '5'],
+      [429, 'RATE_LIMITED', '1'],
+    ]).toContainEqual(answer)
+  }
+  expect(late.some(({ status }) => status === 503)).toBe(true)
   await holder`rollback`
   const next = await Promise.all(Array.from({ length: 2 * POOL }, () => agent.get(`/tickets/${ticket.id}`)))
   expect(next.map(({ body }) => body.data.id)).toEqual(Array(2 * POOL).fill(ticket.id))

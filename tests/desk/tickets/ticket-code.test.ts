@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import path from 'node:path'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { takeNumbers } from '../../../src/desk/tickets/code'
@@ -88,7 +89,7 @@ describe('numbers', () => {
     const [database] = await connection().sql<{ name: string }[]>`select current_database() as name`
     const DATABASE_URL = withDatabase(process.env[TEMPLATE_URL]!, database!.name)
     const processes = range(1, 3).map(() =>
-      Bun.spawn([process.execPath, `${import.meta.dir}/../support/number-process.ts`, ...ids], {
+      Bun.spawn([process.execPath, path.join(import.meta.dir, '../../support/number-process.ts'), ...ids], {
         env: { ...process.env, DATABASE_URL, SECRET_KEY: 'a secret key that only tests use' },
         stdout: 'pipe',
         stderr: 'inherit',

@@ -70,8 +70,9 @@ function allBut(permission: string): string[] {
 /** A good request. A deletion names nothing that is there, so that it takes nothing from the others. */
 function call(client: Client, endpoint: Endpoint): Promise<Answer> {
   const raw = goodRaw(endpoint.name)
-  // A password is what no key may set.
-  const { password, ...body } = endpoint.body ? goodBody(endpoint.name, world) : {}
+  // A password is what no key may set, and an email what no key may change.
+  const { password, email, ...rest } = endpoint.body ? goodBody(endpoint.name, world) : {}
+  const body = email === undefined || endpoint.name === 'PATCH /users/{user_id}' ? rest : { ...rest, email }
   const query = endpoint.name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}&dry_run=true` : ''
   const ids = endpoint.method === 'DELETE' && endpoint.path.endsWith('}') ? {} : world
   return client.send(
