@@ -22,6 +22,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   ],
   'an address belongs to one organization of all, so all are asked who has it': [
     'mail/mailboxes/claims',
+    'desk/messages/mailbox-address',
     'mail/domains/commands forgetFormer',
     'mail/domains/commands settleDomain',
     'mail/letters/ways isOwnMailbox',
