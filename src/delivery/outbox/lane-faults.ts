@@ -86,13 +86,15 @@ export async function freeLane(scope: Scope, lane_id: string): Promise<void> {
   const { count } = await sql`
     delete from lane_faults where organization_id = ${organization_id} and lane_id = ${lane_id}`
   if (count === 0) return
+  // A cluster takes no `now()` beside columns in an UPDATE.
+  const [{ now_s }] = await sql<[{ now_s: number }]>`select extract(epoch from now())::float8 as now_s`
   await sql`
     with parked as materialized (
       select id from outbox
       where organization_id = ${organization_id} and lane_id = ${lane_id} and ${isParkedMail(sql)}
       for update skip locked
     ), ordered as materialized (select id, row_number() over (order by id) as place from parked)
-    update outbox o set run_at = now() + ordered.place * interval '1 microsecond'
+    update outbox o set run_at = to_timestamp(${now_s}::float8 + ordered.place * 1e-6)
     from ordered where o.organization_id = ${organization_id} and o.id = ordered.id`
   wakeMail(scope)
 }
