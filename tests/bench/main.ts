@@ -1,8 +1,8 @@
 /**
  * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same
- * work, in one run, and compares it with what is aimed at. Sections: latency, growth, load, mail, memory; without one,
- * all of these but growth. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`, `cluster` and `sizing`
- * run alone: the tops of their files say what they measure.
+ * work, in one run, and compares it with what is aimed at. Sections: latency, growth, load, beside, mail, memory;
+ * without one, all of these but growth and beside. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`,
+ * `cluster` and `sizing` run alone: the tops of their files say what they measure.
  *
  * --fresh makes the data set anew. --figure writes the figure of growth to a file (SVG). BENCH_ORGS: sizes of
  * organizations, default 1000000x1,100000x1,10000x1,2000x50. BENCH_DIR: where data sets are kept, default
@@ -14,6 +14,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { startDns } from '../support/dns'
+import { benchBeside } from './beside'
 import { benchGrowth, comparedSizes } from './growth'
 import { benchLatency } from './latency'
 import { benchLoad } from './load'
@@ -24,7 +25,7 @@ import { type Rig, startRig } from './rig'
 import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
-const SECTIONS = ['latency', 'growth', 'load', 'mail', 'memory']
+const SECTIONS = ['latency', 'growth', 'load', 'beside', 'mail', 'memory']
 const ALONE = ['outbox', 'bodies', 'keys', 'walk', 'cluster', 'sizing']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
@@ -74,6 +75,7 @@ async function runSections(): Promise<void> {
   memory.note(`idle, ${rig.sizes.reduce((sum, size) => sum + size)} tickets`, rig.memory())
   if (isAsked('latency')) await benchLatency(rig)
   if (isAsked('load', 'memory')) await benchLoad(rig)
+  if (isAsked('beside')) await benchBeside(rig)
   if (isAsked('mail', 'memory')) await benchMail(rig)
   if (isAsked('memory')) {
     memory.note('after this load', rig.memory())
