@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { claim } from '../../../src/delivery/outbox/claim'
+import { createProgram } from '../../support/api-keys'
 import { type StartedDesk, startDesk } from '../../support/desk'
-import { activityOf, createContact, createMessage, createTicket } from '../../support/factories'
+import { createContact, createMessage, createTicket } from '../../support/factories'
 import { drain } from '../../support/mail'
 
 let desk: StartedDesk
@@ -35,6 +36,12 @@ async function read({ ticket_id, id }: Sent) {
   return (await desk.agent.get(`/tickets/${ticket_id}/messages/${id}`)).body.data
 }
 
+/** What the timeline says of it. */
+async function resentOf({ ticket_id }: Sent): Promise<Record<string, unknown>[]> {
+  const { data } = (await desk.agent.get(`/tickets/${ticket_id}/activity`)).body
+  return data.filter(({ type }: { type: string }) => type === 'email_resent')
+}
+
 const mailsOf = (message: { email_message_id: string }) =>
   desk.sink.messages.filter(({ raw }) => raw.toString('latin1').includes(`<${message.email_message_id}>`))
 
@@ -51,8 +58,27 @@ test('a failed email goes out again with the same Message-ID, to the address tha
   expect(after).toMatchObject({ email_status: 'sent', email_error: null, email_message_id: before.email_message_id })
   expect(after.email_recipients).toEqual([{ email, status: 'sent', error: null }])
   expect(mailsOf(after).map(({ to }) => to)).toEqual([[email]])
-  const [resent] = (await activityOf(desk.scope, sent.ticket_id)).filter(({ type }) => type === 'email_resent')
-  expect(resent).toMatchObject({ data: { message_id: sent.id, recipients: [email] } })
+  const [resent] = await resentOf(sent)
+  const actor = { type: 'user', id: desk.agent.user_id }
+  expect(resent).toMatchObject({ actor, data: { message_id: sent.id, recipients: [email] } })
+})
+
+test('what a key sends again is in the timeline and in the audit log in its name', async () => {
+  const sent = await refusedFor(() => true)
+  const key = await createProgram(desk.admin, ['messages:write'])
+  expect((await resend(sent, key)).status).toBe(200)
+  const actor = { type: 'api_key', id: key.id, name: key.name }
+  const [resent] = await resentOf(sent)
+  expect(resent).toMatchObject({ actor, data: { message_id: sent.id, recipients: [sent.contact.email] } })
+  const [entry] = (await desk.admin.get(`/audit-log?actor_id=${key.id}`)).body.data
+  expect(entry).toMatchObject({
+    actor,
+    action: 'api_key.request',
+    changes: {
+      route: { to: '/api/v1/tickets/:ticket_id/messages/:message_id/resend' },
+      status: { to: 200 },
+    },
+  })
 })
 
 test('only those who failed or bounced get it again, a participant too', async () => {
@@ -95,7 +121,11 @@ describe('it is refused', () => {
     const foreign = await createTicket(other.agent)
     const answer = await other.admin.post(`/tickets/${foreign.id}/messages/${sent.id}/resend`)
     expect(answer.body.error.code).toBe('MESSAGE_NOT_FOUND')
+    const key = await createProgram(desk.admin, ['messages:read', 'tickets:write'])
+    const refused = await resend(sent, key)
+    expect([refused.status, refused.body.error.code]).toEqual([403, 'FORBIDDEN'])
     expect((await read(sent)).email_status).toBe('failed')
+    expect(await resentOf(sent)).toEqual([])
   })
 
   test.each([
