@@ -6,6 +6,7 @@ import { audit } from '../../base/audit/audit'
 import { lockAccountOf } from '../../base/db/account-lock'
 import { newId } from '../../base/db/columns'
 import type { Connection } from '../../base/db/transact'
+import { violates } from '../../base/db/violations'
 import { ApiError, fieldError } from '../../base/errors'
 import { afterCommit, inTransaction, type Origin, type Scope, SYSTEM } from '../../base/scope'
 import { forgetMemberships } from '../../http/admission/membership'
@@ -28,7 +29,8 @@ type GuessOrigin = { address: string; headers: Headers }
  * Makes the invited person a member, and signs in. An account whose password is not held by the person gets a new one,
  * and all its sessions end: an admin who knows the password of before is out.
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
- * @throws INVALID_TOKEN, TOKEN_EXPIRED; INVALID_CREDENTIALS for a wrong password of the account; VALIDATION_ERROR
+ * @throws INVALID_TOKEN, TOKEN_EXPIRED; INVALID_CREDENTIALS for a wrong password of the account; VALIDATION_ERROR;
+ *   RATE_LIMITED
  */
 export async function acceptInvitation(
   connection: Connection,
@@ -37,12 +39,16 @@ export async function acceptInvitation(
   origin: Origin,
   headers: Headers,
 ): Promise<SignedIn> {
-  const { organization_id } = await getByToken(connection, token)
+  const found = await findAnswered(connection, await getByToken(connection, token))
+  const { organization_id } = found.invitation
+  const password_hash = await passwordFor(found, input, { address: origin.ip, headers })
   const scope: Scope = { ...connection, organization_id, actor: SYSTEM, origin }
   const signed_in = await inTransaction(scope, async (scope) => {
     const invitation = await takeInvitation(scope, token)
-    const guess = { address: origin.ip, headers }
-    const account = await accountFor(scope, invitation, input, guess)
+    await lockAccountOf(scope, invitation.email)
+    const now = await findAnswered(scope, invitation)
+    if (!Bun.deepEquals(now, found)) throw new Overtaken()
+    const account = await accountFor(scope, now, input, password_hash)
     const { role, hourly_rate, currency } = invitation
     await addMembership(scope, account.id, { role, hourly_rate, currency, active: true })
     afterCommit(scope, () => forgetMemberships(account.id))
@@ -50,7 +56,11 @@ export async function acceptInvitation(
     const claims = await claimsOf(scope, account)
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
     return startSession(scope, account, claims, origin)
+  }).catch((error) => {
+    if (error instanceof Overtaken) return undefined
+    throw error
   })
+  if (!signed_in) return acceptInvitation(connection, token, input, origin, headers)
   await writeAccountEntries(connection, signed_in.account.id)
   return signed_in
 }
@@ -88,53 +98,63 @@ async function takeInvitation(scope: Scope, token: string): Promise<StoredInvita
   return invitation
 }
 
+/** An invitation and the account of its address. */
+type Answered = { invitation: StoredInvitation; account: InvitedAccount | undefined }
+
+/** Signals that the account, or what it takes to accept in its name, has changed since the password was tried. */
+class Overtaken extends Error {}
+
+async function findAnswered(connection: Connection, invitation: StoredInvitation): Promise<Answered> {
+  return { invitation, account: await findInvitedAccount(connection, invitation) }
+}
+
 /**
- * Finds or makes the account of the address, and lets it have the password that is given or asks for the one it has.
+ * Tries the password of an account that has one, and hashes a new one. To be called outside a transaction: a hash takes
+ * tens of milliseconds, in which a transaction would hold its locks.
+ * @returns the hash of the password that the account has after the answer
  */
-async function accountFor(
-  scope: Scope,
-  invitation: StoredInvitation,
-  input: Acceptance,
-  guess: GuessOrigin,
-): Promise<InvitedAccount> {
-  const { sql } = scope
-  await lockAccountOf(scope, invitation.email)
-  const account = await findInvitedAccount(scope, invitation)
-  if (!account) return createAccount(scope, invitation, input)
-  if (account.is_password_held) {
+async function passwordFor({ invitation, account }: Answered, input: Acceptance, guess: GuessOrigin): Promise<string> {
+  if (account?.is_password_held) {
     await requirePassword(account, input.password, guess)
-    return account
+    return account.password_hash
   }
-  if (needsBoth(invitation, account)) {
+  if (account && needsBoth(invitation, account)) {
     const { current_password } = input
     if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
     await requirePassword(account, current_password, guess)
   }
-  const password_hash = await hashNew(input.password)
-  const name = input.name ?? account.name
+  if (isPassword(input.password)) return hashPassword(input.password)
+  throw fieldError('VALIDATION_ERROR', '/password', 'must be text of 8 to 200 characters')
+}
+
+/** Makes the account of the address, or gives it the password when it has none that the person holds. */
+async function accountFor(
+  scope: Scope,
+  { invitation, account }: Answered,
+  input: Acceptance,
+  password_hash: string,
+): Promise<InvitedAccount> {
+  const { sql } = scope
+  const { email, is_proof } = invitation
+  if (account?.is_password_held) return account
+  const name = input.name ?? account?.name ?? invitation.name
+  if (!account) {
+    const id = newId()
+    await sql`
+      insert into users (id, email, email_key, name, password_hash, is_password_held)
+      values (${id}, ${email}, ${addressKey(email)}, ${name}, ${password_hash}, ${is_proof})`.catch((error) => {
+      throw violates(error, 'users_email') ? new Overtaken() : error
+    })
+    return { id, email, name, password_hash, is_password_held: is_proof, is_member_elsewhere: false }
+  }
   await sql`
     update users
-    set name = ${name}, password_hash = ${password_hash}, is_password_held = ${invitation.is_proof}, updated_at = now()
+    set name = ${name}, password_hash = ${password_hash}, is_password_held = ${is_proof}, updated_at = now()
     where id = ${account.id}`
   await endSessions(scope, account.id)
   const resource = { type: 'user', id: account.id } as const
   await auditAccount({ sql, origin: scope.origin }, account.id, { action: 'auth.password_changed', resource })
   return { ...account, name, password_hash }
-}
-
-/**
- * @throws INVALID_TOKEN when another acceptance for the address has just made the account: the link still holds then
- */
-async function createAccount(scope: Scope, invitation: StoredInvitation, input: Acceptance): Promise<InvitedAccount> {
-  const { sql } = scope
-  const { email, is_proof } = invitation
-  const id = newId()
-  const name = input.name ?? invitation.name
-  const password_hash = await hashNew(input.password)
-  await sql`
-    insert into users (id, email, email_key, name, password_hash, is_password_held)
-    values (${id}, ${email}, ${addressKey(email)}, ${name}, ${password_hash}, ${is_proof})`
-  return { id, email, name, password_hash, is_password_held: is_proof, is_member_elsewhere: false }
 }
 
 /** @throws INVALID_CREDENTIALS; RATE_LIMITED, because wrong passwords are counted like those of sign-in */
@@ -145,10 +165,4 @@ async function requirePassword(
 ): Promise<void> {
   const isRight = async () => (await verifyPassword(password, password_hash)) || undefined
   if (!(await tryPassword({ email, address }, headers, isRight))) throw new ApiError('INVALID_CREDENTIALS')
-}
-
-/** @throws VALIDATION_ERROR at /password */
-async function hashNew(password: string): Promise<string> {
-  if (!isPassword(password)) throw fieldError('VALIDATION_ERROR', '/password', 'must be text of 8 to 200 characters')
-  return hashPassword(password)
 }

@@ -1,6 +1,7 @@
 /** Attempts to get into another organization by way of an account that organizations share. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
 import { acceptInvitation } from '../../../src/people/invitations/answer-invitation'
 import { resendInvitation } from '../../../src/people/invitations/commands'
 import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../../support/api'
@@ -180,6 +181,43 @@ test('a link accepts nothing while its invitation is sent again', async () => {
     () => accept(token, { password: 'carols password' }),
   )
   expectError(answer, 401, 'INVALID_TOKEN')
+})
+
+test('passwords are hashed and tried while no transaction is open', async () => {
+  using _ = operatorServer()
+  const { sql } = connection()
+  const open: string[] = []
+  const note = async (work: string) => {
+    const [row] = await sql<{ count: string }[]>`
+      select count(*) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`
+    open.push(`${work} ${row!.count}`)
+  }
+  const { hash, verify } = Bun.password
+  using _hash = spyOn(Bun.password, 'hash').mockImplementation(async (...given) => {
+    await note('hash')
+    return hash(...given)
+  })
+  using _verify = spyOn(Bun.password, 'verify').mockImplementation(async (...given) => {
+    await note('verify')
+    return verify(...given)
+  })
+  await invite(await createOrganization())
+  expect((await accept(await tokenFor(email), { password: PASSWORD })).status).toBe(200)
+  await invite(await createOrganization())
+  expect((await accept(await tokenFor(email), { password: PASSWORD })).status).toBe(200)
+  expect(open).toEqual(['hash 0', 'verify 0'])
+})
+
+test('two invitations of an address without an account are accepted at once', async () => {
+  using _ = operatorServer()
+  const tokens = []
+  for (const name of ['First', 'Second']) {
+    await invite(await createOrganization(name))
+    tokens.push(await tokenFor(email))
+  }
+  const answers = await Promise.all(tokens.map((token) => accept(token, { password: PASSWORD })))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200])
+  expect((await organizationsOf(PASSWORD)).map(({ name }) => name).sort()).toEqual(['First', 'Second'])
 })
 
 test('an invitation is answered alike for an address with an account and one without', async () => {
