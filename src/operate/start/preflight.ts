@@ -1,7 +1,7 @@
 /** Checks before anything starts what only the file system and the network can tell about the settings. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
 import path from 'node:path'
 import { isEmailAddress } from '../../base/address/email'
@@ -69,7 +69,18 @@ function whoMayWrite(error: unknown, data_dir: string): string {
   const { code } = error as NodeJS.ErrnoException
   if (code !== 'EACCES' && code !== 'EPERM') return ''
   const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  if (isClosedTo(uid, data_dir)) return `. It is closed to its owner: chmod u+rwx ${data_dir}`
   return `. This is OS user ${uid}: as root, mkdir -p ${data_dir} && chown -R ${uid}:${gid} ${data_dir}`
+}
+
+/** True for a folder of the user who may not do everything in it. */
+function isClosedTo(uid: number | undefined, folder: string): boolean {
+  try {
+    const found = statSync(folder)
+    return found.uid === uid && (found.mode & 0o700) !== 0o700
+  } catch {
+    return false
+  }
 }
 
 /** Listens on the address for a moment: only that shows whether a listener can have it. */

@@ -52,6 +52,18 @@ describe('the start is refused by the name of the setting', () => {
     }
   })
 
+  test.skipIf(process.getuid?.() !== 0)('a folder that is closed to its owner names the command', () => {
+    const data = fs.mkdtempSync(path.join(dir, 'own-'))
+    fs.chownSync(data, 4711, 4711)
+    fs.chmodSync(data, 0)
+    process.seteuid!(4711)
+    try {
+      expect(() => checkFolder(path.join(data, 'attachments'), { DATA_DIR: data })).toThrow(`: chmod u+rwx ${data}`)
+    } finally {
+      process.seteuid!(0)
+    }
+  })
+
   test('that no form can tell is wrong', async () => {
     fs.writeFileSync(path.join(dir, 'damaged.pem'), one.cert.replace(/\n\w{20}/, '\n'))
     const wrong: [Partial<Config>, string][] = [
