@@ -4,6 +4,22 @@
  * @param max at the same time
  */
 export function turns(max: number): <T>(work: () => Promise<T>, group?: string) => Promise<T> {
+  const take = places(max)
+  return async (work, group) => {
+    const place = take(group)
+    const leave = typeof place === 'function' ? place : await place
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+}
+
+/**
+ * The same for what does not end with a function: gives what lets the next one in, at once when there is room.
+ */
+export function places(max: number): (group?: string) => (() => void) | Promise<() => void> {
   let running = 0
   /** Those that wait, by group; the group whose turn it is first. */
   const waiting = new Map<string, (() => void)[]>()
@@ -25,15 +41,15 @@ export function turns(max: number): <T>(work: () => Promise<T>, group?: string) 
     return next
   }
 
-  return async (work, group = '') => {
-    if (running >= max) await wait(group)
-    else running++
-    try {
-      return await work()
-    } finally {
-      const next = takeNext()
-      if (next) next()
-      else running--
-    }
+  const leave = () => {
+    const next = takeNext()
+    if (next) next()
+    else running--
+  }
+
+  return (group = '') => {
+    if (running >= max) return wait(group).then(() => leave)
+    running++
+    return leave
   }
 }

@@ -1,6 +1,7 @@
 /** Counts and logs mail that was filed. The label is a word of the schema, so that the number of series stays small. */
 import { Counter } from 'prom-client'
 import { log } from '../log'
+import type { InboundSteps } from './inbound-steps'
 
 const filed = new Counter({
   name: 'deskwire_inbound_messages_total',
@@ -16,10 +17,12 @@ type FiledMail = {
   rule: string | null
   ticket_id: string | null
   message_id: string | null
+  /** Of the original. */
+  bytes: number
 }
 
-/** Counts a message and logs its outcome. To be called once the row is committed. */
-export function noteFiled(row: FiledMail): void {
+/** Counts a message, and logs its outcome and how long it took. To be called once the row is committed. */
+export function noteFiled(row: FiledMail, steps: InboundSteps): void {
   filed.inc({ outcome: row.outcome })
-  log.info(row, 'email filed')
+  log.info({ ...row, ...steps.finish() }, 'email filed')
 }

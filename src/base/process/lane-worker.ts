@@ -15,8 +15,14 @@ const PAGE_BYTES = 4096
 /** The unit in which Linux counts processor time, on every machine. */
 const TICK_MS = 10
 
-/** `processor_ms` is time of a processor, so that work is not slow because the machine is busy. */
-export type WorkLimits = { timeout_ms?: number; max_memory_bytes?: number; processor_ms?: number }
+export type WorkLimits = {
+  timeout_ms?: number
+  max_memory_bytes?: number
+  /** Time of a processor, so that work is not slow because the machine is busy. */
+  processor_ms?: number
+  /** Called when a process gets the work. */
+  onStart?(): void
+}
 
 /** Says that the process was ended because the work took too much, or that the process died. */
 export class Ended extends Error {
@@ -38,6 +44,7 @@ export function askWorker<Result>(
     timeout_ms = TIMEOUT_MS,
     max_memory_bytes = MAX_MEMORY_BYTES,
     processor_ms = Number.POSITIVE_INFINITY,
+    onStart,
   }: WorkLimits = {},
 ): Promise<Result> {
   const id = ++lastId
@@ -68,6 +75,7 @@ export function askWorker<Result>(
       else if (used_ms > most_processor_ms) fail(`It took longer than ${processor_ms} ms`)
     }, WATCH_MS)
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+    onStart?.()
     worker.send({ id, work })
   })
 }

@@ -23,7 +23,12 @@ import { config } from '../config'
 import { log, safeError } from '../log'
 import type { Span, Tracer } from './trace'
 
-const KINDS = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
+const KINDS = {
+  server: SpanKind.SERVER,
+  consumer: SpanKind.CONSUMER,
+  client: SpanKind.CLIENT,
+  internal: SpanKind.INTERNAL,
+}
 
 /**
  * Makes the tracer. The exporter reads OTEL_EXPORTER_OTLP_*, the resource OTEL_SERVICE_NAME and

@@ -23,8 +23,8 @@ export type Span = {
 
 type NewSpan = {
   name: string
-  /** `server` and `consumer` begin with what others asked for, `client` asks others. */
-  kind: 'server' | 'consumer' | 'client'
+  /** `server` and `consumer` begin with what others asked for, `client` asks others, `internal` is a part of it. */
+  kind: 'server' | 'consumer' | 'client' | 'internal'
   /** The span that caused it; by default the one under way. A text that is no traceparent counts as none. */
   parent?: string | null
   attributes?: Attributes

@@ -5,6 +5,7 @@ import { config } from '../../base/config'
 import { newId, ZERO_ID } from '../../base/db/columns'
 import { sharedTime } from '../../base/db/shared-time'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
+import { InboundSteps } from '../../base/metrics/inbound-steps'
 import { inTransaction, type Scope } from '../../base/scope'
 import { holdBody, holdMore, inTime } from '../../base/shapes/arriving-body'
 import { contentLengthOf } from '../../base/shapes/content-length'
@@ -34,13 +35,19 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
   if ((contentLengthOf(request) ?? 0) > limit_bytes) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes })
   holdBody(request, scope.organization_id, 'original')
   const raw = await readOriginal(request, body)
-  const parsed = await readMail(scope, entryFor(mailbox), raw, { is_patient: true, group: scope.organization_id })
+  const steps = new InboundSteps()
+  const parsed = await readMail(scope, entryFor(mailbox), raw, {
+    is_patient: true,
+    group: scope.organization_id,
+    steps,
+  })
   const mail = unwrapForwarded(await withCheckedSender(parsed))
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`
+  steps.enter('store')
   await promiseRemoval(scope.sql, [storage_key])
   await storage().put(storage_key, raw)
-  const filing = await prepareFiling(scope, mail)
+  const filing = await prepareFiling(scope, mail, steps)
   await inTransaction(scope, async (inner) => {
     await addToLedger(inner, mailbox, mail, storage_key)
     await fileAll(inner, [filing]).catch(async (error) => {

@@ -4,6 +4,7 @@
  */
 import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
+import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { type Actor, type Scope, together } from '../../base/scope'
 import {
   findSubscribers,
@@ -33,8 +34,7 @@ import { type FiledMail, writeOutcomes } from './write-outcomes'
 export type Filing = {
   mail: InboundMail
   parts: StoredPart[]
-  /** The trace of its session, because messages are filed together. */
-  traceparent: string | null
+  steps: InboundSteps
 }
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
@@ -82,8 +82,8 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
   for (const one of written) ids.set(one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id })
   await writeOutcomes(
     scope,
-    round.map(({ mail, decision }): FiledMail => {
-      return { mail, decision, about: decision.outcome === 'bounce' ? decision : ids.get(mail) }
+    round.map(({ mail, decision, steps }): FiledMail => {
+      return { mail, decision, steps, about: decision.outcome === 'bounce' ? decision : ids.get(mail) }
     }),
   )
   const done = new Set(round.map(({ mail }) => mail))
@@ -137,7 +137,7 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
     const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
     const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
     const events = [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
-    return { events, subscribers, traceparent: one.traceparent }
+    return { events, subscribers, traceparent: one.steps.traceparent }
   })
   await publishEach(scope, changes)
   for (const { mail, ticket_id } of drafted) {

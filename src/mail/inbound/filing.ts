@@ -6,8 +6,8 @@
 import { isPassing } from '../../base/db/violations'
 import { gathered } from '../../base/flow/gather'
 import { log, safeError } from '../../base/log'
+import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import type { Scope } from '../../base/scope'
-import { currentTraceparent } from '../../base/tracing/trace'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
 import { withSenders } from './author'
@@ -35,10 +35,15 @@ export async function readMail(
   scope: Scope,
   entry: LedgerEntry,
   raw: Uint8Array,
-  options: ParserOptions,
+  { steps, ...options }: ReadOptions,
 ): Promise<InboundMail> {
-  return withSender({ scope, mail: await parseEntry(entry, raw, options) })
+  steps.enter('wait')
+  const mail = await parseEntry(entry, raw, { ...options, onStart: () => steps.enter('parse') })
+  steps.enter('check')
+  return withSender({ scope, mail })
 }
+
+type ReadOptions = Pick<ParserOptions, 'is_slow' | 'is_patient' | 'group'> & { steps: InboundSteps }
 
 async function parseEntry(entry: LedgerEntry, raw: Uint8Array, options: ParserOptions): Promise<InboundMail> {
   try {
@@ -57,8 +62,11 @@ function kindOf(envelope_sender: string | null) {
 }
 
 /** Stores the attachments of a message. To be called outside a transaction. */
-export async function prepareFiling(scope: Scope, mail: InboundMail): Promise<Filing> {
-  return { mail, parts: await storeParts(scope, mail), traceparent: currentTraceparent() }
+export async function prepareFiling(scope: Scope, mail: InboundMail, steps: InboundSteps): Promise<Filing> {
+  steps.enter('store')
+  const parts = await storeParts(scope, mail)
+  steps.enter('wait')
+  return { mail, parts, steps }
 }
 
 /**
@@ -68,6 +76,7 @@ export async function prepareFiling(scope: Scope, mail: InboundMail): Promise<Fi
  * nothing to do with each other take one round, and so as many statements as a single one.
  */
 export async function fileAll(scope: Scope, filings: Filing[]): Promise<void> {
+  for (const { steps } of filings) steps.enter('file')
   await lockMail(scope)
   const inOrder = filings.toSorted((a, b) => (a.mail.id < b.mail.id ? -1 : 1))
   for (let left = inOrder; left.length > 0; ) {

@@ -5,8 +5,9 @@ import type { Connection, Sql } from '../../base/db/transact'
 import { collectSoon } from '../../base/flow/collect'
 import { gathered } from '../../base/flow/gather'
 import { noteMade } from '../../base/flow/stream'
-import { turns } from '../../base/flow/turns'
+import { places } from '../../base/flow/turns'
 import { log } from '../../base/log'
+import { InboundSteps } from '../../base/metrics/inbound-steps'
 import { type Scope, SYSTEM } from '../../base/scope'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome, type Settlement } from '../../delivery/outbox/job'
 import { KINDS } from '../../delivery/outbox/kinds'
@@ -35,13 +36,10 @@ const PARENT_WAIT_MS = 1000
 
 /** Bytes of an original. Many smaller ones may be in memory at a time; of larger ones few. */
 const LARGE_BYTES = 100_000
-const LARGE_MOST = 6
-const inLargeTurn = turns(LARGE_MOST)
-/**
- * An original of 25 MB takes some 200 MB in the process that parses it, and 100 MB here: one of them is read at a time.
- */
+const takeLargePlace = places(6)
+/** An original of 25 MB takes some 200 MB in the process that parses it, and 100 MB here: one is read at a time. */
 const HUGE_BYTES = 5_000_000
-const inHugeTurn = turns(1)
+const takeHugePlace = places(1)
 
 /**
  * Files one accepted message. Everything that takes time for one message alone (its bytes, the parser, DNS,
@@ -52,23 +50,21 @@ const inHugeTurn = turns(1)
 export async function fileInbound(job: OutboxJob, connection: Connection): Promise<Outcome> {
   const pending = await findPending({ sql: connection.sql, job })
   if (!pending) return { type: 'done' }
+  const steps = new InboundSteps()
   const { promise: is_ready, resolve: setReady } = Promise.withResolvers<boolean>()
   under_way.set(job.id, is_ready)
-  const endTurn = pending.size > LARGE_BYTES ? await takeLargeTurn(pending.size, job.organization_id) : () => {}
+  const leavePlace = await takePlace(pending.size, job.organization_id)
   const release = () => {
+    setReady(false)
     under_way.delete(job.id)
-    endTurn()
-    if (pending.size > LARGE_BYTES) {
-      noteMade(2 * pending.size)
-      collectSoon()
-    }
+    leavePlace()
+    steps.leave()
   }
   try {
-    const outcome = await fileOrPutOff(scopeOf(job, connection), job, pending)
+    const outcome = await fileOrPutOff(scopeOf(job, connection), job, pending, steps)
     setReady(outcome.type === 'done')
     return { ...outcome, release }
   } catch (error) {
-    setReady(false)
     release()
     throw error
   }
@@ -79,12 +75,17 @@ function comesBefore(id: string): Promise<boolean> {
   return Promise.race([under_way.get(id) ?? false, sleep(PARENT_WAIT_MS, false, { ref: false })])
 }
 
-async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Promise<Outcome> {
-  const { entry, storage_key } = pending
+async function fileOrPutOff(
+  scope: Scope,
+  job: OutboxJob,
+  { entry, storage_key }: Pending,
+  steps: InboundSteps,
+): Promise<Outcome> {
+  steps.enter('store')
   const raw = await storage().read(storage_key)
   let mail: InboundMail
   try {
-    mail = await readMail(scope, entry, raw, { is_slow: slow_ones.has(job.id), group: job.organization_id })
+    mail = await readMail(scope, entry, raw, { is_slow: slow_ones.has(job.id), group: job.organization_id, steps })
   } catch (error) {
     if (!(error instanceof ParserBusy)) throw error
     // Moves out of the way of other mail. The lane stays healthy, because this says nothing about it.
@@ -98,19 +99,19 @@ async function fileOrPutOff(scope: Scope, job: OutboxJob, pending: Pending): Pro
     log.info({ id: job.id, delay_s }, 'the sender of an email cannot be looked up now, it waits')
     return { type: 'retry', delay_s, counts: true, healthy: true }
   }
-  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked)
+  steps.enter('wait')
+  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked, steps)
 }
 
-/** Waits until few large messages are in memory. @returns the function that lets the next one in */
-async function takeLargeTurn(size: number, group: string): Promise<() => void> {
-  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const inTurn = size > HUGE_BYTES ? inHugeTurn : inLargeTurn
-  void inTurn(() => {
-    begun.resolve()
-    return ended.promise
-  }, group)
-  await begun.promise
-  return ended.resolve
+/** Waits until few large messages are in memory. @returns what lets the next one in */
+async function takePlace(size: number, group: string): Promise<() => void> {
+  if (size <= LARGE_BYTES) return () => {}
+  const leave = await (size > HUGE_BYTES ? takeHugePlace(group) : takeLargePlace(group))
+  return () => {
+    leave()
+    noteMade(2 * size)
+    collectSoon()
+  }
 }
 
 /**
@@ -125,15 +126,15 @@ async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outco
   const scope = scopeOf(job, connection)
   const raw = await storage().read(pending.storage_key)
   const [mail] = await withSenders(scope, [inboundMail(pending.entry, raw, null)])
-  return fileInSettlement(scope, mail!)
+  return fileInSettlement(scope, mail!, new InboundSteps())
 }
 
 /**
  * The transaction that ends the lease files the message, with those of the organization that are ready by then: of two
  * workers one does, and one commit does all of it.
  */
-async function fileInSettlement(scope: Scope, mail: InboundMail): Promise<Outcome> {
-  const filing = await prepareFiling(scope, mail)
+async function fileInSettlement(scope: Scope, mail: InboundMail, steps: InboundSteps): Promise<Outcome> {
+  const filing = await prepareFiling(scope, mail, steps)
   return { type: 'done', ...inBatch(fileTogether, { scope, filing }, scope.organization_id) }
 }
 

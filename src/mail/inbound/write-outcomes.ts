@@ -3,6 +3,7 @@
 import { insertRows } from '../../base/db/insert-rows'
 import type { Fragment } from '../../base/db/transact'
 import { noteFiled } from '../../base/metrics/filed-mail'
+import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { count, type Figure } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope, together } from '../../base/scope'
 import { storable } from '../../base/shapes/fold'
@@ -26,6 +27,7 @@ export type FiledMail = {
   decision: Decision
   /** The message that it became, or that it reports about; undefined when there is none. */
   about: { ticket_id: string; message_id: string } | undefined
+  steps: InboundSteps
 }
 
 /** Writes the outcomes, with the fingerprints by which other deliveries of the messages are found. */
@@ -55,9 +57,11 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
     filed.flatMap(({ mail, decision }) => (decision.outcome === 'own' && decision.is_letter ? mail.id : [])),
   )
   afterCommit(scope, () => {
-    for (const { id, outcome, rule, ticket_id, message_id } of rows) {
+    for (const [index, { id, outcome, rule, ticket_id, message_id }] of rows.entries()) {
+      const { mail, steps } = filed[index]!
+      const bytes = mail.raw.length
       count(organization_id, FIGURE[outcome] ?? 'mail_others')
-      noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id })
+      noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id, bytes }, steps)
     }
   })
 }

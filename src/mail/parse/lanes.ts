@@ -35,6 +35,8 @@ export type ParserOptions = {
   envelope_sender?: EnvelopeSender
   /** Id of the organization whose message it is. Groups take turns. Without it a message is in no group. */
   group?: string
+  /** Called when a process gets the message; again when it begins anew in the slow lane. */
+  onStart?(): void
 }
 
 /** Says that the slow lane is full. It says nothing about the message. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { turns } from '../../../src/base/flow/turns'
+import { places, turns } from '../../../src/base/flow/turns'
 
 /** Work that ends when the test says so, and the order in which it began. */
 function startWork(max: number) {
@@ -47,4 +47,15 @@ test('work that fails gives its turn to the next', async () => {
   const next = inTurn(async () => 'done')
   await expect(failed).rejects.toThrow('no')
   expect(await next).toBe('done')
+})
+
+test('a place is given at once when there is room, else when one is left', async () => {
+  const take = places(1)
+  const leave = await take('a')
+  const second = Promise.resolve(take('b'))
+  expect(await Promise.race([second, Bun.sleep(0).then(() => 'waits')])).toBe('waits')
+  leave()
+  const leaveSecond = await second
+  leaveSecond()
+  expect(take()).toBeFunction()
 })

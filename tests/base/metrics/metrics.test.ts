@@ -170,6 +170,19 @@ test('each figure has a description and a type, and a delivery shows in them', a
     expect(after.types.has(`deskwire_${name}`)).toBe(true)
 })
 
+test('a filed mail is a line with its bytes and the time of each step, which the figures have, too', async () => {
+  await until('the mail is in the log', () => logLines('email filed').length > 0)
+  const [line] = logLines('email filed')
+  const { wait_ms, parse_ms, check_ms, store_ms, file_ms, took_ms } = line
+  expect([line.outcome, line.bytes > 20]).toEqual(['ticket', true])
+  expect(Math.abs(wait_ms + parse_ms + check_ms + store_ms + file_ms - took_ms)).toBeLessThanOrEqual(3)
+  const { figure } = await scrape()
+  for (const step of ['wait', 'parse', 'check', 'store', 'file']) {
+    expect([step, figure('deskwire_inbound_step_seconds_count', { step })]).toEqual([step, 1])
+    expect(figure('deskwire_inbound_step_seconds_sum', { step })).toBeGreaterThan(0)
+  }
+})
+
 test('the first line of the log names version and commit', () => {
   const [first] = service.output().split('\n')
   expect(JSON.parse(first!)).toMatchObject({ msg: 'starting', ...build })

@@ -120,6 +120,14 @@ test('a mail is one trace from its session over its filing to the webhook', () =
   expect(pathOf(post)).toEqual(['receive mail', 'process inbound', 'process webhook', 'POST'])
 })
 
+test('the steps of a mail are spans of its trace', () => {
+  const steps = spansOf(traceOf(webhook_traces[1]!)).filter(({ kind }) => kind === 1)
+  for (const name of ['wait mail', 'store mail', 'parse mail', 'check mail', 'file mail']) {
+    const span = steps.find((one) => one.name === name)
+    expect([name, span && pathOf(span)]).toEqual([name, ['receive mail', 'process inbound', name]])
+  }
+})
+
 test('an answer is one trace from the request to the mail server', () => {
   const sent = collector.spans.find(({ name }) => name === 'send mail')!
   expect(pathOf(sent)).toEqual(['POST /api/v1/tickets/:ticket_id/messages', 'process email', 'send mail'])
