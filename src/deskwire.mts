@@ -51,10 +51,7 @@ async function send(request: Request, attempts: number): Promise<Response> {
 }
 
 /** One page of a list, as the client answers it. */
-type Answer<Item> = {
-  data?: { data: Item[]; meta?: { next_cursor?: string | null } }
-  error?: unknown
-}
+type Answer<Item> = { data?: { data: Item[]; meta?: { next_cursor?: string | null } }; error?: unknown }
 
 /**
  * Yields every object of a list, page after page. An object that is there during the whole walk comes exactly once,

@@ -6,8 +6,8 @@ import type { Rig, Side } from './rig'
 import { findSubject, type Subject } from './subjects'
 import { tenantId } from './volume/tenants'
 
-export type Latency = { p50_ms: number; cpu: Cpu }
-export type ReadLatency = { product: Latency; bare: Latency; total: number | undefined }
+type Latency = { p50_ms: number; cpu: Cpu }
+type ReadLatency = { product: Latency; bare: Latency; total: number | undefined }
 
 /** Each request is repeated for at least this time and this often, but not longer than the limit. */
 const LEAST_MS = Number(process.env.BENCH_LATENCY_MS ?? 700)
@@ -45,14 +45,14 @@ export function placeOfLargest(sizes: number[]): number {
 }
 
 /** Repeats every read, so that the service has compiled its code before the first one is measured. */
-export async function warmUp(rig: Rig, subject: Subject): Promise<void> {
+async function warmUp(rig: Rig, subject: Subject): Promise<void> {
   const headers = await rig.headers(subject.organization_id)
   for (const read of READS) {
     await repeatSome(() => getJson(`${rig.service.url}/api/v1${read.path(subject)}`, { headers }))
   }
 }
 
-export async function measureRead(rig: Rig, read: Read, subject: Subject): Promise<ReadLatency> {
+async function measureRead(rig: Rig, read: Read, subject: Subject): Promise<ReadLatency> {
   const headers = await rig.headers(subject.organization_id)
   const ask = () => getJson(`${rig.service.url}/api/v1${read.path(subject)}`, { headers })
   const answer = await ask()

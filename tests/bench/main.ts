@@ -1,13 +1,12 @@
 /**
- * Runs `bun run bench [section ...] [--fresh] [--figure FILE]`: measures the product beside the bare limits of the same
- * work, in one run, and compares it with what is aimed at. Sections: latency, growth, load, beside, mail, memory;
- * without one, all of these but growth and beside. `memory` runs load and mail too. `outbox`, `bodies`, `keys`, `walk`,
- * `cluster` and `sizing` run alone: the tops of their files say what they measure.
+ * Runs `bun run bench [section ...] [--fresh]`: measures the product beside the bare limits of the same work, in one
+ * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory; without one, all of these
+ * but beside. `memory` runs load and mail too. `outbox` and `cluster` run alone: the tops of their files say what they
+ * measure.
  *
- * --fresh makes the data set anew. --figure writes the figure of growth to a file (SVG). BENCH_ORGS: sizes of
- * organizations, default 1000000x1,100000x1,10000x1,2000x50. BENCH_DIR: where data sets are kept, default
- * /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3), BENCH_MESSAGES (4000), BENCH_LATENCY_MS
- * (700), BENCH_REST_MS (15000).
+ * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50.
+ * BENCH_DIR: where data sets are kept, default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3),
+ * BENCH_MESSAGES (4000), BENCH_LATENCY_MS (700), BENCH_REST_MS (15000).
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -15,7 +14,6 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { startDns } from '../support/dns'
 import { benchBeside } from './beside'
-import { benchGrowth, comparedSizes } from './growth'
 import { benchLatency } from './latency'
 import { benchLoad } from './load'
 import { benchMail } from './mail'
@@ -25,17 +23,17 @@ import { type Rig, startRig } from './rig'
 import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
-const SECTIONS = ['latency', 'growth', 'load', 'beside', 'mail', 'memory']
-const ALONE = ['outbox', 'bodies', 'keys', 'walk', 'cluster', 'sizing']
+const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory']
+const ALONE = ['outbox', 'cluster']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
 
 const { values: options, positionals } = parseArgs({
   args: process.argv.slice(2),
   allowPositionals: true,
-  options: { fresh: { type: 'boolean', default: false }, figure: { type: 'string' } },
+  options: { fresh: { type: 'boolean', default: false } },
 })
-const names = positionals.length > 0 ? positionals : [...BY_DEFAULT, ...(options.figure ? ['growth'] : [])]
+const names = positionals.length > 0 ? positionals : BY_DEFAULT
 const unknown = names.filter((name) => ![...SECTIONS, ...ALONE].includes(name))
 if (unknown.length > 0) throw new Error(`bench what? One of ${[...SECTIONS, ...ALONE].join(', ')}`)
 
@@ -70,7 +68,7 @@ async function runSections(): Promise<void> {
   process.env.DNS_SERVERS = dns.address
   const memory = startMemoryNotes()
   if (isAsked('memory')) memory.note('idle, empty database', await memoryOfIdle(dir))
-  const rig = await openRig(ORGS)
+  const rig = await openRig()
   if (isAsked('memory')) await rest()
   memory.note(`idle, ${rig.sizes.reduce((sum, size) => sum + size)} tickets`, rig.memory())
   if (isAsked('latency')) await benchLatency(rig)
@@ -83,12 +81,7 @@ async function runSections(): Promise<void> {
     memory.note('after a rest', rig.memory())
     memory.print()
   }
-  if (isAsked('growth')) {
-    const smallest = comparedSizes(rig.sizes)[0]!
-    await benchGrowth(rig, () => openRig(`${smallest}x1`), options.figure)
-  } else {
-    await rig.stop()
-  }
+  await rig.stop()
   printUnmet()
 }
 
@@ -96,12 +89,12 @@ function isAsked(...sections: string[]): boolean {
   return sections.some((section) => names.includes(section))
 }
 
-async function openRig(orgs: string): Promise<Rig> {
+async function openRig(): Promise<Rig> {
   // PostgreSQL takes no comma in the path of its socket.
-  const name = orgs.replaceAll(',', '+')
+  const name = ORGS.replaceAll(',', '+')
   const data_set = path.join(kept, name)
-  await makeDataSet(data_set, orgs, options.fresh ? 'anew' : 'once')
+  await makeDataSet(data_set, ORGS, options.fresh ? 'anew' : 'once')
   const rig_dir = path.join(dir, name)
   fs.mkdirSync(rig_dir, { recursive: true })
-  return startRig(rig_dir, data_set, readSizes(orgs))
+  return startRig(rig_dir, data_set, readSizes(ORGS))
 }

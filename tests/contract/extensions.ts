@@ -14,7 +14,7 @@ POST /api-keys / takes no Idempotency-Key <- api-keys: creating > takes no idemp
 GET /api-keys/:id <- api-keys: revoking > ends the key at once and for good; it stays listed
 PATCH /api-keys/:id <- api-keys: changing > name, permissions and networks are changed, and count at once
 DELETE /api-keys/:id <- api-keys: revoking > ends the key at once and for good; it stays listed
-API keys / for signed-in admins only <- api-keys: access > is for admins of the organization
+API keys / for signed-in admins only <- tenancy: every route > that only admins may call is 403 for an agent, and no other is
 API keys / code / INVALID_PERMISSIONS <- api-keys: creating > a wrong field is refused: %j
 API keys / code / API_KEY_NOT_FOUND <- api-keys: revoking > ends the key at once and for good; it stays listed
 API keys / form <- key-format: a key is dk_, 10 characters that name it, 32 random ones and 6 of a checksum, all base 62

@@ -74,33 +74,33 @@ HTTP status codes / status / 204 <- labels: deleting > removes the label from it
 HTTP status codes / status / 400 <- requests: a JSON body > cannot be %s
 HTTP status codes / status / 401 <- tenancy: every route > without a token is 401, but to sign in and to refresh
 HTTP status codes / status / 403 <- tenancy: every route > that only admins may call is 403 for an agent, and no other is
-HTTP status codes / status / 404 <- tenancy: every route > with another organization's ids in the path is 404, and nothing is changed or told
+HTTP status codes / status / 404 <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 HTTP status codes / status / 422 <- requests: the faults of a request > are all told at once, in the order of the fields
 HTTP status codes / status / 429 <- rate-limit: requests of a user > are counted down in headers and then refused
 HTTP status codes / status / 500 <- requests: every answer > about a fault of ours tells the request id and nothing of the inside
 Error codes / code / INVALID_CREDENTIALS <- auth: signing in > answers an unknown email like a wrong password
 Error codes / code / TOKEN_EXPIRED <- auth: refreshing > with an expired token answers TOKEN_EXPIRED, also before and after the clean-up
 Error codes / code / INVALID_TOKEN <- auth: an access token > is refused when it was not made here or says too little
-Error codes / code / TICKET_NOT_FOUND <- messages: messages of a ticket that is unknown, deleted or of another organization are TICKET_NOT_FOUND
+Error codes / code / TICKET_NOT_FOUND <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 Error codes / code / CONTACT_NOT_FOUND <- tickets: creating > %j is refused with %s
 Error codes / code / INVALID_STATUS <- ticket-status: status > %s never becomes %s, and nothing else of the request happens
 Error codes / code / INVALID_PRIORITY <- tickets: creating > %j is refused with %s
 Error codes / code / LABEL_NOT_FOUND <- tickets: creating > unknown labels are named in the details, each once
-Error codes / code / COMPANY_NOT_FOUND <- companies: access > another organization's company is as unknown as no company
+Error codes / code / COMPANY_NOT_FOUND <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 Error codes / code / EMAIL_ALREADY_EXISTS <- contacts: creating > an email is unique in its organization without regard to case
 Error codes / code / INVALID_EMAIL <- contacts: creating > a wrong field is refused: %j
 Error codes / code / INVALID_DOMAIN <- companies: creating > a wrong field is refused: %j
-Error codes / code / MESSAGE_NOT_FOUND <- messages: a message that is unknown or of another ticket is MESSAGE_NOT_FOUND
+Error codes / code / MESSAGE_NOT_FOUND <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 Error codes / code / EMPTY_BODY <- messages: a body that is %s is EMPTY_BODY
 Error codes / code / EMAIL_SEND_FAILED <- messages: when %s, a message is not sent, and asking for it is EMAIL_SEND_FAILED
 Error codes / code / ATTACHMENT_NOT_FOUND <- messages: attachments that are unknown, used or of another organization are ATTACHMENT_NOT_FOUND, and nothing is stored
 Error codes / code / LABEL_NAME_EXISTS <- labels: creating > a name is used once in the organization, without regard to case
 Error codes / code / INVALID_COLOR <- labels: creating > is refused with %j
-Error codes / code / WEBHOOK_NOT_FOUND <- webhooks: access > another organization's webhook is unknown, and so is what is no id
+Error codes / code / WEBHOOK_NOT_FOUND <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 Error codes / code / INVALID_URL <- webhooks: creating > %s
 Error codes / code / INVALID_EVENTS <- contract-rows: each event of the interface can be subscribed to, and no other
 Error codes / code / WEBHOOK_DISABLED <- webhooks: test > a webhook that is switched off or failed cannot be tested
-Error codes / code / TIME_ENTRY_NOT_FOUND <- time-entries: access > another organization's time and tickets are as unknown as none
+Error codes / code / TIME_ENTRY_NOT_FOUND <- tenancy: every route > with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told
 Error codes / code / INVALID_DURATION <- time-entries: logging > a wrong field is refused: %j
 Error codes / code / UNAUTHORIZED <- time-entries: updating > an agent changes only their own entries, an admin those of all
 Limits / limit / per_page default <- requests: a query > pages through a list: 20 unless told, 100 at most

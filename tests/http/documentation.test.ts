@@ -253,9 +253,7 @@ describe('the document', () => {
   })
 
   test('has no body in an answer without content', () => {
-    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({
-      description: 'No content',
-    })
+    expect(document.paths['/api/v1/labels/{label_id}']!.delete!.responses['204']).toEqual({ description: 'No content' })
   })
 
   test('keeps the own keywords of the schemas to itself', () => {

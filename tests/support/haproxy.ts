@@ -11,11 +11,7 @@ const PROGRAM = ['/usr/sbin/haproxy', '/usr/bin/haproxy'].find((file) => existsS
 /** Why there can be none here; undefined when there can. */
 export const WHY_NO_HAPROXY = PROGRAM ? undefined : 'there is no haproxy: apt-get install haproxy'
 
-export type Haproxy = {
-  http_port: number
-  smtp_port: number
-  stop(): Promise<void>
-}
+export type Haproxy = { http_port: number; smtp_port: number; stop(): Promise<void> }
 
 /** The ports of a replica. */
 type Ports = { http: number; smtp: number }

@@ -94,10 +94,7 @@ async function plannedAnew(sql: Sql, desk: Desk): Promise<string[]> {
 
 async function measure({ plansOf }: Explaining, desk: Desk, name: string) {
   const plans = await plansOf(async () => void (await listsOf(desk)[name]!()))
-  return {
-    pages: plans.reduce((sum, plan) => sum + pagesOf(plan), 0),
-    scans: [...new Set(plans.flatMap(scansOf))],
-  }
+  return { pages: plans.reduce((sum, plan) => sum + pagesOf(plan), 0), scans: [...new Set(plans.flatMap(scansOf))] }
 }
 
 /** Every kind of list that the ways of `desk/tickets/find-page.ts` and the tallies are for. */

@@ -5,10 +5,7 @@ import addFormats from 'ajv-formats'
 type Schema = Record<string, unknown>
 type Reply = { $ref?: string; content?: Record<string, { schema?: Schema }> }
 type Operations = Record<string, { responses: Record<string, Reply> }>
-export type Document = {
-  paths: Record<string, Operations>
-  components: { responses: Record<string, Reply> }
-}
+export type Document = { paths: Record<string, Operations>; components: { responses: Record<string, Reply> } }
 
 export type Checked = { status: number; headers: Headers; text: string }
 

@@ -17,12 +17,7 @@ export type ReceivedRequest = {
   json: () => ReceivedEvent
 }
 
-export type ReceivedEvent = {
-  event: string
-  timestamp: string
-  organization_id: string
-  data: Record<string, unknown>
-}
+export type ReceivedEvent = { event: string; timestamp: string; organization_id: string; data: Record<string, unknown> }
 
 /** An answer: a status, `hang` (never), a response, or a function that decides for each request. */
 export type Answer =

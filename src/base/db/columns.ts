@@ -15,9 +15,7 @@ export const newId = (): string => (isCorrected() ? randomUUIDv7('hex', sharedTi
 export const ZERO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** A point in time: `timestamptz` with microseconds in the table, `YYYY-MM-DDThh:mm:ssZ` when read. */
-export const instant = customType<{ data: string; driverData: string }>({
-  dataType: () => 'timestamp with time zone',
-})
+export const instant = customType<{ data: string; driverData: string }>({ dataType: () => 'timestamp with time zone' })
 
 /** The time of creation is the time in the row's id, computed by the database, so order by id is order by time. */
 export const createdAt = () =>

@@ -691,11 +691,7 @@ export const labels = distributedTable(
 
 export const ticket_labels = distributedTable(
   'ticket_labels',
-  {
-    organization_id: uuid().notNull(),
-    ticket_id: uuid().notNull(),
-    label_id: uuid().notNull(),
-  },
+  { organization_id: uuid().notNull(), ticket_id: uuid().notNull(), label_id: uuid().notNull() },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.ticket_id, table.label_id] }),
     index('ticket_labels_label').on(table.organization_id, table.label_id, table.ticket_id),
@@ -838,10 +834,7 @@ export const attachments = distributedTable(
 /** Stored bytes whose row is gone, or may never be committed. A background job removes them after `due_at`. */
 export const storage_removals = localTable(
   'storage_removals',
-  {
-    storage_key: text().primaryKey(),
-    due_at: instant().notNull().default(sql`now()`),
-  },
+  { storage_key: text().primaryKey(), due_at: instant().notNull().default(sql`now()`) },
   (table) => [
     index('storage_removals_due').on(table.due_at),
     check('storage_removals_storage_key', isStorageKey(table.storage_key, '(attachments|inbound)')),
@@ -996,12 +989,7 @@ export const webhooks = distributedTable(
 /** Events that were published, with the exact bytes that their deliveries send. */
 export const events = distributedTable(
   'events',
-  {
-    ...tenant(),
-    type: text({ enum: EVENTS }).notNull(),
-    body: text().notNull(),
-    created_at: createdAt(),
-  },
+  { ...tenant(), type: text({ enum: EVENTS }).notNull(), body: text().notNull(), created_at: createdAt() },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('events_age').on(table.id),

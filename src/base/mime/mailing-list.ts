@@ -9,12 +9,7 @@ export type List = {
   addresses: string[]
 }
 
-type Fields = {
-  list_id: string | null
-  list_post: string | null
-  precedence: string | null
-  from: Address | null
-}
+type Fields = { list_id: string | null; list_post: string | null; precedence: string | null; from: Address | null }
 
 /** Of a field that is read. */
 const MAX_LENGTH = 1000

@@ -118,11 +118,7 @@ export const SERVICE_SETTINGS = {
     read: anyText,
     is_secret: true,
   },
-  ACCESS_TOKEN_SECONDS: {
-    meaning: 'How long an access token is valid.',
-    read: wholeNumber(1, 86_400),
-    default: '900',
-  },
+  ACCESS_TOKEN_SECONDS: { meaning: 'How long an access token is valid.', read: wholeNumber(1, 86_400), default: '900' },
   REFRESH_TOKEN_SECONDS: {
     meaning: 'How long a refresh token is valid.',
     read: wholeNumber(1, 31_536_000),
@@ -237,11 +233,7 @@ export const SERVICE_SETTINGS = {
     read: oneWordOf(['on', 'off']),
     default: 'on',
   },
-  CONSOLE: {
-    meaning: 'Serves the console at `/`: `on` or `off`.',
-    read: oneWordOf(['on', 'off']),
-    default: 'on',
-  },
+  CONSOLE: { meaning: 'Serves the console at `/`: `on` or `off`.', read: oneWordOf(['on', 'off']), default: 'on' },
   LOG_LEVEL: {
     meaning: 'Least important lines to log: `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`.',
     read: oneWordOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),

@@ -65,13 +65,7 @@ export function text(options: TextOptions) {
 }
 
 /** What `text` keeps of the length that it allows, in the schema; a text or null has it in a branch. */
-export type LengthLimits = {
-  length_fault?: string
-  min?: number
-  max?: number
-  trim?: boolean
-  anyOf?: LengthLimits[]
-}
+export type LengthLimits = { length_fault?: string; min?: number; max?: number; trim?: boolean; anyOf?: LengthLimits[] }
 
 /** Says what is wrong with the length of a text; undefined when it is right, or when the schema limits none. */
 export function lengthFault(schema: LengthLimits, value: unknown): string | undefined {

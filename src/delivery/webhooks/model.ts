@@ -93,9 +93,5 @@ export const DeliveryDetail = Type.Composite([
 ])
 export type DeliveryDetail = typeof DeliveryDetail.static
 
-export const DeliveryFilter = query({
-  ...Paging,
-  status: queryWord(DELIVERY_STATUSES),
-  event: queryWord(EVENTS),
-})
+export const DeliveryFilter = query({ ...Paging, status: queryWord(DELIVERY_STATUSES), event: queryWord(EVENTS) })
 export type DeliveryFilter = typeof DeliveryFilter.static

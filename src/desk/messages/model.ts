@@ -85,10 +85,7 @@ export const NewMessage = body({
 })
 export type NewMessage = typeof NewMessage.static
 
-export const MessageFilter = query({
-  include_internal: queryFlag({ description: 'Default true' }),
-  ...Paging,
-})
+export const MessageFilter = query({ include_internal: queryFlag({ description: 'Default true' }), ...Paging })
 export type MessageFilter = typeof MessageFilter.static
 
 let last = { body: '', is_empty: true }

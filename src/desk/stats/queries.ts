@@ -39,11 +39,7 @@ export async function getStats(scope: Scope, { period = 'hour' }: StatsQuery): P
       failed: series('deliveries_failed'),
       response_time_ms: places.map(averageTime),
     },
-    requests: {
-      ok: series('requests_ok'),
-      refused: series('requests_refused'),
-      failed: series('requests_failed'),
-    },
+    requests: { ok: series('requests_ok'), refused: series('requests_refused'), failed: series('requests_failed') },
     waiting,
     findings: await findingsOf(scope, waiting),
     smtp: config.SMTP_PORT === 0 ? null : { hostname: config.SMTP_HOSTNAME, port: config.SMTP_PORT },

@@ -50,11 +50,7 @@ export function openApiDocument(app: AnyElysia) {
         toOperation(operation, method, path.replace('/api/v1', ''), responses),
       ),
     ),
-    components: {
-      securitySchemes: SCHEMES,
-      parameters: HEADERS,
-      responses,
-    },
+    components: { securitySchemes: SCHEMES, parameters: HEADERS, responses },
   }
 }
 

@@ -118,11 +118,7 @@ export function routeOf(declarations: Declarations, method: string, pathname: st
   return found.sort((a, b) => a.split(':').length - b.split(':').length)[0] ?? null
 }
 
-type Detail = Declared & {
-  hide?: boolean
-  summary?: string
-  requestBody?: { content?: Record<string, unknown> }
-}
+type Detail = Declared & { hide?: boolean; summary?: string; requestBody?: { content?: Record<string, unknown> } }
 
 function faultOf(method: string, path: string, detail: Detail): string | undefined {
   const { hide, summary, permission, idempotency } = detail

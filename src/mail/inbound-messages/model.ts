@@ -59,11 +59,7 @@ export const InboundMessage = Type.Object({
 })
 export type InboundMessage = typeof InboundMessage.static
 
-export const InboundFilter = query({
-  outcome: queryWord(INBOUND_OUTCOMES),
-  mailbox_id: queryId(),
-  ...Paging,
-})
+export const InboundFilter = query({ outcome: queryWord(INBOUND_OUTCOMES), mailbox_id: queryId(), ...Paging })
 export type InboundFilter = typeof InboundFilter.static
 
 export const InboundOptions = query({

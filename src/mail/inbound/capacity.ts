@@ -14,11 +14,7 @@ export type CapacityLimits = {
   count_every_ms: number
 }
 
-const LIMITS: CapacityLimits = {
-  reserve_bytes: reserveBytes(),
-  max_pending: 100_000,
-  count_every_ms: 5_000,
-}
+const LIMITS: CapacityLimits = { reserve_bytes: reserveBytes(), max_pending: 100_000, count_every_ms: 5_000 }
 
 /**
  * Makes the check that the listener calls at MAIL. It refuses before the disk is full, and when filing is far behind.

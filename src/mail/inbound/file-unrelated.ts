@@ -31,11 +31,7 @@ import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
 /** A message that is to be filed, and its attachments. */
-export type Filing = {
-  mail: InboundMail
-  parts: StoredPart[]
-  steps: InboundSteps
-}
+export type Filing = { mail: InboundMail; parts: StoredPart[]; steps: InboundSteps }
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }

@@ -111,9 +111,7 @@ export function composeReply(reply: CustomerReply): ComposedMail {
     text: withLineEnds(reply.text),
     html: withLineEnds(reply.html),
     attachments: (reply.attachments ?? []).map(attachmentOf),
-    headers: {
-      Subject: { prepared: true, foldLines: true, value: encodedText(subject) },
-    },
+    headers: { Subject: { prepared: true, foldLines: true, value: encodedText(subject) } },
     envelope: {
       from: { name: '', address: envelope_from },
       to: recipients.map((address) => ({ name: '', address })),

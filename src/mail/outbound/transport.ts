@@ -51,10 +51,7 @@ function isAtData({ envelope }: Progress): boolean {
   return accepted.length > 0 && accepted.length + rejected.length === to.length
 }
 
-const transports = new LRUCache<string, Transport>({
-  max: TRANSPORTS_MAX,
-  dispose: (transport) => transport.close(),
-})
+const transports = new LRUCache<string, Transport>({ max: TRANSPORTS_MAX, dispose: (transport) => transport.close() })
 
 /**
  * Sends one message. A refused recipient does not stop the others: it is listed in `rejected`, and all recipients are

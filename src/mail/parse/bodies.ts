@@ -77,12 +77,7 @@ export function readBody(root: Part): ReadBody {
   const text = body.text ?? (html === null ? '' : safeHtmlToText(whole_html))
   const body_html = limitHtml(whole_html, text)
   const is_marked = body.text === null && html !== null && SIGNATURE.test(html)
-  return {
-    text,
-    body_html,
-    unsigned: (is_marked && htmlToText(withoutSignature(html))) || text,
-    cut: budget.cut,
-  }
+  return { text, body_html, unsigned: (is_marked && htmlToText(withoutSignature(html))) || text, cut: budget.cut }
 }
 
 /**

@@ -40,11 +40,9 @@ function generatedFile(): string {
  * @returns `generated` when the key of the backup is to be written to DATA_DIR
  * @throws BackupError when the settings name keys that do not open what is in the backup
  */
-export async function keysAfterRestore({ secret_keys }: Manifest): Promise<{
-  current: string
-  previous?: string
-  generated: boolean
-}> {
+export async function keysAfterRestore({
+  secret_keys,
+}: Manifest): Promise<{ current: string; previous?: string; generated: boolean }> {
   const [key, former] = await Promise.all(secret_keys.map(({ file }) => textOf(file)))
   const set = [config.SECRET_KEY, config.SECRET_KEY_PREVIOUS]
   if (former && former !== key && !set.includes(former)) {

@@ -27,11 +27,7 @@ export type Tokens = typeof Tokens.static
 export const RefreshToken = body({ refresh_token: Type.String({ fault: 'must be text' }) })
 
 export const AccessToken = unchecked(
-  Type.Object({
-    access_token: accessToken,
-    token_type: tokenType,
-    expires_in: expiresIn,
-  }),
+  Type.Object({ access_token: accessToken, token_type: tokenType, expires_in: expiresIn }),
 )
 export type AccessToken = typeof AccessToken.static
 

@@ -88,11 +88,7 @@ export const authRoutes = new Elysia({
     ({ user, body, request, set }) => {
       return updateMe(connection(), user, body, { origin: originOf(request), headers: headersOf(set) })
     },
-    {
-      body: MeChanges,
-      response: Me,
-      detail: { summary: 'Update own account', permission: 'account' },
-    },
+    { body: MeChanges, response: Me, detail: { summary: 'Update own account', permission: 'account' } },
   )
 
   .post(

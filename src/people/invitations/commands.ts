@@ -17,13 +17,7 @@ const VALID_S = 7 * 24 * 3600
 /** Expired invitations can still be sent again for this time. */
 const KEPT_DAYS = 30
 
-type NewInvitation = {
-  email: string
-  name: string
-  role?: 'admin' | 'agent'
-  hourly_rate?: number
-  currency?: string
-}
+type NewInvitation = { email: string; name: string; role?: 'admin' | 'agent'; hourly_rate?: number; currency?: string }
 
 /**
  * Invites an address: the link leaves by email.

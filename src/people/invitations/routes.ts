@@ -30,11 +30,7 @@ export const invitationRoutes = new Elysia({
       params: InvitationToken,
       body: Acceptance,
       response: Tokens,
-      detail: {
-        summary: 'Accept invitation',
-        permission: 'anyone',
-        codes: [...TOKEN_CODES, 'INVALID_CREDENTIALS'],
-      },
+      detail: { summary: 'Accept invitation', permission: 'anyone', codes: [...TOKEN_CODES, 'INVALID_CREDENTIALS'] },
     },
   )
 

@@ -10,10 +10,7 @@ import { updateOrganization } from './commands'
 import { Organization, OrganizationChanges } from './model'
 import { getOrganization } from './queries'
 
-const SECTION = {
-  tags: ['Organization'],
-  detail: { about: 'Settings of the organization, and leaving it.' },
-}
+const SECTION = { tags: ['Organization'], detail: { about: 'Settings of the organization, and leaving it.' } }
 
 export const organizationRoutes = new Elysia(SECTION)
   .use(inOrganization)

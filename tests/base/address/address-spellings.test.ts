@@ -81,11 +81,7 @@ describe.each(PAIRS)('%s: mail of', (_, email, other) => {
     const contact = await createContact(desk.agent, { email })
     const ticket = await createTicket(desk.agent, { contact_id: contact.id })
     const fields = { Subject: `Re: [${ticket.code}]`, Cc: 'bob@customer.test', To: `${desk.address}, ${other}` }
-    await deliver(started.port, {
-      from: 'kauf@relay.test',
-      to: desk.address,
-      raw: rawMail({ From: other, ...fields }),
-    })
+    await deliver(started.port, { from: 'kauf@relay.test', to: desk.address, raw: rawMail({ From: other, ...fields }) })
     expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'message', rule: 'subject_code', ticket_id: ticket.id })
     const { ours } = await answer(desk, ticket.id)
     await desk.file(other, { In_Reply_To: `<${ours}>`, Cc: 'eve@customer.test' })

@@ -135,10 +135,7 @@ async function makeOld(sql: postgres.Sql, last: string, earlier: string[]): Prom
 
 function earlierOf(name: string): { statements: string[]; hash: string } {
   const text = readFileSync(path.join(EARLIER, `${name}.sql`), 'utf8')
-  return {
-    statements: text.split('--> statement-breakpoint'),
-    hash: createHash('sha256').update(text).digest('hex'),
-  }
+  return { statements: text.split('--> statement-breakpoint'), hash: createHash('sha256').update(text).digest('hex') }
 }
 
 async function addRows(sql: postgres.Sql): Promise<void> {

@@ -331,37 +331,6 @@ test('HEAD answers as GET, without the bytes', async () => {
   await server.stop(true)
 })
 
-test('an attachment that is not there is ATTACHMENT_NOT_FOUND', async () => {
-  const { agent } = await createOrganization()
-  for (const id of [NOTHING, 'no-uuid']) {
-    for (const url of [`/attachments/${id}`, `/attachments/${id}/content`]) {
-      const answer = await agent.get(url)
-      expect([answer.status, answer.body.error.code]).toEqual([404, 'ATTACHMENT_NOT_FOUND'])
-    }
-  }
-})
-
-test("another organization's attachment is ATTACHMENT_NOT_FOUND", async () => {
-  const { agent } = await createOrganization()
-  const { id } = await uploadFile((await createOrganization()).agent)
-  for (const url of [`/attachments/${id}`, `/attachments/${id}/content`]) {
-    const answer = await agent.get(url)
-    expect([answer.status, answer.body.error.code]).toEqual([404, 'ATTACHMENT_NOT_FOUND'])
-  }
-})
-
-test('attachments need a token', async () => {
-  const { agent } = await createOrganization()
-  const { id } = await uploadFile(agent)
-  for (const answer of [
-    await stranger().get(`/attachments/${id}`),
-    await stranger().get(`/attachments/${id}/content`),
-    await stranger().post('/attachments', formOf('hello', 'hello.txt')),
-  ]) {
-    expect([answer.status, answer.body.error.code]).toEqual([401, 'INVALID_TOKEN'])
-  }
-})
-
 test('attachments of a deleted ticket are gone, also for who holds their url', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)

@@ -74,10 +74,7 @@ test('what a key sends again is in the timeline and in the audit log in its name
   expect(entry).toMatchObject({
     actor,
     action: 'api_key.request',
-    changes: {
-      route: { to: '/api/v1/tickets/:ticket_id/messages/:message_id/resend' },
-      status: { to: 200 },
-    },
+    changes: { route: { to: '/api/v1/tickets/:ticket_id/messages/:message_id/resend' }, status: { to: 200 } },
   })
 })
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import type { Scope } from '../../../src/base/scope'
-import { createOrganization, startApi, stopApi, stranger } from '../../support/api'
+import { createOrganization, startApi, stopApi } from '../../support/api'
 import {
   activityOf,
   createContact,
@@ -128,44 +128,27 @@ test('an agent removes a participant, with activity', async () => {
   expect([again.status, again.body.error.code]).toEqual([404, 'PARTICIPANT_NOT_FOUND'])
 })
 
-test('a participant of another ticket or organization is PARTICIPANT_NOT_FOUND', async () => {
+test('a participant of another ticket is PARTICIPANT_NOT_FOUND', async () => {
   const { agent, scope } = await createOrganization()
   const ticket = await insertTicket(scope)
   const other = await insertTicket(scope)
   await joinTicket(scope, other.id, [{ name: null, email: 'bob@customer.example' }], 'confirmed')
   const [elsewhere] = (await agent.get(`/tickets/${other.id}/participants`)).body.data
-  for (const id of [elsewhere.id, NOTHING, 'no-uuid']) {
-    const answer = await agent.delete(`/tickets/${ticket.id}/participants/${id}`)
-    expect([answer.status, answer.body.error.code]).toEqual([404, 'PARTICIPANT_NOT_FOUND'])
-  }
+  const answer = await agent.delete(`/tickets/${ticket.id}/participants/${elsewhere.id}`)
+  expect([answer.status, answer.body.error.code]).toEqual([404, 'PARTICIPANT_NOT_FOUND'])
   expect(await listed(scope, other.id)).toHaveLength(1)
 })
 
-test('participants of a ticket that is unknown, deleted or of another organization are TICKET_NOT_FOUND', async () => {
+test('participants of a deleted ticket are TICKET_NOT_FOUND', async () => {
   const { agent, scope } = await createOrganization()
-  const foreign = await insertTicket((await createOrganization()).scope)
-  const deleted = await insertTicket(scope)
-  await scope.sql`update tickets set deleted_at = now() where id = ${deleted.id}`
-  for (const id of [NOTHING, 'no-uuid', foreign.id, deleted.id]) {
-    for (const answer of [
-      await agent.get(`/tickets/${id}/participants`),
-      await agent.post(`/tickets/${id}/participants`, { email: 'bob@customer.example' }),
-      await agent.post(`/tickets/${id}/participants`, {}),
-      await agent.delete(`/tickets/${id}/participants/${NOTHING}`),
-    ]) {
-      expect([answer.status, answer.body.error.code]).toEqual([404, 'TICKET_NOT_FOUND'])
-    }
-  }
-})
-
-test('participants need a token', async () => {
-  const path = `/tickets/${NOTHING}/participants`
+  const { id } = await insertTicket(scope)
+  await scope.sql`update tickets set deleted_at = now() where id = ${id}`
   for (const answer of [
-    await stranger().get(path),
-    await stranger().post(path, { email: 'bob@customer.example' }),
-    await stranger().delete(`${path}/${NOTHING}`),
+    await agent.get(`/tickets/${id}/participants`),
+    await agent.post(`/tickets/${id}/participants`, { email: 'bob@customer.example' }),
+    await agent.delete(`/tickets/${id}/participants/${NOTHING}`),
   ]) {
-    expect([answer.status, answer.body.error.code]).toEqual([401, 'INVALID_TOKEN'])
+    expect([answer.status, answer.body.error.code]).toEqual([404, 'TICKET_NOT_FOUND'])
   }
 })
 

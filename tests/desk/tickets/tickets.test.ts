@@ -5,7 +5,7 @@ import { transact } from '../../../src/base/db/transact'
 import { inTransaction } from '../../../src/base/scope'
 import { updateTicket } from '../../../src/desk/tickets/commands'
 import { openTickets } from '../../../src/desk/tickets/open-tickets'
-import { createOrganization, type Organization, startApi, stopApi, stranger } from '../../support/api'
+import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import {
   createCompany,
   createContact,
@@ -468,64 +468,6 @@ describe('deleting', () => {
     const contact = (await agent.get(`/contacts/${ticket.contact.id}`)).body.data
     expect(contact).toMatchObject({ total_tickets: 0, recent_tickets: [] })
     expect((await agent.get('/time-entries')).body.data).toMatchObject([{ ticket: { code: ticket.code } }])
-  })
-})
-
-describe('who may', () => {
-  test('without a token nothing is told', async () => {
-    const { agent } = await createOrganization()
-    const ticket = await createTicket(agent)
-    const requests = [...requestsOn(ticket.id, agent.user_id, NOBODY), ['GET', '/tickets'], ['POST', '/tickets', {}]]
-    for (const [method, path, body] of requests as Request[]) {
-      const answer = await stranger().send(method, path, body)
-      expect([method, path, answer.status, answer.body.error.code]).toEqual([method, path, 401, 'INVALID_TOKEN'])
-    }
-  })
-
-  test("another organization's ticket is as unknown as one that never was, whatever the body", async () => {
-    const { agent } = await createOrganization()
-    const other = await createOrganization()
-    const ticket = await createTicket(other.agent)
-    for (const id of [ticket.id, NOBODY, 'no-uuid']) {
-      for (const [method, path, body] of requestsOn(id, agent.user_id, NOBODY)) {
-        const answer = await agent.send(method, path, body)
-        expect([method, path, answer.status, answer.body.error]).toEqual([
-          method,
-          path,
-          404,
-          { code: 'TICKET_NOT_FOUND', message: expect.any(String), details: {} },
-        ])
-      }
-    }
-    expect((await other.agent.get('/tickets')).body.data).toEqual([ticket])
-  })
-
-  test("another organization's contacts, users and labels cannot be named", async () => {
-    const { agent } = await createOrganization()
-    const other = await createOrganization()
-    const contact_id = (await createContact(agent)).id
-    const foreign = {
-      contact_id: (await createContact(other.agent)).id,
-      assignee_id: other.agent.user_id,
-      label_ids: [(await createLabel(other.agent)).id],
-    }
-    for (const [field, code] of [
-      ['contact_id', 'CONTACT_NOT_FOUND'],
-      ['assignee_id', 'USER_NOT_FOUND'],
-      ['label_ids', 'LABEL_NOT_FOUND'],
-    ] as const) {
-      const answer = await agent.post('/tickets', { subject: 'x', contact_id, [field]: foreign[field] })
-      expect(answer.status).toBe(422)
-      expect(answer.body.error.code).toBe(code)
-    }
-  })
-
-  test('an unknown ticket comes before a wrong body', async () => {
-    const { agent } = await createOrganization()
-    for (const [method, path] of requestsOn(NOBODY, agent.user_id, NOBODY)) {
-      if (method === 'GET') continue
-      expect((await agent.send(method, path, { status: 7, assignee_id: 7, label_ids: 7 })).status).toBe(404)
-    }
   })
 })
 

@@ -6,7 +6,7 @@ import { newId } from '../../../src/base/db/columns'
 import { inTransaction, type Scope } from '../../../src/base/scope'
 import { exportTimeEntries } from '../../../src/desk/time-entries/export'
 import { timeEntriesOfTicket } from '../../../src/desk/time-entries/queries'
-import { api, createOrganization, startApi, stopApi, stranger } from '../../support/api'
+import { api, createOrganization, startApi, stopApi } from '../../support/api'
 import { untilBlocked } from '../../support/drain-processes'
 import { activityOf, createCompany, hearEvents, insertTicketOf, logTime, writtenEvents } from '../../support/factories'
 import { withSettings } from '../../support/settings'
@@ -639,47 +639,3 @@ async function insertRandomEntries({ sql, organization_id }: Scope, user_id: str
   }
   return cents
 }
-
-describe('access', () => {
-  const calls = (ticket_id: string, id: string) =>
-    [
-      ['GET', '/time-entries'],
-      ['GET', '/time-entries/summary'],
-      ['GET', '/time-entries/export'],
-      ['POST', `/tickets/${ticket_id}/time-entries`, { duration_minutes: 5 }],
-      ['GET', `/time-entries/${id}`],
-      ['PATCH', `/time-entries/${id}`, { duration_minutes: 5 }],
-      ['DELETE', `/time-entries/${id}`],
-    ] as const
-
-  test('needs a token', async () => {
-    for (const [method, path, body] of calls(NOBODY, NOBODY)) {
-      const answer = await stranger().send(method, path, body)
-      expect([method, answer.status, answer.body.error.code]).toEqual([method, 401, 'INVALID_TOKEN'])
-    }
-  })
-
-  test("another organization's time and tickets are as unknown as none", async () => {
-    const { admin } = await createOrganization()
-    const other = await createOrganization()
-    const ticket = await ticketIn(other.scope)
-    const entry = await logTime(other.agent, ticket.id)
-    for (const [ticket_id, id] of [
-      [ticket.id, entry.id],
-      [NOBODY, NOBODY],
-      ['nonsense', 'nonsense'],
-    ] as const) {
-      for (const [method, path, body] of calls(ticket_id, id).slice(3)) {
-        const code = method === 'POST' ? 'TICKET_NOT_FOUND' : 'TIME_ENTRY_NOT_FOUND'
-        const answer = await admin.send(method, path, body)
-        expect([method, answer.status, answer.body.error]).toMatchObject([method, 404, { code, details: {} }])
-        if (body) expect((await admin.send(method, path, { duration_minutes: 0 })).body.error.code).toBe(code)
-      }
-    }
-    expect((await admin.get('/time-entries')).body.data).toEqual([])
-    expect((await admin.get(`/time-entries?ticket_id=${ticket.id}`)).body.meta.totals.duration_minutes).toBe(0)
-    expect((await admin.get('/time-entries/summary')).body.data).toEqual([])
-    expect((await admin.get('/time-entries/export')).text.trimEnd().split('\r\n')).toHaveLength(1)
-    expect((await other.agent.get(`/time-entries/${entry.id}`)).body.data).toEqual(entry)
-  })
-})

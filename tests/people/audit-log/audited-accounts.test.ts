@@ -193,10 +193,7 @@ test('a member is listed with each change, and never with the password', async (
   const found: Entry[] = (await admin.get(`/audit-log?resource_id=${id}`)).body.data.reverse()
   expect(found).toMatchObject([
     { action: 'user.created', changes: { email: { from: null, to: email }, role: { from: null, to: 'agent' } } },
-    {
-      action: 'user.updated',
-      changes: { role: { from: 'agent', to: 'admin' }, password: { from: '***', to: '***' } },
-    },
+    { action: 'user.updated', changes: { role: { from: 'agent', to: 'admin' }, password: { from: '***', to: '***' } } },
     { action: 'user.removed', changes: { name: { from: 'Mia', to: null } } },
   ])
   expect(JSON.stringify(found)).not.toMatch(/password-\d/)

@@ -13,6 +13,7 @@ import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId }
 
 /** A mark in every text of the other organization. */
 const MARK = 'Unmistakable'
+const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
  * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see
@@ -113,19 +114,31 @@ describe('every route', () => {
     })
   })
 
-  test("with another organization's ids in the path is 404, and nothing is changed or told", async () => {
+  test('with an id in the path that is of another organization, unknown or no id is 404, and nothing is changed or told', async () => {
     let tried = 0
     await changesNothing(async () => {
       for (const endpoint of endpoints.filter(({ ids }) => ids.length > 0)) {
         // Each id alone under own ones, then all of them.
-        const foreign = endpoint.ids.map((name) => ({ ...mine, [name]: theirs[name as WorldId] }))
-        for (const ids of [...foreign, theirs]) {
-          expectError(endpoint, await call(own.admin, endpoint, ids), 404, /_NOT_FOUND$/)
+        const wrong = endpoint.ids.flatMap((name) =>
+          [theirs[name as WorldId], NOBODY, 'nonsense'].map((id) => ({ name, ids: { ...mine, [name]: id } })),
+        )
+        for (const { name, ids } of [...wrong, { name: endpoint.ids[0]!, ids: theirs }]) {
+          const answer = await call(own.admin, endpoint, ids)
+          expectError(endpoint, answer, 404, new RegExp(`^${name.slice(0, -'_id'.length).toUpperCase()}_NOT_FOUND$`))
+          expect(answer.body.error.details).toEqual({})
           tried++
         }
       }
     })
-    expect(tried).toBeGreaterThan(80)
+    expect(tried).toBeGreaterThan(240)
+  })
+
+  test('looks up the ids of the path before it judges the body', async () => {
+    for (const endpoint of endpoints.filter(({ ids, body }) => ids.length > 0 && body)) {
+      const wrong = Object.fromEntries(Object.keys(endpoint.body!.properties ?? {}).map((name) => [name, { wrong: 7 }]))
+      const answer = await own.admin.send(endpoint.method, pathWith(endpoint.path, {}), wrong)
+      expectError(endpoint, answer, 404, /_NOT_FOUND$/)
+    }
   })
 
   test("with another organization's ids in the body is 422, and nothing is changed or told", async () => {
