@@ -1,6 +1,7 @@
 /**
  * What the invited person does with an invitation: accept it or decline it. The token in the link says which one it is.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { addressKey } from '../../base/address/email'
 import { audit } from '../../base/audit/audit'
 import { lockAccountOf } from '../../base/db/account-lock'
@@ -47,7 +48,7 @@ export async function acceptInvitation(
     const invitation = await takeInvitation(scope, token)
     await lockAccountOf(scope, invitation.email)
     const now = await findAnswered(scope, invitation)
-    if (!Bun.deepEquals(now, found)) throw new Overtaken()
+    if (!isDeepStrictEqual(now, found)) throw new Overtaken()
     const account = await accountFor(scope, now, input, password_hash)
     const { role, hourly_rate, currency } = invitation
     await addMembership(scope, account.id, { role, hourly_rate, currency, active: true })
