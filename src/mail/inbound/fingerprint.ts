@@ -4,7 +4,7 @@ import { addressKey } from '../../base/address/email'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { MailHeaders } from '../parse/parse'
-import { holdsText, withoutSpace } from './same-text'
+import { holdsText } from './same-text'
 
 export type Fingerprint = {
   text: string
@@ -13,13 +13,13 @@ export type Fingerprint = {
   /** Only the content tells it from the next message, and devices send the same words again and again. */
   is_brief: boolean
   /**
-   * Tells texts under one Message-ID apart; null without an id, because then the fingerprint is that of the text, too.
+   * Tells texts and files under one Message-ID apart; null without an id, because then the fingerprint is theirs, too.
    */
   words: string | null
   is_dated: boolean
 }
 
-/** Says of a message that its fingerprint is known: it is the same again, or has another text. */
+/** Says of a message that its fingerprint is known: it is the same again, or has another text or other files. */
 export type Filed = 'again' | 'with another text'
 
 /** A brief fingerprint holds for so long: in this time a server sends again what it got no reply for. */
@@ -38,7 +38,7 @@ const MAX_TEXTS = 50
 export function fingerprintOf(
   headers: MailHeaders,
   raw: Uint8Array,
-  parsed: { text: string; is_report: boolean } | null,
+  parsed: { digest: string; is_report: boolean } | null,
   sender?: { name: string; email: string },
 ): Fingerprint {
   const { message_id, subject, date, to, cc, in_reply_to, references } = headers
@@ -53,13 +53,9 @@ export function fingerprintOf(
     text: message_id ? `id:${message_id} ${digest}` : `sha256:${digest}`,
     former: message_id && `id:${message_id}`,
     is_brief: !message_id && !date,
-    words: message_id && digestOf(parsed ? withoutSpace(parsed.text) : body),
+    words: message_id && (parsed?.digest ?? createHash('sha256').update(body).digest('base64url').slice(0, 22)),
     is_dated: date !== null,
   }
-}
-
-function digestOf(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('base64url').slice(0, 22)
 }
 
 /** What is compared of a message. */

@@ -9,7 +9,7 @@ import type { Actor } from '../../base/scope'
 import { storable } from '../../base/shapes/fold'
 import { readBounceTag } from '../../desk/messages/anchors'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
-import { checkSender } from '../sender/check'
+import { checkSender, type Proof } from '../sender/check'
 import type { Authentication } from '../sender/results'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
 import { destinationsOf } from './thread'
@@ -53,6 +53,8 @@ export type InboundMail = LedgerEntry & {
   fingerprint: Fingerprint
   /** True when the sender is proven, false when From is forged, null when nobody can tell, or it was not checked. */
   sender_verified: boolean | null
+  /** What a proven sender has written. */
+  proof: Proof
   /** Null: not checked. */
   authentication: Authentication | null
   /** DNS could not tell who wrote it, for a passing reason: it may do no more than forged mail. */
@@ -75,7 +77,7 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
   const headers = withStorableIds(parsed ?? readHeaders(raw))
   const sender = senderOf(headers, entry.envelope_sender)
   const bounce = parsed && bounceOf(entry, headers, parsed)
-  const said = parsed && { text: parsed.text, is_report: bounce !== null }
+  const said = parsed && { digest: parsed.digest, is_report: bounce !== null }
   const fingerprint = fingerprintOf(headers, raw, said, sender)
   return {
     ...entry,
@@ -91,6 +93,7 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     bounce,
     fingerprint,
     sender_verified: null,
+    proof: [],
     authentication: null,
     is_undecided: false,
   }

@@ -11,8 +11,7 @@ export function holdsText(whole: string, part: string): boolean {
   return words !== '' && ` ${inOneLine(whole)} `.includes(` ${words} `)
 }
 
-/** A text without white space, by which it is compared. */
-export function withoutSpace(text: string): string {
+function withoutSpace(text: string): string {
   return text.replace(/\s+/g, '')
 }
 

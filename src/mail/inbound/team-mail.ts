@@ -7,7 +7,7 @@ import { newId } from '../../base/db/columns'
 import { textToHtml } from '../../base/html/body'
 import { safeHtmlToText } from '../../base/html/text'
 import type { Scope } from '../../base/scope'
-import { newMessageId, readReplyTag } from '../../desk/messages/anchors'
+import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation } from '../../desk/messages/conversation'
 import type { MessageDraft } from '../../desk/messages/draft'
@@ -16,7 +16,6 @@ import { ownText, replyText } from '../parse/reply-text'
 import type { Decision } from './decide'
 import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
 import { type InboundMail, type Member, storableIds } from './message'
-import { destinationsOf } from './thread'
 
 /**
  * Gives the mail of a customer that a member passes on, as if the customer had written here; other mail as it is. Its
@@ -26,7 +25,7 @@ import { destinationsOf } from './thread'
 export function unwrapForwarded(mail: InboundMail): InboundMail {
   const { content, headers, passed_on, sender_verified } = mail
   const forwarded = content?.forwarded
-  if (!passed_on || !forwarded || sender_verified !== true) return { ...mail, passed_on: null }
+  if (!passed_on || !forwarded || sender_verified !== true || !ownsAnchors(mail)) return { ...mail, passed_on: null }
   const { author, subject, message_id, text, body_html, reply_text, attachments } = forwarded
   const references = [...headers.references, ...storableIds(message_id === null ? [] : [message_id])]
   return {
@@ -44,6 +43,30 @@ export function unwrapForwarded(mail: InboundMail): InboundMail {
       auto_reply: false,
     },
   }
+}
+
+/** True when a proof of the sender covers all fields of these names. */
+function covers({ proof }: InboundMail, fields: string[]): boolean {
+  return proof === 'whole message' || proof.some((covered) => fields.every((field) => covered.includes(field)))
+}
+
+/** True when the sender has written each id and address by which the mail may lead to a ticket. */
+function ownsAnchors(mail: InboundMail): boolean {
+  const { headers, recipient } = mail
+  const fields = [
+    ...(headers.in_reply_to.length > 0 ? ['in-reply-to'] : []),
+    ...(headers.references.length > 0 ? ['references'] : []),
+  ]
+  if (readReplyTag(recipient) === null && readBounceTag(recipient) === null) return covers(mail, fields)
+  const key = addressKey(recipient)
+  const field = fieldWith(mail, (address) => addressKey(address) === key)
+  return field !== undefined && covers(mail, [...fields, field])
+}
+
+/** The field of recipients that has such an address. */
+function fieldWith({ headers: { to, cc } }: InboundMail, isWanted: (address: string) => boolean) {
+  const has = (addresses: { address: string }[]) => addresses.some(({ address }) => isWanted(address))
+  return has(to) ? 'to' : has(cc) ? 'cc' : undefined
 }
 
 /** Adds the words of the member above what was passed on, as a note on the ticket that the rest has become. */
@@ -67,22 +90,25 @@ export async function addNoteOf(
 
 /**
  * True for mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor
- * of ours in its header. Nobody signs the address at RCPT: whoever got mail of the member could send it there again.
+ * of ours that the member has written. Nobody signs the address at RCPT, and some sign no ids: whoever got mail of the
+ * member could send it on as an answer.
  */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {
   if (decision.outcome !== 'message' || decision.anchor !== 'issued' || mail.passed_on) return false
   // Of an answer that comes with several texts the first one went out.
   if (decision.id_use !== 'own') return false
   if (mail.member === null || mail.sender_verified !== true || mail.content?.auto_reply !== false) return false
-  if (decision.rule === 'reply_tag' && !isWrittenTo(mail, decision.ticket_id)) return false
+  if (!isAnchoredBySender(mail, decision)) return false
   // Of an answer without new words the whole quotation would go out, which may hold what members wrote to each other.
   const text = mail.content.reply_text
   return text === null || ownText(text) !== ''
 }
 
-/** True when To or Cc has the signed address of the ticket. */
-function isWrittenTo({ headers }: InboundMail, ticket_id: string): boolean {
-  return destinationsOf(headers, '').some((address) => readReplyTag(address) === ticket_id)
+/** True when the sender has written the id that led to the ticket, or the ticket's address. */
+function isAnchoredBySender(mail: InboundMail, { rule, ticket_id }: { rule: string; ticket_id: string }): boolean {
+  const field = fieldWith(mail, (address) => readReplyTag(address) === ticket_id)
+  if (field && covers(mail, [field])) return true
+  return rule !== 'reply_tag' && covers(mail, [rule.replaceAll('_', '-')])
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Parses a message into what a ticket needs of it. Pure: no clock, no database, no files. */
-
+import { createHash } from 'node:crypto'
 import { detectCharset } from '../../base/mime/charset'
 import { openContainers } from '../../base/mime/containers'
 import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../../base/mime/headers'
@@ -34,6 +34,8 @@ export type ParsedMail = MailHeaders & {
   forwarded: Forwarded | null
   /** Tokens in links, wherever it has them. */
   link_tokens: string[]
+  /** Tells it from other mail by its text, whatever the white space, and its files. */
+  digest: string
 }
 
 /** Of the part of a read receipt that machines read. */
@@ -61,7 +63,14 @@ export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender
     reply_text: replyText(unsigned, isAnswer({ ...headers, in_reply_to }) ? 'answer' : 'first mail') || null,
     forwarded: bounce ? null : readForwarded({ root, subject: headers.subject, text, attachments }),
     link_tokens: linkTokens(root, [text, body_html]),
+    digest: digestOf(text, attachments),
   }
+}
+
+function digestOf(text: string, attachments: ParsedAttachment[]): string {
+  const hash = createHash('sha256').update(text.replace(/\s+/g, ''))
+  for (const { content } of attachments) hash.update(createHash('sha256').update(content).digest())
+  return hash.digest('base64url').slice(0, 22)
 }
 
 /** True for mail that refers to another, by ids, the prefix of its subject or the code of a ticket. */

@@ -36,7 +36,14 @@ const BODY_LIMIT_MS = 3000
 /** Bytes of a message in which its header is read. */
 const MAX_HEADER_BYTES = 262_144
 
+/**
+ * What the sender is proven to have written: the whole message, which a server of the domain of From sent here, or the
+ * fields that each signature of that domain covers. Whoever got a signed message can add others and send it on.
+ */
+export type Proof = 'whole message' | string[][]
+
 type SenderVerdict = Judgement & {
+  proof: Proof
   /** True when a lookup that decides failed for a passing reason: another check later may tell. */
   is_undecided: boolean
 }
@@ -44,6 +51,7 @@ type SenderVerdict = Judgement & {
 const UNKNOWN: SenderVerdict = {
   sender_verified: null,
   authentication: { spf: 'none', dkim: 'none', dmarc: 'none', arc: 'none' },
+  proof: [],
   is_undecided: true,
 }
 
@@ -80,8 +88,21 @@ async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): 
   ])
   // The relay found a signature valid that covers less than what is shown.
   const believed = signatures.is_extended ? null : trusted
-  const found = believed ? { ...believed, is_undecided: false } : await checkDmarc(domain, spf, signatures, lookup)
-  return isReadDifferently(from, signatures) ? { ...found, sender_verified: false, is_undecided: false } : found
+  const found = believed
+    ? { ...believed.judgement, is_undecided: false }
+    : await checkDmarc(domain, spf, signatures, lookup)
+  if (isReadDifferently(from, signatures)) return { ...found, sender_verified: false, proof: [], is_undecided: false }
+  const sent = believed ? believed.spf_domain : spf.result === 'pass' ? spf.domain : undefined
+  return { ...found, proof: domain ? proofOf((await organization) || domain, sent, signatures) : [] }
+}
+
+/**
+ * @param organization the domain of From, or its organizational domain when that is known
+ * @param sent the domain that SPF has proven
+ */
+function proofOf(organization: string, sent: string | undefined, { passing }: Signatures): Proof {
+  if (sent && isWithin(sent, organization)) return 'whole message'
+  return passing.filter(({ domain }) => isWithin(domain, organization)).map(({ fields }) => fields)
 }
 
 /** The organizational domain of From. Asking for it also reads the policy, before anything else is asked. */
@@ -132,15 +153,16 @@ async function checkDmarc(
   spf: Spf,
   { dkim, passing, undecided, arc }: Signatures,
   lookup: RecordLookup,
-): Promise<SenderVerdict> {
+): Promise<Omit<SenderVerdict, 'proof'>> {
   const authentication = { spf: spf.result, dkim, dmarc: 'none' as Result, arc }
   if (!domain) return { sender_verified: null, authentication, is_undecided: false }
   const spfThat = (...results: Result[]) => (results.includes(spf.result) ? [spf.domain] : [])
-  const { result, policy } = await evaluate(domain, passing, lookup, spfThat('pass'))
+  const signed = passing.map(({ domain }) => domain)
+  const { result, policy } = await evaluate(domain, signed, lookup, spfThat('pass'))
   authentication.dmarc = result
   const best =
     result === 'fail'
-      ? (await evaluate(domain, [...passing, ...undecided], lookup, spfThat('pass', 'temperror'))).result
+      ? (await evaluate(domain, [...signed, ...undecided], lookup, spfThat('pass', 'temperror'))).result
       : result
   const is_unknown = best !== result || result === 'temperror'
   return {

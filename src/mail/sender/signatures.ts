@@ -8,13 +8,15 @@ import { type HeaderField, headerBlock, splitHeader } from '../../base/mime/head
 import type { RecordLookup } from '../../base/net/dns'
 import { bestOf, type Result, resultOf } from './results'
 
+/** A domain whose signature is valid for the whole body, and the names of the header fields that it covers. */
+type Signed = { domain: string; fields: string[] }
+
 export type Signatures = {
   /** The addresses of From as mailauth reads them. Null when the header is beyond the limits. */
   from: string[] | null
   from_fields: number
   dkim: Result
-  /** Domains whose signature is valid for the whole message. */
-  passing: string[]
+  passing: Signed[]
   /** Domains whose key could not be looked up. */
   undecided: string[]
   arc: Result
@@ -91,11 +93,12 @@ async function verify(message: Readable, fields: HeaderField[], lookup: RecordLo
   const [{ dkimVerify }, { arc }] = await importVerifiers()
   const found = await dkimVerify(message, { resolver: lookup, rejectRsaSha1: true })
   const results = found.results.map(({ signingDomain, signingHeaders, status }) => {
-    const is_extended = status.result === 'pass' && leavesOut(signingHeaders?.headers ?? [], fields)
+    const covered = (signingHeaders?.headers ?? []).map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
+    const is_extended = status.result === 'pass' && leavesOut(covered, fields)
     const result = status.underSized || is_extended ? ('policy' as const) : resultOf(status.result)
-    return { domain: signingDomain ?? '', result, is_extended }
+    return { domain: signingDomain ?? '', fields: covered, result, is_extended }
   })
-  const having = (wanted: Result) => results.filter(({ result }) => result === wanted).map(({ domain }) => domain)
+  const having = (wanted: Result) => results.filter(({ result }) => result === wanted)
   const { chain, ...arc_data } = found.arc ?? {}
   const sealed = chain ? (await arc({ ...arc_data, chain }, { resolver: lookup })).status.result : undefined
   return {
@@ -104,7 +107,7 @@ async function verify(message: Readable, fields: HeaderField[], lookup: RecordLo
     from_fields: found.fromFields,
     dkim: bestOf(results.map(({ result }) => result)),
     passing: having('pass'),
-    undecided: having('temperror'),
+    undecided: having('temperror').map(({ domain }) => domain),
     arc: found.arc?.error ? 'fail' : resultOf(sealed),
     is_extended: results.some(({ is_extended }) => is_extended),
   }
@@ -112,9 +115,8 @@ async function verify(message: Readable, fields: HeaderField[], lookup: RecordLo
 
 /** True when a message has a field once more than the signature that covers it: the check reads the last one first. */
 function leavesOut(signed: string[], fields: HeaderField[]): boolean {
-  const names = signed.map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
   return SINGLE_FIELDS.some((name) => {
-    const covered = names.filter((one) => one === name).length
+    const covered = signed.filter((one) => one === name).length
     return covered > 0 && fields.filter(({ key }) => key === name).length > covered
   })
 }

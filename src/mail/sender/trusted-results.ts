@@ -7,6 +7,9 @@ import { type Authentication, bestOf, resultOf } from './results'
 
 export type Judgement = { sender_verified: boolean | null; authentication: Authentication }
 
+/** `spf_domain`: of the envelope sender, when SPF is a pass. */
+type TrustedResults = { judgement: Judgement; spf_domain: string | undefined }
+
 /** Of an Authentication-Results field. */
 const MAX_FIELD = 10_000
 
@@ -17,7 +20,7 @@ const MAX_FIELD = 10_000
  * @param from_domain in ASCII
  * @returns null when the field does not count
  */
-export function readTrustedResults(fields: HeaderField[], from_domain: string | undefined): Judgement | null {
+export function readTrustedResults(fields: HeaderField[], from_domain: string | undefined): TrustedResults | null {
   const field = fields.find(({ key }) => key === 'authentication-results')?.value
   const id = config.TRUSTED_AUTHSERV_ID?.toLowerCase()
   if (!field || field.length > MAX_FIELD || !id || !from_domain) return null
@@ -29,7 +32,11 @@ export function readTrustedResults(fields: HeaderField[], from_domain: string | 
   const best = (method: string) => bestOf(of(method).map(({ result }) => resultOf(result)))
   const authentication = { spf: best('spf'), dkim: best('dkim'), dmarc: best('dmarc'), arc: best('arc') }
   const policy = dmarc.properties.get('policy.dmarc') ?? /\bp(?:olicy)?=(\w+)/i.exec(dmarc.comments.join(' '))?.[1]
-  return { sender_verified: verdictOf(authentication.dmarc, policy), authentication }
+  const sent = of('spf').find(({ result }) => resultOf(result) === 'pass')
+  return {
+    judgement: { sender_verified: verdictOf(authentication.dmarc, policy), authentication },
+    spf_domain: domainOf(sent?.properties.get('smtp.mailfrom')),
+  }
 }
 
 /** True for a pass, false for a failure that the owner of the domain wants to be acted on, else null. */

@@ -1,5 +1,7 @@
 /** Mail of the team: what a member passes on opens the customer's ticket, what a member answers is sent on. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import ipaddr from 'ipaddr.js'
+import type { Network } from '../../../src/base/address/networks'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { PASSWORD } from '../../support/api'
@@ -8,6 +10,7 @@ import { startDns, type TestDns } from '../../support/dns'
 import { activityOf, createMessage, hearEvents, writtenEvents } from '../../support/factories'
 import { deliver, drain, ledgerOf, rawMail, readTicket } from '../../support/mail'
 import { type ChangedSettings, withSettings } from '../../support/settings'
+import { KEY_RECORD, keyName, signed } from '../../support/signed-mail'
 
 let desk: StartedDesk
 let dns: TestDns
@@ -22,6 +25,7 @@ beforeAll(async () => {
   dns = await startDns({
     'team.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
     '_dmarc.team.example': { TXT: ['v=DMARC1; p=reject'] },
+    [keyName('team.example')]: { TXT: [KEY_RECORD] },
     'rejects.example': { TXT: ['v=spf1 -all'] },
     '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
   })
@@ -359,6 +363,72 @@ test.each([
   expect(desk.sink.messages).toEqual([])
   const { messages } = await readTicket(desk.agent, ticket_id)
   expect(messages.at(-1)).toMatchObject({ direction: 'inbound' })
+})
+
+/** Delivers mail that a member has signed, from a server of somebody else. @param added to its header afterwards */
+async function resendSigned(fields: Fields, body: string, to: string, added = '') {
+  const header = { From: PROVEN, To: 'eve@elsewhere.example', Message_ID: `<${newId()}@team.example>`, ...fields }
+  const raw = await signed(rawMail({ Subject: 'Hello', ...header }, body), 'team.example')
+  await deliver(desk.port, { from: 'eve@elsewhere.example', to, raw: Buffer.concat([Buffer.from(added), raw]) })
+  const row = (await ledgerOf(desk))[0]
+  expect(row).toMatchObject({ sender_verified: true })
+  return row
+}
+
+test.each<[string, string, (ours: string, tagged: string) => [Fields, string?]]>([
+  ['In-Reply-To', 'inbound', (ours) => [{}, `In-Reply-To: ${ours}\r\n`]],
+  ['References', 'inbound', (ours) => [{}, `References: ${ours}\r\n`]],
+  ['Cc', 'inbound', (_, tagged) => [{}, `Cc: ${tagged}\r\n`]],
+  ['In-Reply-To', 'outbound', (ours) => [{ In_Reply_To: ours }]],
+  ['References', 'outbound', (ours) => [{ References: ours }]],
+  ['To', 'outbound', (ours, tagged) => [{ To: tagged }, `In-Reply-To: ${ours}\r\n`]],
+  ['Cc', 'outbound', (_, tagged) => [{ Cc: tagged }]],
+])(
+  'signed mail of a member whose %s leads to a ticket is %s: only what is signed makes it an answer',
+  async (_, direction, lead) => {
+    const { ticket_id, ours, tagged } = await converse()
+    const [fields, added] = lead(ours, tagged)
+    const row = await resendSigned(fields, 'Approved.', tagged, added)
+    expect(row).toMatchObject({ outcome: 'message', ticket_id })
+    await drain()
+    expect(desk.sink.messages).toHaveLength(direction === 'outbound' ? 1 : 0)
+    const { messages } = await readTicket(desk.agent, ticket_id)
+    expect(messages.at(-1)).toMatchObject({ direction, sender: { email: PROVEN } })
+  },
+)
+
+test.each([
+  ['outbound', 'spf=pass smtp.mailfrom=alan@mail.team.example'],
+  ['inbound', 'spf=pass smtp.mailfrom=eve@elsewhere.example; dkim=pass header.d=team.example'],
+])('of an answer through a relay that is %s the relay says %p', async (direction, results) => {
+  const { ticket_id, ours } = await converse()
+  const SMTP_TRUSTED_RELAYS: Network[] = [[ipaddr.parse('127.0.0.1'), 32]]
+  using _ = withSettings({ SMTP_TRUSTED_RELAYS, TRUSTED_AUTHSERV_ID: 'mx.desk.example' })
+  const Received = 'from mx.example (mx.example [192.0.2.2]) by mx.desk.example; Sun, 22 Nov 2026 09:00:00 +0000'
+  const Authentication_Results = `mx.desk.example; ${results}; dmarc=pass header.from=team.example`
+  const row = await receive(PROVEN, { Received, Authentication_Results, In_Reply_To: ours }, 'Done.')
+  expect(row).toMatchObject({ outcome: 'message', ticket_id, sender_verified: true })
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction, sender: { email: PROVEN } })
+})
+
+test('what a member has signed and passed on to others makes no note on a ticket that a stranger names', async () => {
+  const { ticket_id, ours, tagged } = await converse()
+  const fields = { Subject: 'Fwd: Pump leaks' }
+  const notesOf = async (id: string) =>
+    (await readTicket(desk.agent, id)).messages.filter(({ is_internal }: { is_internal: boolean }) => is_internal)
+  for (const [to, added] of [
+    [desk.address, `In-Reply-To: ${ours}\r\n`],
+    [desk.address, `References: ${ours}\r\n`],
+    [tagged, ''],
+  ] as const) {
+    expect(await resendSigned(fields, GMAIL, to, added)).toMatchObject({ ticket_id })
+    expect(await notesOf(ticket_id)).toEqual([])
+  }
+  const opened = await resendSigned(fields, GMAIL, desk.address)
+  expect(await notesOf(opened.ticket_id)).toMatchObject([{ body: 'Please look.', sender: { email: PROVEN } }])
+  expect(await resendSigned({ ...fields, To: tagged }, GMAIL, tagged)).toMatchObject({ ticket_id })
+  expect(await notesOf(ticket_id)).toMatchObject([{ body: 'Please look.' }])
 })
 
 test.each<[string, string, Fields]>([

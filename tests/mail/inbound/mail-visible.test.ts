@@ -152,6 +152,23 @@ test.each([DATE, undefined])(
   },
 )
 
+test('what a scanner sends under one Message-ID with the same words is a duplicate only with the same files', async () => {
+  const scan = (content: string) => {
+    const header = { Message_ID: '<1@scanner.example>', Content_Type: 'multipart/mixed; boundary=b' }
+    const file = `Content-Disposition: attachment; filename=scan.pdf\n\n${content}`
+    return receive(header, `--b\n\nScanned document\n--b\n${file}\n--b--`)
+  }
+  const { ticket_id } = await scan('first page')
+  expect(await scan('second page')).toMatchObject({ outcome: 'message', ticket_id })
+  for (const content of ['first page', 'second page'])
+    expect(await scan(content)).toMatchObject({ outcome: 'duplicate' })
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages).toMatchObject(Array(2).fill({ attachments: [{ filename: 'scan.pdf' }] }))
+  const others = []
+  for (let page = 3; page < 8; page += 1) others.push((await scan(`page ${page}`)).outcome)
+  expect(others).toEqual([...Array(4).fill('message'), 'duplicate'])
+})
+
 test('five other texts under one Message-ID join its ticket, the sixth is a duplicate', async () => {
   const again = { Message_ID: '<again@customer.example>' }
   const outcomes = []
