@@ -4,6 +4,7 @@
  * length.
  */
 import {
+  ANY_ATTRIBUTION,
   ATTRIBUTION_START,
   ATTRIBUTIONS,
   FROM_FIELD,
@@ -13,6 +14,7 @@ import {
   PERSON_AS_AUTHOR,
   SENT_FIELD,
   SUBJECT_FIELD,
+  TOLD,
 } from './reply-words'
 
 /**
@@ -176,7 +178,10 @@ function attributionEnd(lines: string[], index: number, place: Place): number | 
     joined = count === 1 || /[<(]$/.test(joined) ? joined + line : `${joined} ${line}`
     if (!/[:：]$/.test(line)) continue
     const is_start = count === 1 || ATTRIBUTION_START.test(first) || /^\s*</.test(lines[index + 1] ?? '')
-    if (!is_start || !ATTRIBUTIONS.some((pattern) => pattern.test(joined))) continue
+    const is_announcement =
+      ATTRIBUTIONS.some((pattern) => pattern.test(joined)) ||
+      (ANY_ATTRIBUTION.test(joined) && (place !== 'unmarked' || !TOLD.test(joined)))
+    if (!is_start || !is_announcement) continue
     if (isOfProgram(joined, place)) return index + count
   }
   return null

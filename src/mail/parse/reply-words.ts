@@ -9,9 +9,17 @@ export const ATTRIBUTIONS = [
   /^.{0,100}20\d\d.{0,200}(?:のメッセージ|作成|작성)\s*[:：]$/,
   /^20\d\d[-/.]\d{1,2}[-/.]\d{1,2} .{0,200}<[^<>]{3,100}@[^<>]{3,100}>\s*:$/,
   /^(?:quoting|zitat von|citando|citation de|citat från|citaat van) .{2,200}:$/i,
-  // In any language: a year (of the Buddhist era, too), a time and an address before a colon.
-  /^(?=.*(?:19|20|25)\d\d)(?=.*\d[:.]\d\d)(?=.*(?:[<(]| by )[^<>()\s]{1,100}@[^<>()\s]{1,100}[>):]).{20,500}[:：]$/,
 ]
+
+/** Matches an announcement in any language: a year (of the Buddhist era, too), a time and an address before a colon. */
+export const ANY_ATTRIBUTION =
+  /^(?=.*(?:19|20|25)\d\d)(?=.*\d[:.]\d\d)(?=.*(?:[<(]| by )[^<>()\s]{1,100}@[^<>()\s]{1,100}[>):]).{20,500}[:：]$/
+
+/**
+ * Matches words of a person before a moment and an address, as in "The log of 2026-11-12 10:00 for user <...> says:".
+ * A mail program begins with either.
+ */
+export const TOLD = /^\S+ (?:[^\d<([@]* )?(?:\p{Ll}{2,} \p{Ll}{2,} [^<([@]*\d|\p{Ll}{2,} \p{Ll}{2,} \p{Ll}{2,} [<([])/u
 
 /**
  * Matches the beginning of an announcement that goes on in the next line: such a word, a year and a time, an address in

@@ -89,8 +89,15 @@ describe('what a person tells of a mail', () => {
     'Hallo,\n\nOp 16 november schreef uw collega:\n\nDe pomp wordt vervangen.\n\nWanneer?',
     'On page 5 of 20 the manual wrote:\n\nTurn it off.\n\nI did.',
     'In step 2 somebody wrote:\nTurn it off.\nIs that right?',
+    'Hello,\n\nThe log of 2026-11-12 10:00 for user <kim@kunde.example> says:\n\nE42 no paper\n\nWhat now?',
+    'Hello,\n\nHere is what user <kim@kunde.example> got on 2026-11-12 10:00:\nE42 no paper\n\nWhat now?',
   ])('announces no quotation: %p', async (text) => {
     expect(await replyOf(text)).toBe(text)
+  })
+
+  test('announces one that has marks and ends the mail', async () => {
+    const told = 'The log of 2026-11-12 10:00 for user <kim@kunde.example> says:'
+    expect(await replyOf(`No paper?\n\n${told}\n> E42 no paper`)).toBe('No paper?')
   })
 
   test('stays with the lines that they mark as quoted', async () => {
