@@ -26,7 +26,7 @@ const AGAIN_MS = [100, 500, 1000, 2000, 5000]
 type Ended = { job: OutboxJob; outcome: Outcome }
 type Waiting = Ended & { resolve: (settled: boolean) => void }
 
-/** Outcomes of an organization that wait to be settled together. A queue without any goes. */
+/** Outcomes that wait to be settled together: those of a line, or those of an organization with the same writer. */
 type Queue = { waiting: Waiting[]; has_turn: boolean }
 
 /** Settles a group in one transaction, when it is its turn. @returns ids of the jobs whose lease still held */
@@ -39,10 +39,8 @@ type OnFault = (job: OutboxJob) => Outcome
 export class Settler {
   readonly #connection: Connection
   readonly #onFault: OnFault
-  /** What gathers, by what writes it and by organization. */
+  /** By writer, and by line or organization. A queue without any outcome goes. */
   readonly #queues = new Map<unknown, Map<string, Queue>>()
-  /** Outcomes that wait for the batch before them, by their line. A line without any goes. */
-  readonly #lines = new Map<string, Waiting[]>()
   readonly #inTurn = turns(TRANSACTIONS_MOST)
 
   constructor(connection: Connection, onFault: OnFault) {
@@ -54,81 +52,63 @@ export class Settler {
   settle(job: OutboxJob, outcome: Outcome): Promise<boolean> {
     return new Promise((resolve) => {
       const ended = { job, outcome, resolve }
-      if (outcome.settle) return void this.#settleAlone(ended)
-      if (outcome.batch?.line !== undefined) return void this.#enter(outcome.batch.line, ended)
-      this.#gather(ended)
+      if (outcome.settle) void this.#settleGroup([ended], (group) => writeOnce(this.#connection, group))
+      else this.#enter(ended)
     })
   }
 
-  #gather(ended: Waiting): void {
+  #enter(ended: Waiting): void {
     const { job, outcome } = ended
-    const writer = outcome.batch?.write ?? outcome.type
+    const { write, line } = outcome.batch ?? {}
+    const writer = write ?? outcome.type
     const queues = this.#queues.get(writer) ?? new Map<string, Queue>()
     this.#queues.set(writer, queues)
-    const queue = queues.get(job.organization_id)
+    const name = line ?? job.organization_id
+    const queue = queues.get(name)
     if (queue) {
       queue.waiting.push(ended)
-      if (queue.waiting.length >= BATCH) this.#flush(queue)
+      if (line === undefined && queue.waiting.length >= BATCH) void this.#settleSome(queue)
       return
     }
     const first = { waiting: [ended], has_turn: false }
-    queues.set(job.organization_id, first)
-    void this.#settleQueue(first).then(() => queues.delete(job.organization_id))
+    queues.set(name, first)
+    void this.#settleQueue(first, line !== undefined, () => queues.delete(name))
   }
 
-  async #settleQueue(queue: Queue): Promise<void> {
+  async #settleQueue(queue: Queue, is_line: boolean, onEmpty: () => void): Promise<void> {
     // Attempts that end in the same turn of the event loop share the first batch.
     await sleep(0)
     while (queue.waiting.length > 0) {
-      this.#flush(queue)
-      await sleep(GATHER_MS)
-    }
-  }
-
-  /** Asks for a turn, unless one is coming. What gathers until it comes is settled with the rest. */
-  #flush(queue: Queue): void {
-    if (queue.has_turn) return
-    queue.has_turn = true
-    void this.#settleGroup(() => {
-      queue.has_turn = false
-      return queue.waiting.splice(0, BATCH)
-    })
-  }
-
-  #enter(line: string, ended: Waiting): void {
-    const waiting = this.#lines.get(line)
-    if (waiting) return void waiting.push(ended)
-    const first = [ended]
-    this.#lines.set(line, first)
-    void this.#settleLine(line, first)
-  }
-
-  async #settleLine(line: string, waiting: Waiting[]): Promise<void> {
-    // Attempts that end in the same turn of the event loop share the first batch.
-    await sleep(0)
-    while (waiting.length > 0) {
-      const pause = sleep(LINE_EVERY_MS)
-      await this.#settleGroup(() => waiting.splice(0, BATCH))
+      const pause = sleep(is_line ? LINE_EVERY_MS : GATHER_MS)
+      const settled = this.#settleSome(queue)
+      if (is_line) await settled
       await pause
     }
-    this.#lines.delete(line)
+    onEmpty()
   }
 
-  /** Settles a group that is taken when its turn has come. It waits for a node that is away without its turn. */
-  async #settleGroup(take: () => Waiting[]): Promise<void> {
+  /**
+   * Settles a batch when its turn has come, with what gathers until then, unless one waits for its turn. While a node
+   * is away it waits without its turn.
+   */
+  async #settleSome(queue: Queue): Promise<void> {
+    if (queue.has_turn) return
+    queue.has_turn = true
     const group: Waiting[] = []
-    const write: Write = (part) =>
+    await this.#settleGroup(group, (part) =>
       this.#inTurn(() => {
-        if (group.length === 0) group.push(...take())
+        if (group.length === 0) {
+          queue.has_turn = false
+          group.push(...queue.waiting.splice(0, BATCH))
+        }
         return writeOnce(this.#connection, part)
-      })
+      }),
+    )
+  }
+
+  async #settleGroup(group: Waiting[], write: Write): Promise<void> {
     const settled = await settleAll(write, group, this.#onFault)
     for (const { job, resolve } of group) resolve(settled.has(job.id))
-  }
-
-  async #settleAlone(ended: Waiting): Promise<void> {
-    const settled = await settleAll((group) => writeOnce(this.#connection, group), [ended], this.#onFault)
-    ended.resolve(settled.has(ended.job.id))
   }
 }
 
