@@ -36,6 +36,7 @@ export function readConnectionUrl(text: string): ConnectionOptions {
   const user = decodeURIComponent(url.username) || given.user
   const password = decodeURIComponent(url.password) || given.password
   const database = decodeURIComponent(url.pathname.slice(1)) || given.dbname || user
+  const session = oneOf(SESSIONS, 'target_session_attrs', given.target_session_attrs)
   const connection = Object.entries(given).filter(([name]) => !NOT_FOR_SERVER.has(name))
   return {
     ...hosts,
@@ -43,7 +44,7 @@ export function readConnectionUrl(text: string): ConnectionOptions {
     ...(password !== undefined && { password }),
     ...(database !== undefined && { database }),
     ssl: readTls(given),
-    ...readWord(given, 'target_session_attrs', SESSIONS),
+    ...(session && session !== 'any' && { target_session_attrs: session }),
     ...(Number(given.connect_timeout) > 0 && { connect_timeout: Number(given.connect_timeout) }),
     ...readPrepare(given),
     connection: Object.fromEntries(connection),
@@ -74,12 +75,12 @@ function hostsOf(list: string, default_port = '5432'): ConnectionOptions {
 const SESSIONS = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 
-function readWord<Word extends string>(given: Record<string, string>, name: string, words: readonly Word[]) {
-  const word = words.find((one) => one === given[name])
-  if (given[name] !== undefined && !word) {
-    throw new ConnectionUrlError(`holds ${name}=${given[name]}, which is none of ${words.join(', ')}`)
+function oneOf<Word extends string>(words: readonly Word[], name: string, value: string | undefined) {
+  const word = words.find((one) => one === value)
+  if (value !== undefined && !word) {
+    throw new ConnectionUrlError(`holds ${name}=${value}, which is none of ${words.join(', ')}`)
   }
-  return word && word !== 'any' ? { [name]: word as Exclude<Word, 'any'> } : {}
+  return word
 }
 
 /** `pgbouncer=true` is what other programs take to mean that statements are not prepared. */
@@ -94,27 +95,23 @@ function readPrepare({ prepare, pgbouncer }: Record<string, string>): Pick<Conne
  */
 function readTls(given: Record<string, string>): Tls {
   const alias = given.ssl === 'true' ? 'require' : given.ssl === 'false' ? 'disable' : given.ssl
-  const { sslmode = alias, sslrootcert: root } = given
-  const { sslmode: mode = root ? 'verify-full' : 'disable' } = readWord(
-    { ...(sslmode && { sslmode }) },
-    'sslmode',
-    MODES,
-  )
+  const { sslrootcert: root, sslmode = alias } = given
+  const mode = oneOf(MODES, 'sslmode', sslmode || undefined) ?? (root ? 'verify-full' : 'disable')
   if (mode === 'disable') return false
   if (mode === 'allow' || mode === 'prefer') return 'prefer'
-  const own = {
-    ...(given.sslcert && { cert: readGiven('sslcert', given.sslcert) }),
-    ...(given.sslkey && { key: readGiven('sslkey', given.sslkey) }),
-  }
+  const own = { ...readGiven(given, 'sslcert', 'cert'), ...readGiven(given, 'sslkey', 'key') }
   if (mode === 'require' && !root) return { ...own, rejectUnauthorized: false }
-  const ca = root && root !== 'system' ? { ca: readGiven('sslrootcert', root) } : {}
-  const isAnyName = mode !== 'verify-full' && root !== 'system'
-  return { ...own, ...ca, rejectUnauthorized: true, ...(isAnyName && { checkServerIdentity: () => undefined }) }
+  if (root === 'system') return { ...own, rejectUnauthorized: true }
+  const checked = { ...own, ...readGiven(given, 'sslrootcert', 'ca'), rejectUnauthorized: true }
+  return mode === 'verify-full' ? checked : { ...checked, checkServerIdentity: () => undefined }
 }
 
-function readGiven(name: string, file: string): string {
+/** Reads the file that a parameter names, as an option of TLS. */
+function readGiven(given: Record<string, string>, name: string, option: 'cert' | 'key' | 'ca') {
+  const file = given[name]
+  if (!file) return {}
   try {
-    return readFileSync(file, 'utf8')
+    return { [option]: readFileSync(file, 'utf8') }
   } catch {
     throw new ConnectionUrlError(`names ${file} as ${name}, which cannot be read`)
   }

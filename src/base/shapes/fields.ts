@@ -64,6 +64,15 @@ export function text(options: TextOptions) {
     .Encode((value) => value)
 }
 
+/** Keeps the last answer of a rule that is costly: a value is judged twice, by `judgeBody` and by Elysia. */
+export function remembered(rule: Rule): Rule {
+  let last: { text: string; answer: boolean } | undefined
+  return (text) => {
+    if (last?.text !== text) last = { text, answer: rule(text) }
+    return last.answer
+  }
+}
+
 /** What `text` keeps of the length that it allows, in the schema; a text or null has it in a branch. */
 export type LengthLimits = { length_fault?: string; min?: number; max?: number; trim?: boolean; anyOf?: LengthLimits[] }
 

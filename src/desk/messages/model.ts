@@ -3,7 +3,7 @@ import { isEmailAddress } from '../../base/address/email'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, IdsInput, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdsInput, oneOf, optional, remembered, text } from '../../base/shapes/fields'
 import { Paging, query, queryFlag } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 
@@ -65,7 +65,7 @@ export const NewMessage = body({
     max: 1_000_000,
     trim: false,
     // A long one is judged by the command, once it is rendered.
-    rule: (value) => isLong(value) || !isEmpty(value),
+    rule: remembered((value) => isLong(value) || !isBlank(value)),
     code: 'EMPTY_BODY',
     missing_code: 'EMPTY_BODY',
     fault: EMPTY_BODY,
@@ -87,11 +87,3 @@ export type NewMessage = typeof NewMessage.static
 
 export const MessageFilter = query({ include_internal: queryFlag({ description: 'Default true' }), ...Paging })
 export type MessageFilter = typeof MessageFilter.static
-
-let last = { body: '', is_empty: true }
-
-/** Elysia asks twice about each body, and the answer costs as much as rendering it: the last one is kept. */
-function isEmpty(body: string): boolean {
-  if (last.body !== body) last = { body, is_empty: isBlank(body) }
-  return last.is_empty
-}

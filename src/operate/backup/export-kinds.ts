@@ -58,9 +58,7 @@ export const KINDS: Kind[] = [
 ]
 
 /** The files of the export: `file` is the name in it, `storage_key` that in the store. */
-export function fileNames(scope: Scope): AsyncGenerator<readonly object[]> {
-  return byId(fileRows)(scope)
-}
+export const fileNames = byId(fileRows)
 
 async function* organization(scope: Scope) {
   yield [await getOrganization(scope)]
@@ -160,7 +158,7 @@ function attachmentRows(scope: Scope, after: string, most: Fragment) {
     select a.id, a.message_id, a.filename, a.content_type, a.size, a.digest as sha256,
       'files/attachments/' || a.id as url, a.created_at
     from attachments a ${withLiveMessage(scope)}
-    where a.organization_id = ${organization_id} and a.id > ${after} and ${isLive(scope)} order by a.id ${most}`
+    where a.organization_id = ${organization_id} and a.id > ${after} and t.deleted_at is null order by a.id ${most}`
 }
 
 function fileRows(scope: Scope, after: string, most: Fragment) {
@@ -169,7 +167,7 @@ function fileRows(scope: Scope, after: string, most: Fragment) {
     select * from (
       select a.id, 'files/attachments/' || a.id as file, a.storage_key
       from attachments a ${withLiveMessage(scope)}
-      where a.organization_id = ${organization_id} and ${isLive(scope)}
+      where a.organization_id = ${organization_id} and t.deleted_at is null
       union all
       select id, 'files/inbound/' || id || '.eml', storage_key from inbound_messages
       where organization_id = ${organization_id} and storage_key is not null
@@ -187,8 +185,4 @@ function withLiveMessage({ sql, organization_id }: Scope): Fragment {
   return sql`
     left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
     left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id`
-}
-
-function isLive({ sql }: Scope): Fragment {
-  return sql`t.deleted_at is null`
 }

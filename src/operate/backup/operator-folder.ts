@@ -3,11 +3,11 @@
  * it is entered first, and reached as the working directory from then on.
  */
 import fs from 'node:fs'
+import os from 'node:os'
 import path from 'node:path'
 import { BackupError, explained } from './backup-error'
 
-/** Exit status of a command that a signal ends, as shells report it. */
-const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * Makes a folder for one backup or export and enters it. A signal from now on removes what was written.
@@ -27,6 +27,9 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
     throw explained(error, what)
   }
   const { dev, ino } = fs.statSync('.')
+  const keep = () => {
+    for (const signal of SIGNALS) process.removeListener(signal, end)
+  }
   const discard = () => {
     keep()
     const here = fs.statSync('.')
@@ -35,16 +38,13 @@ export function enterNewFolder(folder: string, what: string): { discard(): void;
     for (const entry of fs.readdirSync('.')) fs.rmSync(entry, { recursive: true, force: true })
     if (is_new) removeIfAllowed(folder)
   }
-  const handlers = Object.entries(SIGNALS).map(([signal, status]) => {
-    const end = () => {
-      discard()
-      process.stderr.write(`deskwire: ${what} was stopped by ${signal}, nothing was kept\n`)
-      process.exit(status)
-    }
-    process.once(signal, end)
-    return { signal, end }
-  })
-  const keep = () => handlers.forEach(({ signal, end }) => void process.removeListener(signal, end))
+  const end = (signal: NodeJS.Signals) => {
+    discard()
+    process.stderr.write(`deskwire: ${what} was stopped by ${signal}, nothing was kept\n`)
+    // As shells report it.
+    process.exit(128 + os.constants.signals[signal])
+  }
+  for (const signal of SIGNALS) process.once(signal, end)
   return { discard, keep }
 }
 

@@ -1,5 +1,5 @@
 import { addressKey } from '../../base/address/email'
-import type { Fragment } from '../../base/db/transact'
+import type { Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
@@ -109,15 +109,14 @@ export async function isReliedOnElsewhere({ sql, organization_id }: Scope, email
   return found!.is_relied_on
 }
 
-/** SQL of everybody in the organization. The select list is the response: its columns are the fields of `User`. */
+/** SQL of everybody in the organization. */
 function people(scope: Scope): Fragment {
   return scope.sql`${members(scope)} union all ${invited(scope)}`
 }
 
 function members({ sql, organization_id }: Scope): Fragment {
   return sql`
-    select u.id, u.email, u.name, m.role, m.hourly_rate, coalesce(m.currency, o.currency) as currency, m.active,
-      case when m.active then 'active' else 'inactive' end as status, m.created_at
+    select ${fields(sql, { person: 'u', terms: 'm' }, sql`case when m.active then 'active' else 'inactive' end`)}
     from memberships m
     join users u on u.id = m.user_id
     join organizations o on o.id = ${organization_id}
@@ -126,8 +125,19 @@ function members({ sql, organization_id }: Scope): Fragment {
 
 function invited({ sql, organization_id }: Scope): Fragment {
   return sql`
-    select i.id, i.email, i.name, i.role, i.hourly_rate, coalesce(i.currency, o.currency), false, 'invited', i.created_at
+    select ${fields(sql, { person: 'i', terms: 'i' }, sql`'invited'`)}
     from invitations i
     join organizations o on o.id = ${organization_id}
     where i.organization_id = ${organization_id}`
+}
+
+/**
+ * The select list of a `User`, with the organization as `o`.
+ * @param aliases of the tables with the name of the person, and with the role
+ */
+function fields(sql: Sql, aliases: { person: string; terms: string }, status: Fragment): Fragment {
+  const [person, terms] = [sql(aliases.person), sql(aliases.terms)]
+  return sql`${person}.id, ${person}.email, ${person}.name, ${terms}.role, ${terms}.hourly_rate,
+    coalesce(${terms}.currency, o.currency) as currency, (${status}) = 'active' as active, ${status} as status,
+    ${terms}.created_at`
 }

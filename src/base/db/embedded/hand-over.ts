@@ -23,9 +23,11 @@ export async function takeOver(home: Home): Promise<void> {
   const { uid } = fs.statSync(dir)
   if (!user || uid === user.uid) return
   // The group of the new owner lets it through DATA_DIR.
-  const former = { ...home, user: { uid, gid: user.gid } }
+  const owner = { uid, gid: user.gid }
+  const former = { ...home, user: owner }
   // Earlier releases made the locks as root.
-  for (const lock of LOCKS.map((name) => path.join(dir, name))) if (fs.existsSync(lock)) giveTo(former.user, lock)
+  const locks = LOCKS.map((name) => path.join(dir, name)).filter((lock) => fs.existsSync(lock))
+  for (const lock of locks) giveTo(owner, lock)
   const service_lock = await becomeOwner(former)
   const server_lock = await waitForFormerServer(former)
   giveTo(user, dir)
@@ -39,8 +41,8 @@ export function checkEntry({ dir, user }: Home): void {
 }
 
 /**
- * Prepares the database for a process that is about to become the server's user. Makes the data when that user has no
- * account, without which initdb does not run.
+ * Does for a process that is about to become the server's user what only root can do: gives it the folder, links the
+ * libraries, and makes the data when the user has no account, because initdb needs one.
  * @throws EmbeddedError with one line for the operator
  */
 export async function prepareForUser(data_dir: string): Promise<void> {
@@ -49,7 +51,8 @@ export async function prepareForUser(data_dir: string): Promise<void> {
   // The user cannot write to packages of root, and would have to copy them.
   const native = await nativeFolder()
   const has_links = linkLibraries(native)
-  if (!home.user || namedUser(home.user).uid === home.user.uid || fs.existsSync(`${home.data}/PG_VERSION`)) return
+  const has_account = home.user === undefined || namedUser(home.user).uid === home.user.uid
+  if (has_account || fs.existsSync(`${home.data}/PG_VERSION`)) return
   const lock = await becomeOwner(home)
   prepareData(home, has_links ? path.join(native, 'bin') : preparePrograms(home, native), {})
   if (lock !== undefined) fs.closeSync(lock)
