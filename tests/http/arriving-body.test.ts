@@ -1,7 +1,7 @@
 /** Bodies that arrive: how many bytes of them are held, and how long a client may take. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { config } from '../../src/base/config'
-import { holdBody, holdMore, inTime, releaseBody } from '../../src/base/shapes/arriving-body'
+import { holdBody, holdMore, inTime, releaseBody } from '../../src/http/request/arriving-body'
 import { api, type Client, createOrganization, startApi, stopApi } from '../support/api'
 import { createProgram } from '../support/api-keys'
 import { createContact } from '../support/factories'

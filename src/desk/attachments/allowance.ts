@@ -2,11 +2,12 @@
  * Bounds uploads: by the disk that the database may share, by the quota of the organization, and by what a user may
  * have lying about. Uploads under way count, those of this process.
  */
+
 import { config } from '../../base/config'
 import { requireRoom, usesDataDir } from '../../base/disk/free-space'
 import { ApiError, tryLater } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { contentLengthOf } from '../../base/shapes/content-length'
+import { contentLengthOf } from '../../http/request/arriving-body'
 
 /** Uploads of one user that no message uses yet. */
 const UNUSED_MOST = 100

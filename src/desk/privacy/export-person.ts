@@ -2,8 +2,8 @@
 
 import { audit } from '../../base/audit/audit'
 import { ZERO_ID } from '../../base/db/columns'
-import type { InSteps, Steps } from '../../base/flow/steps'
 import type { Scope } from '../../base/scope'
+import type { InSteps, Steps } from '../../http/request/steps'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
 import { type Traces, tracesOf } from './traces'

@@ -2,8 +2,8 @@ import { withChangeTime } from '../../base/db/change-time'
 import { hasFewRows } from '../../base/db/few-rows'
 import { ApiError } from '../../base/errors'
 import { gathered } from '../../base/flow/gather'
-import type { InSteps } from '../../base/flow/steps'
 import { type Scope, together } from '../../base/scope'
+import type { InSteps } from '../../http/request/steps'
 import {
   type MessageRow,
   messageFields,

@@ -1,8 +1,9 @@
 /** Answers that handlers return: one object in its envelope, or one too large to be held in memory at once. */
-import { hasSteps, type InSteps, jsonInSteps } from '../../base/flow/steps'
-import { streamOf } from '../../base/flow/stream'
+
 import { log, safeError } from '../../base/log'
 import { stateOf } from './request'
+import { hasSteps, type InSteps, jsonInSteps } from './steps'
+import { streamOf } from './stream'
 
 /** Answers `{ data }`: the envelope of a single object. */
 export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {

@@ -5,8 +5,7 @@
 
 import { isCleanText } from '../../base/address/characters'
 import { ApiError, type Fault } from '../../base/errors'
-import { allInTime, holdBody, holdMore, inTime } from '../../base/shapes/arriving-body'
-import { contentLengthOf } from '../../base/shapes/content-length'
+import { allInTime, contentLengthOf, holdBody, holdMore, inTime } from './arriving-body'
 import { type Declarations, declarationOf } from './declarations'
 import { scanJson } from './json-scan'
 import { stateOf } from './request'

@@ -5,9 +5,8 @@ import type { ReadableStream as NodeReadableStream } from 'node:stream/web'
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
 import { config } from '../../base/config'
 import { ApiError, fieldError } from '../../base/errors'
-import { noteMade } from '../../base/flow/stream'
-import { inTime } from '../../base/shapes/arriving-body'
-import { contentLengthOf } from '../../base/shapes/content-length'
+import { noteMade } from '../../base/process/collect'
+import { contentLengthOf, inTime } from './arriving-body'
 
 /** A file as the client named it; `bytes` must be read to its end or to its error. */
 type UploadedFile = { filename: string; content_type: string; bytes: AsyncIterable<Uint8Array> }

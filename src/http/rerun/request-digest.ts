@@ -5,8 +5,8 @@
 import { createHash, type Hash } from 'node:crypto'
 import { config } from '../../base/config'
 import type { Scope } from '../../base/scope'
-import { cleanFileName, mediaType } from '../../base/shapes/file-name'
 import type { Declaration } from '../request/declarations'
+import { cleanFileName, mediaType } from '../request/file-name'
 import { readUpload } from '../request/upload'
 import type { Call } from './route-handlers'
 

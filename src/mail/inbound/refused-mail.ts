@@ -2,12 +2,12 @@
 
 import { isInNetworks } from '../../base/address/networks'
 import { config } from '../../base/config'
-import { Flood, type FloodSum } from '../../base/flow/flood'
 import { log } from '../../base/log'
 import { countRefusal } from '../../base/metrics/smtp-refusals'
 import { loggedAddress, subscriberOf } from '../../base/net/client-address'
 import { isLoopback } from '../smtp/clients'
 import { explainReason, type SmtpRefusalNote } from '../smtp/refusals'
+import { Flood, type FloodSum } from './flood'
 import { domainOf } from './own-domains'
 
 const WINDOW_MS = 60_000

@@ -3,9 +3,9 @@
  * takes 0.3 to 1 s of a processor, in pieces of some 10 ms, between which the service does other work.
  */
 import { Readable } from 'node:stream'
-import { once } from '../../base/flow/once'
 import { type HeaderField, headerBlock, splitHeader } from '../../base/mime/headers'
 import type { RecordLookup } from '../../base/net/dns'
+import { once } from './once'
 import { bestOf, type Result, resultOf } from './results'
 
 /** A domain whose signature is valid for the whole body, and the names of the header fields that it covers. */

@@ -1,5 +1,5 @@
 /** Cleans what an upload or an email says of a file: its name and its media type. */
-import { safeFileName } from '../mime/safe-file-name'
+import { safeFileName } from '../../base/mime/safe-file-name'
 
 /** Makes a file name safe to store, show and offer. Never empty. */
 export function cleanFileName(name: string): string {

@@ -1,6 +1,6 @@
 /** Bounds of what is told about many sources. */
 import { expect, test } from 'bun:test'
-import { Flood, type FloodSum } from '../../../src/base/flow/flood'
+import { Flood, type FloodSum } from '../../../src/mail/inbound/flood'
 
 function startFlood() {
   const sums: FloodSum[] = []

@@ -1,15 +1,11 @@
 /** Streams answers that are made while they are read: at the pace of the reader, and ended when the reader stops. */
 
+import { noteMade } from '../../base/process/collect'
+
 /** Time that the reader may read nothing. */
 const STALL_MS = 60_000
 /** Bytes handed on at once. A reader on a slow line must read as many within the time above. */
 const CHUNK_BYTES = 64 * 1024
-/**
- * Bytes made until garbage is collected. Large texts make garbage faster than Bun collects it: eight readers of 320 MB
- * each grew the process by 1.1 GiB, and by 0.3 GiB with a collection after this many bytes.
- */
-const COLLECT_BYTES = 32_000_000
-
 type Options = {
   /** Frees what the pieces hold, however the stream ends. May be called more than once, and while a piece is made. */
   end?: () => Promise<void>
@@ -83,14 +79,4 @@ async function* chunksOf(pieces: AsyncIterator<string | Uint8Array>): AsyncGener
     noteMade(bytes.length)
     for (let start = 0; start < bytes.length; start += CHUNK_BYTES) yield bytes.subarray(start, start + CHUNK_BYTES)
   }
-}
-
-let made_bytes = 0
-
-/** Counts the bytes that all streams of this process make, and collects garbage after enough of them. */
-export function noteMade(bytes: number): void {
-  made_bytes += bytes
-  if (made_bytes < COLLECT_BYTES) return
-  made_bytes = 0
-  Bun.gc(true)
 }

@@ -2,9 +2,8 @@
  * Bounds request bodies while they arrive: how many bytes of them the process holds, and how long a client may take.
  * Nothing of a body is read before its bytes are held here.
  */
-import { config } from '../config'
-import { ApiError } from '../errors'
-import { contentLengthOf } from './content-length'
+import { config } from '../../base/config'
+import { ApiError } from '../../base/errors'
 
 /**
  * What an upload takes of memory, however large it is, because it is stored while it arrives: 100 of 24 MB at once took
@@ -21,6 +20,14 @@ const GRACE_MS = 60_000
 /** Least rate: a body of 25 MB at 1 Mbit/s, which is 125 bytes/ms, takes 200 s and may take 28 minutes. */
 const LEAST_BYTES_PER_MS = 16
 const LOOK_MS = 1000
+
+/**
+ * The bytes that a request says its body has; undefined without a length, or with a header that came twice ("5, 9999").
+ */
+export function contentLengthOf({ headers }: Request): number | undefined {
+  const length = headers.get('content-length') ?? ''
+  return /^\d+$/.test(length) ? Number(length) : undefined
+}
 
 type Held = { holder: string; bytes: number }
 
