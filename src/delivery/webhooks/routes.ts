@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createWebhook, deleteWebhook, updateWebhook } from './commands'
 import { Delivery, DeliveryDetail, DeliveryFilter, NewWebhook, Webhook, WebhookChanges } from './model'
 import { getDeliveryDetail, getWebhook, listDeliveries, listWebhooks } from './queries'
@@ -21,7 +21,7 @@ export const webhookRoutes = new Elysia({
     detail: { summary: 'List webhooks', permission: 'webhooks:read' },
   })
 
-  .post('/webhooks', async ({ scope, body, status }) => status(201, await data(createWebhook(scope, body))), {
+  .post('/webhooks', ({ scope, body }) => created(createWebhook(scope, body)), {
     body: NewWebhook,
     response: { 201: one(Webhook) },
     detail: { summary: 'Create webhook', permission: 'webhooks:write', idempotency: 'with the change' },
@@ -40,18 +40,11 @@ export const webhookRoutes = new Elysia({
     detail: { summary: 'Update webhook', permission: 'webhooks:write' },
   })
 
-  .delete(
-    '/webhooks/:webhook_id',
-    async ({ scope, params, status }) => {
-      await deleteWebhook(scope, params.webhook_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('webhook_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete webhook', permission: 'webhooks:write' },
-    },
-  )
+  .delete('/webhooks/:webhook_id', ({ scope, params }) => done(deleteWebhook(scope, params.webhook_id)), {
+    params: path('webhook_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete webhook', permission: 'webhooks:write' },
+  })
 
   .post('/webhooks/:webhook_id/test', ({ scope, params }) => data(testWebhook(scope, params.webhook_id)), {
     params: path('webhook_id'),

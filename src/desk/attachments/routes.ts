@@ -2,7 +2,7 @@ import Elysia from 'elysia'
 import { one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data } from '../../http/request/answer'
 import { uploadAttachment } from './commands'
 import { contentResponse } from './content'
 import { Attachment } from './model'
@@ -15,31 +15,23 @@ export const attachmentRoutes = new Elysia({
 })
   .use(inOrganization)
 
-  .post(
-    '/attachments',
-    async ({ scope, request, status }) => status(201, await data(uploadAttachment(scope, request))),
-    {
-      parse: 'none',
-      response: { 201: one(Attachment) },
-      detail: {
-        summary: 'Upload attachment',
-        permission: 'messages:write',
-        idempotency: 'afterwards',
-        requestBody: {
-          required: true,
-          content: {
-            'multipart/form-data': {
-              schema: {
-                type: 'object',
-                required: ['file'],
-                properties: { file: { type: 'string', format: 'binary' } },
-              },
-            },
+  .post('/attachments', ({ scope, request }) => created(uploadAttachment(scope, request)), {
+    parse: 'none',
+    response: { 201: one(Attachment) },
+    detail: {
+      summary: 'Upload attachment',
+      permission: 'messages:write',
+      idempotency: 'afterwards',
+      requestBody: {
+        required: true,
+        content: {
+          'multipart/form-data': {
+            schema: { type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } },
           },
         },
       },
     },
-  )
+  })
 
   .get('/attachments/:attachment_id', ({ scope, params }) => data(getAttachment(scope, params.attachment_id)), {
     params: path('attachment_id'),

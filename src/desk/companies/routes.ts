@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createCompany, deleteCompany, updateCompany } from './commands'
 import { linkContacts } from './link'
 import { Company, CompanyChanges, CompanyWithDetails, Linked, NewCompany } from './model'
@@ -21,7 +21,7 @@ export const companyRoutes = new Elysia({
     detail: { summary: 'List companies', permission: 'companies:read' },
   })
 
-  .post('/companies', async ({ scope, body, status }) => status(201, await data(createCompany(scope, body))), {
+  .post('/companies', ({ scope, body }) => created(createCompany(scope, body)), {
     body: NewCompany,
     response: { 201: one(CompanyWithDetails) },
     detail: { summary: 'Create company', permission: 'companies:write', idempotency: 'with the change' },
@@ -40,18 +40,11 @@ export const companyRoutes = new Elysia({
     detail: { summary: 'Update company', permission: 'companies:write' },
   })
 
-  .delete(
-    '/companies/:company_id',
-    async ({ scope, params, status }) => {
-      await deleteCompany(scope, params.company_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('company_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete company', permission: 'companies:write' },
-    },
-  )
+  .delete('/companies/:company_id', ({ scope, params }) => done(deleteCompany(scope, params.company_id)), {
+    params: path('company_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete company', permission: 'companies:write' },
+  })
 
   .post('/companies/:company_id/link-contacts', ({ scope, params }) => data(linkContacts(scope, params.company_id)), {
     params: path('company_id'),

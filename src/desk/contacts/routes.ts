@@ -2,7 +2,7 @@ import Elysia from 'elysia'
 import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data, inSteps } from '../../http/request/answer'
+import { created, data, done, inSteps } from '../../http/request/answer'
 import { eraseWithin } from '../privacy/erase-within'
 import { exportPerson } from '../privacy/export-person'
 import { Erasure, Person } from '../privacy/model'
@@ -19,7 +19,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
     detail: { summary: 'List contacts', permission: 'contacts:read' },
   })
 
-  .post('/contacts', async ({ scope, body, status }) => status(201, await data(createContact(scope, body))), {
+  .post('/contacts', ({ scope, body }) => created(createContact(scope, body)), {
     body: NewContact,
     response: { 201: one(ContactWithTickets) },
     detail: {
@@ -69,15 +69,8 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
     },
   })
 
-  .delete(
-    '/contacts/:contact_id',
-    async ({ scope, params, status }) => {
-      await deleteContact(scope, params.contact_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('contact_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete contact', permission: 'contacts:write' },
-    },
-  )
+  .delete('/contacts/:contact_id', ({ scope, params }) => done(deleteContact(scope, params.contact_id)), {
+    params: path('contact_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete contact', permission: 'contacts:write' },
+  })

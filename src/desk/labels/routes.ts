@@ -3,7 +3,7 @@ import { listOrPage, NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createLabel, deleteLabel, updateLabel } from './commands'
 import { Label, LabelChanges, LabelWithUsage, NewLabel } from './model'
 import { getLabel, listLabels } from './queries'
@@ -17,7 +17,7 @@ export const labelRoutes = new Elysia({ tags: ['Labels'], detail: { about: 'Colo
     detail: { summary: 'List labels', permission: 'labels:read' },
   })
 
-  .post('/labels', async ({ scope, body, status }) => status(201, await data(createLabel(scope, body))), {
+  .post('/labels', ({ scope, body }) => created(createLabel(scope, body)), {
     body: NewLabel,
     response: { 201: one(LabelWithUsage) },
     detail: {
@@ -41,15 +41,8 @@ export const labelRoutes = new Elysia({ tags: ['Labels'], detail: { about: 'Colo
     detail: { summary: 'Update label', permission: 'labels:write', codes: ['LABEL_NAME_EXISTS'] },
   })
 
-  .delete(
-    '/labels/:label_id',
-    async ({ scope, params, status }) => {
-      await deleteLabel(scope, params.label_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('label_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete label', permission: 'labels:write' },
-    },
-  )
+  .delete('/labels/:label_id', ({ scope, params }) => done(deleteLabel(scope, params.label_id)), {
+    params: path('label_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete label', permission: 'labels:write' },
+  })

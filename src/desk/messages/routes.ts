@@ -2,7 +2,7 @@ import Elysia from 'elysia'
 import { listOrPage, NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data, inSteps } from '../../http/request/answer'
+import { created, data, done, inSteps } from '../../http/request/answer'
 import { createMessage, deleteMessage } from './commands'
 import { Message, MessageFilter, NewMessage } from './model'
 import { getMessage, listMessages, type MessagePage } from './queries'
@@ -27,7 +27,7 @@ export const messageRoutes = new Elysia({
 
   .post(
     '/tickets/:ticket_id/messages',
-    async ({ scope, params, body, status }) => status(201, await data(createMessage(scope, params.ticket_id, body))),
+    ({ scope, params, body }) => created(createMessage(scope, params.ticket_id, body)),
     {
       params: path('ticket_id'),
       body: NewMessage,
@@ -71,10 +71,7 @@ export const messageRoutes = new Elysia({
 
   .delete(
     '/tickets/:ticket_id/messages/:message_id',
-    async ({ scope, params, status }) => {
-      await deleteMessage(scope, params.ticket_id, params.message_id)
-      return status(204, undefined)
-    },
+    ({ scope, params }) => done(deleteMessage(scope, params.ticket_id, params.message_id)),
     {
       params: path('ticket_id', 'message_id'),
       response: { 204: NoContent },

@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, done } from '../../http/request/answer'
 import { createParticipant, deleteParticipant } from './commands'
 import { NewParticipant, Participant } from './model'
 import { listParticipants } from './queries'
@@ -27,8 +27,7 @@ export const participantRoutes = new Elysia({
 
   .post(
     '/tickets/:ticket_id/participants',
-    async ({ scope, params, body, status }) =>
-      status(201, await data(createParticipant(scope, params.ticket_id, body))),
+    ({ scope, params, body }) => created(createParticipant(scope, params.ticket_id, body)),
     {
       params: path('ticket_id'),
       body: NewParticipant,
@@ -39,10 +38,7 @@ export const participantRoutes = new Elysia({
 
   .delete(
     '/tickets/:ticket_id/participants/:participant_id',
-    async ({ scope, params, status }) => {
-      await deleteParticipant(scope, params.ticket_id, params.participant_id)
-      return status(204, undefined)
-    },
+    ({ scope, params }) => done(deleteParticipant(scope, params.ticket_id, params.participant_id)),
     {
       params: path('ticket_id', 'participant_id'),
       response: { 204: NoContent },

@@ -4,7 +4,7 @@ import { NoContent, one, pageOf, pageWith } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data, inSteps } from '../../http/request/answer'
+import { created, data, done, inSteps } from '../../http/request/answer'
 import { Activity } from '../timeline/model'
 import { listActivity } from '../timeline/queries'
 import { deleteTicket, updateTicket } from './commands'
@@ -34,7 +34,7 @@ export const ticketRoutes = new Elysia({
     detail: { summary: 'List tickets', permission: 'tickets:read' },
   })
 
-  .post('/tickets', async ({ scope, body, status }) => status(201, await data(createTicket(scope, body))), {
+  .post('/tickets', ({ scope, body }) => created(createTicket(scope, body)), {
     body: NewTicket,
     response: { 201: one(Ticket) },
     detail: { summary: 'Create ticket', permission: 'tickets:write', idempotency: 'by its command' },
@@ -53,18 +53,11 @@ export const ticketRoutes = new Elysia({
     detail: { summary: 'Update ticket', permission: 'tickets:write' },
   })
 
-  .delete(
-    '/tickets/:ticket_id',
-    async ({ scope, params, status }) => {
-      await deleteTicket(scope, params.ticket_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('ticket_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete ticket', permission: 'tickets:write' },
-    },
-  )
+  .delete('/tickets/:ticket_id', ({ scope, params }) => done(deleteTicket(scope, params.ticket_id)), {
+    params: path('ticket_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete ticket', permission: 'tickets:write' },
+  })
 
   .post(
     '/tickets/:ticket_id/labels',

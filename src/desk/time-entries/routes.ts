@@ -3,7 +3,7 @@ import type { Scope } from '../../base/scope'
 import { list, NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data, headOf } from '../../http/request/answer'
+import { created, data, done, headOf } from '../../http/request/answer'
 import { deleteTimeEntry, logTime, requireMayChange, updateTimeEntry } from './commands'
 import { exportName, exportTimeEntries } from './export'
 import {
@@ -34,7 +34,7 @@ export const timeEntryRoutes = new Elysia({
 
   .post(
     '/tickets/:ticket_id/time-entries',
-    async ({ scope, params, body, status }) => status(201, await data(logTime(scope, params.ticket_id, body))),
+    ({ scope, params, body }) => created(logTime(scope, params.ticket_id, body)),
     {
       params: path('ticket_id'),
       body: NewTimeEntry,
@@ -67,18 +67,11 @@ export const timeEntryRoutes = new Elysia({
     },
   )
 
-  .delete(
-    '/time-entries/:time_entry_id',
-    async ({ scope, params, status }) => {
-      await deleteTimeEntry(scope, params.time_entry_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('time_entry_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
-    },
-  )
+  .delete('/time-entries/:time_entry_id', ({ scope, params }) => done(deleteTimeEntry(scope, params.time_entry_id)), {
+    params: path('time_entry_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete time entry', permission: 'time_entries:write', codes: ['UNAUTHORIZED'] },
+  })
 
   .get('/time-entries/summary', ({ scope, query }) => data(summarizeTime(scope, query)), {
     query: SummaryQuery,

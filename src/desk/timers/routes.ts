@@ -3,7 +3,7 @@ import { NoContent, one, orNull, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, done } from '../../http/request/answer'
 import { requirePerson } from '../../http/request/permissions'
 import { TimeEntry } from '../time-entries/model'
 import { dropTimer, startTimer, stopTimer } from './commands'
@@ -18,7 +18,7 @@ export const timerRoutes = new Elysia({
 
   .post(
     '/tickets/:ticket_id/timer/start',
-    async ({ scope, params, body, status }) => status(201, await data(startTimer(scope, params.ticket_id, body))),
+    ({ scope, params, body }) => created(startTimer(scope, params.ticket_id, body)),
     {
       params: path('ticket_id'),
       body: NewTimer,
@@ -35,7 +35,7 @@ export const timerRoutes = new Elysia({
 
   .post(
     '/tickets/:ticket_id/timer/stop',
-    async ({ scope, params, body, status }) => status(201, await data(stopTimer(scope, params.ticket_id, body))),
+    ({ scope, params, body }) => created(stopTimer(scope, params.ticket_id, body)),
     {
       params: path('ticket_id'),
       body: StoppedTimer,
@@ -55,17 +55,10 @@ export const timerRoutes = new Elysia({
     detail: { summary: 'Get active timer', permission: 'member' },
   })
 
-  .delete(
-    '/timer/active',
-    async ({ scope, status }) => {
-      await dropTimer(scope)
-      return status(204, undefined)
-    },
-    {
-      response: { 204: NoContent },
-      detail: { summary: 'Drop active timer', permission: 'member', codes: ['TIMER_NOT_FOUND'] },
-    },
-  )
+  .delete('/timer/active', ({ scope }) => done(dropTimer(scope)), {
+    response: { 204: NoContent },
+    detail: { summary: 'Drop active timer', permission: 'member', codes: ['TIMER_NOT_FOUND'] },
+  })
 
   .get('/timers', ({ scope, query }) => listTimers(scope, query), {
     query: query(Paging),

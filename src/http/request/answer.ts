@@ -1,5 +1,5 @@
 /** Answers that handlers return: one object in its envelope, or one too large to be held in memory at once. */
-
+import { status } from 'elysia'
 import { log, safeError } from '../../base/log'
 import { stateOf } from './request'
 import { hasSteps, type InSteps, jsonInSteps } from './steps'
@@ -8,6 +8,17 @@ import { streamOf } from './stream'
 /** Answers `{ data }`: the envelope of a single object. */
 export async function data<T>(value: Promise<T> | T): Promise<{ data: T }> {
   return { data: await value }
+}
+
+/** Answers 201 with what was made. */
+export async function created<T>(value: Promise<T>) {
+  return status(201, await data(value))
+}
+
+/** Answers 204 once the work is done. */
+export async function done(work: Promise<unknown>) {
+  await work
+  return status(204, undefined)
 }
 
 /** The headers of the answer, as Elysia gives them to a handler. */

@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createDomain, deleteDomain, verifyDomain } from './commands'
 import { Domain, NewDomain } from './model'
 import { listDomains } from './queries'
@@ -20,7 +20,7 @@ export const domainRoutes = new Elysia({
     detail: { summary: 'List domains', permission: 'mailboxes:read' },
   })
 
-  .post('/domains', async ({ scope, body, status }) => status(201, await data(createDomain(scope, body))), {
+  .post('/domains', ({ scope, body }) => created(createDomain(scope, body)), {
     body: NewDomain,
     response: { 201: one(Domain) },
     detail: {
@@ -42,15 +42,8 @@ export const domainRoutes = new Elysia({
     },
   })
 
-  .delete(
-    '/domains/:domain_id',
-    async ({ scope, params, status }) => {
-      await deleteDomain(scope, params.domain_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('domain_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete domain', permission: 'mailboxes:write' },
-    },
-  )
+  .delete('/domains/:domain_id', ({ scope, params }) => done(deleteDomain(scope, params.domain_id)), {
+    params: path('domain_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete domain', permission: 'mailboxes:write' },
+  })

@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createMailbox, deleteMailbox, testMailbox, updateMailbox } from './commands'
 import { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, listMailboxes } from './queries'
@@ -20,7 +20,7 @@ export const mailboxRoutes = new Elysia({
     detail: { summary: 'List mailboxes', permission: 'mailboxes:read' },
   })
 
-  .post('/mailboxes', async ({ scope, body, status }) => status(201, await data(createMailbox(scope, body))), {
+  .post('/mailboxes', ({ scope, body }) => created(createMailbox(scope, body)), {
     body: NewMailbox,
     response: { 201: one(Mailbox) },
     detail: {
@@ -44,18 +44,11 @@ export const mailboxRoutes = new Elysia({
     detail: { summary: 'Update mailbox', permission: 'mailboxes:write', codes: ['EMAIL_ALREADY_EXISTS'] },
   })
 
-  .delete(
-    '/mailboxes/:mailbox_id',
-    async ({ scope, params, status }) => {
-      await deleteMailbox(scope, params.mailbox_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('mailbox_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete mailbox', permission: 'mailboxes:write' },
-    },
-  )
+  .delete('/mailboxes/:mailbox_id', ({ scope, params }) => done(deleteMailbox(scope, params.mailbox_id)), {
+    params: path('mailbox_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete mailbox', permission: 'mailboxes:write' },
+  })
 
   .post('/mailboxes/:mailbox_id/test', ({ scope, params }) => data(testMailbox(scope, params.mailbox_id)), {
     params: path('mailbox_id'),

@@ -2,7 +2,7 @@ import Elysia from 'elysia'
 import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createApiKey, revokeApiKey, updateApiKey } from './commands'
 import { ApiKey, ApiKeyChanges, ApiKeyFilter, CreatedApiKey, NewApiKey } from './model'
 import { getApiKey, listApiKeys } from './queries'
@@ -19,7 +19,7 @@ export const apiKeyRoutes = new Elysia({
     detail: { summary: 'List keys', permission: 'admin' },
   })
 
-  .post('/api-keys', async ({ scope, body, status }) => status(201, await data(createApiKey(scope, body))), {
+  .post('/api-keys', ({ scope, body }) => created(createApiKey(scope, body)), {
     body: NewApiKey,
     response: { 201: one(CreatedApiKey) },
     // An answer that is kept for repeating it would keep the key.
@@ -39,15 +39,8 @@ export const apiKeyRoutes = new Elysia({
     detail: { summary: 'Update key', permission: 'admin' },
   })
 
-  .delete(
-    '/api-keys/:api_key_id',
-    async ({ scope, params, status }) => {
-      await revokeApiKey(scope, params.api_key_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('api_key_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Revoke key', permission: 'admin' },
-    },
-  )
+  .delete('/api-keys/:api_key_id', ({ scope, params }) => done(revokeApiKey(scope, params.api_key_id)), {
+    params: path('api_key_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Revoke key', permission: 'admin' },
+  })

@@ -4,7 +4,7 @@ import { list, NoContent } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { signedIn } from '../../http/admission/authenticate'
 import { accessTokenFor } from '../../http/admission/tokens'
-import { data, headersOf } from '../../http/request/answer'
+import { data, done, headersOf } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { endOtherSessions, endOwnSession, refresh, signIn, signOut, updateMe } from './commands'
 import {
@@ -52,10 +52,7 @@ export const authRoutes = new Elysia({
 
   .post(
     '/auth/password/forgot',
-    async ({ body, request, set, status }) => {
-      await requestReset(connection(), body.email, originOf(request), headersOf(set))
-      return status(204, undefined)
-    },
+    ({ body, request, set }) => done(requestReset(connection(), body.email, originOf(request), headersOf(set))),
     {
       body: ForgottenPassword,
       response: { 204: NoContent },
@@ -63,18 +60,11 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .post(
-    '/auth/password/reset',
-    async ({ body, request, status }) => {
-      await resetPassword(connection(), body, originOf(request))
-      return status(204, undefined)
-    },
-    {
-      body: PasswordReset,
-      response: { 204: NoContent },
-      detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
-    },
-  )
+  .post('/auth/password/reset', ({ body, request }) => done(resetPassword(connection(), body, originOf(request))), {
+    body: PasswordReset,
+    response: { 204: NoContent },
+    detail: { summary: 'Set a new password', permission: 'anyone', codes: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
+  })
 
   .use(signedIn)
 
@@ -93,10 +83,7 @@ export const authRoutes = new Elysia({
 
   .post(
     '/auth/logout',
-    async ({ user, body, request, status }) => {
-      await signOut(connection(), user.id, body.refresh_token, originOf(request))
-      return status(204, undefined)
-    },
+    ({ user, body, request }) => done(signOut(connection(), user.id, body.refresh_token, originOf(request))),
     { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
   )
 
@@ -107,10 +94,7 @@ export const authRoutes = new Elysia({
 
   .delete(
     '/auth/sessions/:session_id',
-    async ({ user, params, request, status }) => {
-      await endOwnSession(connection(), user.id, params.session_id, originOf(request))
-      return status(204, undefined)
-    },
+    ({ user, params, request }) => done(endOwnSession(connection(), user.id, params.session_id, originOf(request))),
     {
       params: path('session_id'),
       response: { 204: NoContent },
@@ -118,11 +102,7 @@ export const authRoutes = new Elysia({
     },
   )
 
-  .delete(
-    '/auth/sessions',
-    async ({ user, request, status }) => {
-      await endOtherSessions(connection(), user, originOf(request))
-      return status(204, undefined)
-    },
-    { response: { 204: NoContent }, detail: { summary: 'End all other own sessions', permission: 'account' } },
-  )
+  .delete('/auth/sessions', ({ user, request }) => done(endOtherSessions(connection(), user, originOf(request))), {
+    response: { 204: NoContent },
+    detail: { summary: 'End all other own sessions', permission: 'account' },
+  })

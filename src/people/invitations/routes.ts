@@ -1,7 +1,7 @@
 import Elysia from 'elysia'
 import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
-import { data, headersOf } from '../../http/request/answer'
+import { data, done, headersOf } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { Tokens } from '../auth/model'
 import { signedInAnswer } from '../auth/sessions'
@@ -36,10 +36,7 @@ export const invitationRoutes = new Elysia({
 
   .post(
     '/auth/invitations/:token/decline',
-    async ({ params, request, status }) => {
-      await declineInvitation(connection(), params.token, originOf(request))
-      return status(204, undefined)
-    },
+    ({ params, request }) => done(declineInvitation(connection(), params.token, originOf(request))),
     {
       params: InvitationToken,
       response: { 204: NoContent },

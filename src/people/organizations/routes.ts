@@ -3,7 +3,7 @@ import { connection } from '../../base/db/pool'
 import { NoContent, one } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { inOrganization, signedIn } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { data, done } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { leaveOrganization } from '../users/commands'
 import { updateOrganization } from './commands'
@@ -27,19 +27,19 @@ export const organizationRoutes = new Elysia(SECTION)
   })
 
 /** Routes about the organizations of the caller's account. */
-export const ownOrganizationRoutes = new Elysia(SECTION).use(signedIn).delete(
-  '/auth/me/organizations/:organization_id',
-  async ({ user, params, request, status }) => {
-    await leaveOrganization(connection(), user.id, params.organization_id, originOf(request))
-    return status(204, undefined)
-  },
-  {
-    params: path('organization_id'),
-    response: { 204: NoContent },
-    detail: {
-      summary: 'Leave organization',
-      permission: 'account',
-      codes: ['ORGANIZATION_NOT_FOUND', 'VALIDATION_ERROR'],
+export const ownOrganizationRoutes = new Elysia(SECTION)
+  .use(signedIn)
+  .delete(
+    '/auth/me/organizations/:organization_id',
+    ({ user, params, request }) =>
+      done(leaveOrganization(connection(), user.id, params.organization_id, originOf(request))),
+    {
+      params: path('organization_id'),
+      response: { 204: NoContent },
+      detail: {
+        summary: 'Leave organization',
+        permission: 'account',
+        codes: ['ORGANIZATION_NOT_FOUND', 'VALIDATION_ERROR'],
+      },
     },
-  },
-)
+  )

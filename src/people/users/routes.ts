@@ -3,7 +3,7 @@ import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
-import { data } from '../../http/request/answer'
+import { created, data, done } from '../../http/request/answer'
 import { createUser, deleteUser, inviteAgain, updateUser } from './commands'
 import { NewUser, USER_STATUSES, User, UserChanges } from './model'
 import { getUser, listUsers } from './queries'
@@ -20,7 +20,7 @@ export const userRoutes = new Elysia({
     detail: { summary: 'List users', permission: 'users:read' },
   })
 
-  .post('/users', async ({ scope, body, status }) => status(201, await data(createUser(scope, body))), {
+  .post('/users', ({ scope, body }) => created(createUser(scope, body)), {
     body: NewUser,
     response: { 201: one(User) },
     detail: {
@@ -55,15 +55,8 @@ export const userRoutes = new Elysia({
     },
   })
 
-  .delete(
-    '/users/:user_id',
-    async ({ scope, params, status }) => {
-      await deleteUser(scope, params.user_id)
-      return status(204, undefined)
-    },
-    {
-      params: path('user_id'),
-      response: { 204: NoContent },
-      detail: { summary: 'Delete user', permission: 'users:write' },
-    },
-  )
+  .delete('/users/:user_id', ({ scope, params }) => done(deleteUser(scope, params.user_id)), {
+    params: path('user_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Delete user', permission: 'users:write' },
+  })
