@@ -7,7 +7,7 @@ import { Inbox } from './inbox/inbox'
 import { Operate } from './operate/admin-parts'
 import { go, hrefOf, useRoute } from './route'
 import { askOtherTabs, signIn, signInWith, signOut } from './sign-in'
-import { Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
+import { Button, Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
 import { isAdmin, type View } from './view-types'
 
 function Page() {
@@ -20,9 +20,7 @@ function Page() {
         <Dialog title="Sign in again">
           <p>Your session has ended. What you have written is kept.</p>
           <Credentials email={now.me.email} />
-          <button type="button" class="quiet" onClick={() => void signOut()}>
-            Drop it, and sign in as somebody else
-          </button>
+          <Button text="Drop it, and sign in as somebody else" onClick={() => void signOut()} />
         </Dialog>
       )}
       <Notice />
@@ -136,9 +134,7 @@ function Header({ route, me, organization }: View) {
         <span class="organization">{organization.name}</span>
       )}
       <span class="me">{me.name}</span>
-      <button type="button" class="quiet" onClick={() => void signOut()}>
-        Sign out
-      </button>
+      <Button text="Sign out" onClick={() => void signOut()} />
     </header>
   )
 }

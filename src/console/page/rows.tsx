@@ -1,7 +1,7 @@
 /** Tables of the views for admins: a page of a list, with more on demand. */
 import type { ComponentChildren } from 'preact'
 import type { useRows } from './lists'
-import { Action, Waiting } from './ui'
+import { Action, Button, Waiting } from './ui'
 
 type Props<T extends { id: string | null }> = {
   list: ReturnType<typeof useRows<T>>
@@ -18,9 +18,7 @@ export function Table<T extends { id: string | null }>({ adding, ...table }: Pro
     <>
       {adding && (
         <p>
-          <button type="button" class="main" onClick={adding.begin}>
-            {adding.text}
-          </button>
+          <Button kind="main" text={adding.text} onClick={adding.begin} />
         </p>
       )}
       <Rows {...table} />

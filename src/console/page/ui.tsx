@@ -38,10 +38,27 @@ export function Notice() {
   return (
     <div class="notice" role={now?.is_error ? 'alert' : 'status'} hidden={!now}>
       <span>{now?.text}</span>
-      <button type="button" class="quiet" onClick={clearNotice}>
-        Dismiss
-      </button>
+      <Button text="Dismiss" onClick={clearNotice} />
     </div>
+  )
+}
+
+type ButtonProps = {
+  text: string
+  onClick: () => void
+  kind?: 'quiet' | 'main'
+  /** For screen readers, when the text alone does not say it. */
+  label?: string
+  /** Of a button that shows and hides something. */
+  is_open?: boolean
+}
+
+/** A button whose work ends at once. */
+export function Button({ text, onClick, kind = 'quiet', label, is_open }: ButtonProps) {
+  return (
+    <button type="button" class={kind} aria-label={label} aria-expanded={is_open} onClick={onClick}>
+      {text}
+    </button>
   )
 }
 
@@ -99,11 +116,7 @@ export function Form({
         <button type="submit" class="main" disabled={is_busy}>
           {submit}
         </button>
-        {onCancel && (
-          <button type="button" class="quiet" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button text="Cancel" onClick={onCancel} />}
       </p>
     </form>
   )
@@ -226,9 +239,7 @@ export function Question({
         <Action kind="danger" run={run}>
           {answer}
         </Action>
-        <button type="button" class="quiet" onClick={onClose}>
-          Cancel
-        </button>
+        <Button text="Cancel" onClick={onClose} />
       </p>
     </Dialog>
   )

@@ -6,7 +6,7 @@ import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { randomId } from '../api'
 import { Cell, useCell } from '../cell'
 import { signIn } from '../sign-in'
-import { Action, attempt, bytes, Dialog, tell } from '../ui'
+import { Action, attempt, Button, bytes, Dialog, tell } from '../ui'
 import type { Change, View } from '../view-types'
 
 type Draft = {
@@ -172,9 +172,7 @@ function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promi
         <Action kind="main" run={send}>
           Send anyway
         </Action>
-        <button type="button" class="quiet" onClick={onClose}>
-          Look at it first
-        </button>
+        <Button text="Look at it first" onClick={onClose} />
       </p>
     </Dialog>
   )
@@ -219,14 +217,11 @@ function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
       {files.map(({ id, filename, size }) => (
         <span key={id} class="removable">
           {filename} <small>{bytes(size)}</small>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Remove ${filename}`}
+          <Button
+            text="×"
+            label={`Remove ${filename}`}
             onClick={() => set({ files: files.filter((file) => file.id !== id) })}
-          >
-            ×
-          </button>
+          />
         </span>
       ))}
     </div>

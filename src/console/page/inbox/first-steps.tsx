@@ -7,7 +7,7 @@ import type { Mailbox } from '../../../mail/mailboxes/model'
 import { useLive } from '../live'
 import { Edit } from '../operate/mailboxes'
 import { hrefOf } from '../route'
-import { Action, Dot, tell } from '../ui'
+import { Action, Button, Dot, tell } from '../ui'
 import { isAdmin, type View } from '../view-types'
 import { SHORTCUTS } from './shortcuts'
 
@@ -57,11 +57,7 @@ function Steps({ api, organization, progress, reload }: View & { progress: Progr
         <li>
           <Dot kind={mailbox ? 'sent' : 'queued'}>{mailbox ? 'done' : 'next'}</Dot> Add a mailbox: the address that your
           customers write to. {mailbox && <strong>{mailbox.address}</strong>}
-          {!mailbox && (
-            <button type="button" class="main" onClick={() => setAdding(true)}>
-              Add a mailbox
-            </button>
-          )}
+          {!mailbox && <Button kind="main" text="Add a mailbox" onClick={() => setAdding(true)} />}
         </li>
         <li>
           <Dot kind={mailbox ? 'queued' : 'closed'}>{mailbox ? 'next' : 'later'}</Dot> Send an email to it. It shows up

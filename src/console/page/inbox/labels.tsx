@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Label } from '../../../desk/labels/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Api } from '../api'
-import { Choice, Dialog, Field, Form } from '../ui'
+import { Button, Choice, Dialog, Field, Form } from '../ui'
 import type { Change, Names } from '../view-types'
 import { LabelChip } from './ticket-list'
 
@@ -38,14 +38,11 @@ export function Labels({
       {ticket.labels.map((label) => (
         <span key={label.id} class="removable">
           <LabelChip {...label} />
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Remove the label ${label.name}`}
+          <Button
+            text="×"
+            label={`Remove the label ${label.name}`}
             onClick={() => void change({ label_ids: ids.filter((id) => id !== label.id) })}
-          >
-            ×
-          </button>
+          />
         </span>
       ))}
       <Choice

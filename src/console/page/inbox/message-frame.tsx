@@ -2,8 +2,10 @@
  * Shows the HTML of a message in a frame of its own, in which no script can run. The HTML is not parsed there: it is
  * taken apart here, in a document that loads nothing, and only what may be shown is put into the frame.
  */
+
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { fileAddress } from '../api'
+import { Button } from '../ui'
 
 /** Attributes that name something to be loaded. */
 const LOADING = ['src', 'srcset', 'background', 'poster', 'data', 'href', 'action', 'formaction', 'ping', 'xlink:href']
@@ -107,16 +109,13 @@ export function MessageFrame({ html, title }: { html: string; title: string }) {
         <p class="images">
           {waiting === 1 ? 'An image is' : `${waiting} images are`} not loaded, because that tells the sender that you
           read this.{' '}
-          <button
-            type="button"
-            class="quiet"
+          <Button
+            text="Show images"
             onClick={() => {
               setLoaded(false)
               setShowsImages(true)
             }}
-          >
-            Show images
-          </button>
+          />
         </p>
       )}
       <iframe

@@ -4,7 +4,7 @@ import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import { fileAddress } from '../api'
-import { Action, bytes, Dot, Question, Time, tell } from '../ui'
+import { Action, Button, bytes, Dot, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'
 import { MessageFrame } from './message-frame'
 
@@ -84,9 +84,7 @@ function OneMessage({ message, resend, onDelete }: OneMessageProps) {
           </Action>
         )}
         <Time at={created_at} />
-        <button type="button" class="quiet" aria-label={`Delete the message of ${sender.name}`} onClick={onDelete}>
-          Delete
-        </button>
+        <Button text="Delete" label={`Delete the message of ${sender.name}`} onClick={onDelete} />
       </header>
       {is_folded ? (
         <p class="text">{reply_text}</p>
@@ -94,9 +92,11 @@ function OneMessage({ message, resend, onDelete }: OneMessageProps) {
         <MessageFrame html={message.body_html} title={`Message of ${sender.name}`} />
       )}
       {(is_folded || is_whole) && (
-        <button type="button" class="quiet" aria-expanded={is_whole} onClick={() => setWhole(!is_whole)}>
-          {is_whole ? 'Hide quoted text' : 'Show quoted text'}
-        </button>
+        <Button
+          text={is_whole ? 'Hide quoted text' : 'Show quoted text'}
+          is_open={is_whole}
+          onClick={() => setWhole(!is_whole)}
+        />
       )}
       {reply_to !== null && <p class="cc">Reply-To: {reply_to}</p>}
       {message.cc.length > 0 && <p class="cc">Cc: {message.cc.join(', ')}</p>}

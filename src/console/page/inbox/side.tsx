@@ -5,7 +5,7 @@ import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { TicketTimeEntry, TimeEntry } from '../../../desk/time-entries/model'
 import type { Timer } from '../../../desk/timers/model'
 import { useLive } from '../live'
-import { Action, duration, Field, Form, tell } from '../ui'
+import { Action, Button, duration, Field, Form, tell } from '../ui'
 import type { View } from '../view-types'
 import { Timeline } from './timeline'
 
@@ -107,9 +107,7 @@ function TimePart({ api, ticket, reload }: Props) {
           </label>
         </Form>
       ) : (
-        <button type="button" class="quiet" onClick={() => setOpen(true)}>
-          Log time
-        </button>
+        <Button text="Log time" onClick={() => setOpen(true)} />
       )}
     </section>
   )
@@ -169,9 +167,7 @@ function Participants({ api, ticket }: Props) {
           <Field label="Email" name="email" type="email" required />
         </Form>
       ) : (
-        <button type="button" class="quiet" onClick={() => setOpen(true)}>
-          Add a participant
-        </button>
+        <Button text="Add a participant" onClick={() => setOpen(true)} />
       )}
     </section>
   )

@@ -4,7 +4,7 @@ import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { type Answer, Refusal } from '../api'
 import { useLive } from '../live'
 import { hrefOf } from '../route'
-import { attempt, Choice, Dialog, Field, Form, Time, tell, Waiting } from '../ui'
+import { attempt, Button, Choice, Dialog, Field, Form, Time, tell, Waiting } from '../ui'
 import type { Change, Names, View } from '../view-types'
 import { Composer } from './composer'
 import { Labels } from './labels'
@@ -91,9 +91,7 @@ function Head({ ticket, change }: { ticket: TicketWithMessages; change: Change }
           {company && `, ${company.name}`}
         </span>
         <Time at={created_at} />
-        <button type="button" class="quiet" onClick={() => setEditing(true)}>
-          Edit the subject
-        </button>
+        <Button text="Edit the subject" onClick={() => setEditing(true)} />
       </p>
       {is_editing && (
         <Dialog title="Edit the subject" onClose={() => setEditing(false)}>

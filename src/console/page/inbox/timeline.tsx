@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
 import type { Activity } from '../../../desk/timeline/model'
 import { useLive } from '../live'
-import { duration, Time, Waiting } from '../ui'
+import { Button, duration, Time, Waiting } from '../ui'
 import type { View } from '../view-types'
 
 export function Timeline({ api, ticket }: View & { ticket: TicketWithMessages }) {
@@ -11,9 +11,11 @@ export function Timeline({ api, ticket }: View & { ticket: TicketWithMessages })
   return (
     <section>
       <h2>Timeline</h2>
-      <button type="button" class="quiet" aria-expanded={is_open} onClick={() => setOpen(!is_open)}>
-        {is_open ? 'Hide the timeline' : 'Show the timeline'}
-      </button>
+      <Button
+        text={is_open ? 'Hide the timeline' : 'Show the timeline'}
+        is_open={is_open}
+        onClick={() => setOpen(!is_open)}
+      />
       {is_open && <Entries api={api} ticket={ticket} />}
     </section>
   )

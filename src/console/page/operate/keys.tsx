@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { ApiKey, CreatedApiKey } from '../../../people/api-keys/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Action, Dialog, Dot, Field, Form, Question, Time, tell } from '../ui'
+import { Action, Button, Dialog, Dot, Field, Form, Question, Time, tell } from '../ui'
 import type { View } from '../view-types'
 
 const RESOURCES = `tickets messages contacts companies labels time_entries webhooks mailboxes inbound_messages users
@@ -67,13 +67,7 @@ function Row({ apiKey: key, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }
       <td>
         <Dot kind={key.revoked_at ? 'closed' : 'sent'}>{key.revoked_at ? 'revoked' : 'active'}</Dot>
       </td>
-      <td>
-        {!key.revoked_at && (
-          <button type="button" class="quiet" aria-label={`Revoke ${key.name}`} onClick={onRevoke}>
-            Revoke
-          </button>
-        )}
-      </td>
+      <td>{!key.revoked_at && <Button text="Revoke" label={`Revoke ${key.name}`} onClick={onRevoke} />}</td>
     </>
   )
 }
@@ -133,9 +127,7 @@ function Shown({ made, onClose }: { made: CreatedApiKey; onClose: () => void }) 
         >
           Copy
         </Action>
-        <button type="button" class="quiet" onClick={onClose}>
-          Close
-        </button>
+        <Button text="Close" onClick={onClose} />
       </p>
     </Dialog>
   )

@@ -6,7 +6,7 @@ import { useRows } from '../lists'
 import { useLive } from '../live'
 import { changed, go, hrefOf } from '../route'
 import { Table } from '../rows'
-import { Action, bytes, Choice, Dialog, Dot, Form, Time, tell } from '../ui'
+import { Action, Button, bytes, Choice, Dialog, Dot, Form, Time, tell } from '../ui'
 import type { View } from '../view-types'
 
 const OUTCOMES = ['pending', 'ticket', 'message', 'bounce', 'duplicate', 'own', 'unmatched_bounce', 'unparsed']
@@ -33,9 +33,7 @@ export function Ledger(view: View) {
           onChoose={(outcome) => go(hrefOf(api.organization_id, route.path, changed(route.query, { outcome })))}
         />
         <span class="grow" />
-        <button type="button" class="quiet" onClick={() => setTrying(true)}>
-          What would become of a message?
-        </button>
+        <Button text="What would become of a message?" onClick={() => setTrying(true)} />
       </p>
       <Table
         list={list}

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import type { Mailbox, MailboxTest } from '../../../mail/mailboxes/model'
 import { useRows } from '../lists'
 import { Table } from '../rows'
-import { Action, Dialog, Dot, Field, Form, tell } from '../ui'
+import { Action, Button, Dialog, Dot, Field, Form, tell } from '../ui'
 import type { View } from '../view-types'
 
 const SECURITIES = ['starttls', 'tls', 'none']
@@ -47,9 +47,7 @@ export function Mailboxes({ api }: View) {
               <Action run={() => test(one)} disabled={!one.smtp} label={`Test ${one.address}`}>
                 Test
               </Action>
-              <button type="button" class="quiet" aria-label={`Edit ${one.address}`} onClick={() => setEdited(one)}>
-                Edit
-              </button>
+              <Button text="Edit" label={`Edit ${one.address}`} onClick={() => setEdited(one)} />
             </td>
           </>
         )}

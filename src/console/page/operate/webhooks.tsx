@@ -5,7 +5,7 @@ import { useRows } from '../lists'
 import { useLive } from '../live'
 import { go, hrefOf } from '../route'
 import { Table } from '../rows'
-import { Action, Dialog, Dot, Field, Form, Time, tell, Waiting } from '../ui'
+import { Action, Button, Dialog, Dot, Field, Form, Time, tell, Waiting } from '../ui'
 import type { View } from '../view-types'
 
 const EVENTS = `ticket.created ticket.updated ticket.deleted ticket.assigned ticket.status_changed message.created
@@ -193,9 +193,7 @@ function OneDelivery({ api, path, onClose }: Pick<View, 'api'> & { path: string;
             >
               Send it again
             </Action>
-            <button type="button" class="quiet" onClick={onClose}>
-              Close
-            </button>
+            <Button text="Close" onClick={onClose} />
           </p>
         </>
       )}
