@@ -89,6 +89,30 @@ describe('checks come in this order:', () => {
 })
 
 describe('a JSON body', () => {
+  test('of 8 MiB is decoded and parsed in two turns of the loop, between which other requests run', async () => {
+    let turns = 0
+    let next = setImmediate(function turn() {
+      turns += 1
+      next = setImmediate(turn)
+    })
+    const steps: { step: string; turn: number }[] = []
+    const note = (step: string, size: number) => size > 1e6 && steps.push({ step, turn: turns })
+    const [decode, parse] = [TextDecoder.prototype.decode, JSON.parse]
+    using _decode = spyOn(TextDecoder.prototype, 'decode').mockImplementation(function (this: TextDecoder, ...given) {
+      note('decode', (given[0] as Uint8Array | undefined)?.length ?? 0)
+      return decode.apply(this, given)
+    })
+    using _parse = spyOn(JSON, 'parse').mockImplementation((text, ...given) => {
+      note('parse', text.length)
+      return parse(text, ...given)
+    })
+    const answer = await (await createOrganization()).admin.post('/tickets', { subject: '\n'.repeat(4_000_000) })
+    clearImmediate(next)
+    expect(answer.status).toBe(422)
+    expect(steps.map(({ step }) => step)).toEqual(['decode', 'parse'])
+    expect(steps[1]!.turn).toBeGreaterThan(steps[0]!.turn)
+  })
+
   test('of 8 MiB is read, a larger one is refused', async () => {
     const { agent } = await createOrganization()
     const ofSize = (bytes: number) => `{"name":"Large","color":"#EF4444","padding":"${'x'.repeat(bytes - 47)}"}`
