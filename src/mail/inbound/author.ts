@@ -49,7 +49,8 @@ export async function withSenders(scope: Scope, mails: InboundMail[]): Promise<I
     const member = may_be_member && from ? (known.get(addressKey(from))?.member ?? null) : null
     const forwarded = mail.content?.forwarded ?? null
     const is_customers = forwarded !== null && !isMailbox(forwarded.author.address)
-    const passed_on = member && is_customers ? { by: member, note: forwarded.note } : null
+    const passed_on =
+      member && is_customers ? { by: member, note: forwarded.note, note_html: forwarded.note_html } : null
     const is_from_mailbox = from !== undefined && isMailbox(from)
     return { ...mail, sender, reply_to, sender_source, member, passed_on, is_from_mailbox }
   })

@@ -23,6 +23,7 @@ import { getMessages } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
 import { reopenTickets } from '../../desk/tickets/reopen'
+import type { Answer } from '../parse/answer-words'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
 import type { InboundMail } from './message'
@@ -30,8 +31,8 @@ import { recordBounce } from './record-bounce'
 import { addNoteOf, fileAnswer, mayBeAnswerOfTeam } from './team-mail'
 import { type FiledMail, writeOutcomes } from './write-outcomes'
 
-/** A message that is to be filed, and its attachments. */
-export type Filing = { mail: InboundMail; parts: StoredPart[]; steps: InboundSteps }
+/** A message that is to be filed, its attachments, and its words when it may be an answer of a member. */
+export type Filing = { mail: InboundMail; parts: StoredPart[]; answer: Answer | null; steps: InboundSteps }
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
@@ -89,10 +90,10 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
 /** Files the answers of the team, which are rare, one by one. @returns their messages */
 async function fileAnswers(scope: Scope, round: Decided[]) {
   const filed = new Map<InboundMail, { ticket_id: string; message_id: string }>()
-  for (const { mail, parts, decision } of round) {
-    if (decision.outcome !== 'message' || !mayBeAnswerOfTeam(mail, decision)) continue
-    const answer = await fileAnswer(scope, mail, parts, decision.ticket_id)
-    if (answer) filed.set(mail, answer)
+  for (const { mail, parts, answer, decision } of round) {
+    if (!answer || decision.outcome !== 'message' || !mayBeAnswerOfTeam(mail, decision)) continue
+    const message = await fileAnswer(scope, mail, { answer, parts }, decision.ticket_id)
+    if (message) filed.set(mail, message)
   }
   return filed
 }

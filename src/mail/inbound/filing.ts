@@ -15,6 +15,7 @@ import { type Filing, fileUnrelated } from './file-unrelated'
 import { MAX_ANCESTORS } from './mail-draft'
 import { type InboundMail, inboundMail, type LedgerEntry } from './message'
 import { discardParts, storeParts } from './stored-parts'
+import { readAnswer } from './team-mail'
 
 /** Messages of an organization that are asked about at the same time share the statements. */
 const withSender = gathered(
@@ -61,12 +62,13 @@ function kindOf(envelope_sender: string | null) {
   return envelope_sender === '' ? 'null sender' : 'an address'
 }
 
-/** Stores the attachments of a message. To be called outside a transaction. */
+/** Stores the attachments of a message, and reads the words of an answer. To be called outside a transaction. */
 export async function prepareFiling(scope: Scope, mail: InboundMail, steps: InboundSteps): Promise<Filing> {
   steps.enter('store')
+  const answer = await readAnswer(scope, mail)
   const parts = await storeParts(scope, mail)
   steps.enter('wait')
-  return { mail, parts, steps }
+  return { mail, parts, answer, steps }
 }
 
 /**

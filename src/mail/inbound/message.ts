@@ -43,7 +43,7 @@ export type InboundMail = LedgerEntry & {
   /** The member of the organization whose address is in From; null when it is nobody's of them. */
   member: Member | null
   /** What the member passes on is the mail of a customer, and the member's words are a note about it. */
-  passed_on: { by: Member; note: string } | null
+  passed_on: { by: Member; note: string; note_html: string } | null
   /** From is an address of a mailbox of the organization. */
   is_from_mailbox: boolean
   /** Where the sender wants answers, when that is another address; null without one. */

@@ -4,15 +4,14 @@
  */
 import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
-import { textToHtml } from '../../base/html/body'
-import { safeHtmlToText } from '../../base/html/text'
 import type { Scope } from '../../base/scope'
 import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation } from '../../desk/messages/conversation'
 import type { MessageDraft } from '../../desk/messages/draft'
 import { planEmail } from '../../desk/messages/outgoing'
-import { ownText, replyText } from '../parse/reply-text'
+import type { Answer } from '../parse/answer-words'
+import { answerInWorker } from '../parse/lanes'
 import type { Decision } from './decide'
 import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
 import { type InboundMail, type Member, storableIds } from './message'
@@ -76,10 +75,10 @@ export async function addNoteOf(
   ticket: Pick<Conversation, 'id' | 'code' | 'subject' | 'locked_at'>,
 ): Promise<void> {
   if (!passed_on?.note) return
-  const { by, note } = passed_on
+  const { by, note, note_html } = passed_on
   await addMessage({ ...scope, actor: by }, ticket, {
     body: note,
-    body_html: textToHtml(note),
+    body_html: note_html,
     text: note,
     is_internal: true,
     direction: null,
@@ -98,10 +97,18 @@ export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolea
   // Of an answer that comes with several texts the first one went out.
   if (decision.id_use !== 'own') return false
   if (mail.member === null || mail.sender_verified !== true || mail.content?.auto_reply !== false) return false
-  if (!isAnchoredBySender(mail, decision)) return false
-  // Of an answer without new words the whole quotation would go out, which may hold what members wrote to each other.
-  const text = mail.content.reply_text
-  return text === null || ownText(text) !== ''
+  return isAnchoredBySender(mail, decision)
+}
+
+/**
+ * Takes the words out of mail that may be an answer of a member. To be called outside a transaction.
+ * @returns null for all other mail, and for an answer without new words: the whole quotation would go out, which may
+ *   hold what members wrote to each other
+ */
+export async function readAnswer({ organization_id }: Scope, mail: InboundMail): Promise<Answer | null> {
+  if (mail.member === null || mail.sender_verified !== true || mail.passed_on || !mail.content) return null
+  const answer = await answerInWorker(mail.content, organization_id)
+  return answer?.has_words ? answer : null
 }
 
 /** True when the sender has written the id that led to the ticket, or the ticket's address. */
@@ -118,25 +125,25 @@ function isAnchoredBySender(mail: InboundMail, { rule, ticket_id }: { rule: stri
 export async function fileAnswer(
   scope: Scope,
   mail: InboundMail,
-  parts: StoredPart[],
+  { answer, parts }: { answer: Answer; parts: StoredPart[] },
   ticket_id: string,
 ): Promise<{ ticket_id: string; message_id: string } | undefined> {
   const { member } = mail
   const conversation = await lockConversation(scope, ticket_id)
   const { contact_email } = conversation
   if (!member || (contact_email && addressKey(contact_email) === addressKey(member.email))) return undefined
-  const draft = await draftAnswer(scope, mail, parts, conversation, member)
+  const draft = await draftAnswer(scope, mail, { answer, parts }, { conversation, member })
   return { ticket_id, message_id: await addMessage({ ...scope, actor: member }, conversation, draft) }
 }
 
 async function draftAnswer(
   scope: Scope,
   mail: InboundMail,
-  parts: StoredPart[],
-  conversation: Conversation,
-  member: Member,
+  { answer, parts }: { answer: Answer; parts: StoredPart[] },
+  { conversation, member }: { conversation: Conversation; member: Member },
 ): Promise<MessageDraft> {
   const { headers } = mail
+  const body_html = htmlOf(answer.body_html, parts)
   const id = newId()
   const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
   // A member may be a participant, too.
@@ -146,7 +153,9 @@ async function draftAnswer(
   const own_id = headers.message_id === null ? [] : [headers.message_id]
   const draft = {
     id,
-    ...wordsOf(mail, parts),
+    body: answer.body ?? body_html,
+    body_html,
+    text: answer.text,
     is_internal: false,
     direction: 'outbound',
     sender_name: member.name,
@@ -163,30 +172,4 @@ async function draftAnswer(
     references: [...own_id, ...ancestorsOf(mail)],
     email: { mailbox_id: plan.mailbox_id, recipients },
   }
-}
-
-/**
- * The words of an answer: as HTML when nothing is quoted below them in either form, else their text. A quotation may
- * hold what members wrote to each other, and is not for the customer.
- */
-function wordsOf({ content }: InboundMail, parts: StoredPart[]): Pick<MessageDraft, 'body' | 'body_html' | 'text'> {
-  const whole = content?.text.trim() ?? ''
-  // Mail without the signs of an answer was read as a first mail, of which less is cut.
-  const text = replyText(content?.reply_text ?? whole)
-  if (!content || squeeze(text) !== squeeze(whole) || hasQuotation(content.body_html)) {
-    return { body: text, body_html: textToHtml(text), text }
-  }
-  const body_html = htmlOf(content.body_html, parts)
-  return content.body_html === textToHtml(content.text)
-    ? { body: whole, body_html: textToHtml(whole), text }
-    : { body: body_html, body_html, text }
-}
-
-function hasQuotation(body_html: string): boolean {
-  const page = safeHtmlToText(body_html)
-  return squeeze(ownText(page)) !== squeeze(page)
-}
-
-function squeeze(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

@@ -22,6 +22,7 @@ export type Forwarded = {
   attachments: ParsedAttachment[] | null
   /** The words of whoever passes it on; '' without any. */
   note: string
+  note_html: string
 }
 
 type Outer = { root: Part; subject: string | null; text: string; attachments: ParsedAttachment[] }
@@ -60,7 +61,7 @@ function readAttached({ text, attachments }: Outer, part: Part, rest: string): F
       ...readAttachments(inner, body.cut),
       ...attachments.filter(({ content }) => content !== part.content),
     ],
-    note: text.trim(),
+    ...noteOf(text.trim()),
   }
 }
 
@@ -94,7 +95,7 @@ function readQuoted({ text }: Outer, rest: string): Forwarded | null {
     body_html: textToHtml(body),
     reply_text: replyText(body, 'first mail') || null,
     attachments: null,
-    note: noteIn(lines.slice(0, found.start)),
+    ...noteOf(noteIn(lines.slice(0, found.start))),
   }
 }
 
@@ -120,6 +121,10 @@ function authorIn(header: string[]): Address | null {
 }
 
 /** The lines above the quoted message, without the rule between them. */
+function noteOf(note: string): Pick<Forwarded, 'note' | 'note_html'> {
+  return { note, note_html: textToHtml(note) }
+}
+
 function noteIn(lines: string[]): string {
   return lines
     .join('\n')

@@ -10,12 +10,15 @@
 import { availableParallelism, constants } from 'node:os'
 import { createLane } from '../../base/process/lane'
 import { Ended, Refused, type WorkLimits } from '../../base/process/lane-worker'
+import { type Answer, type AnsweringMail, answerOf } from './answer-words'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
-import type { ParseWork } from './process-main'
+import type { AnswerWork, ParseWork } from './process-main'
 
 /** Of a processor. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
+/** Characters of a text or HTML that is worked on at once. */
+const SHORT = 10_000
 /** Messages in work or waiting in the slow lane. Patient ones do not count. */
 const SLOW_MOST = 2
 /** The same of one group, where patient ones count: another one waits for a single message of it. */
@@ -52,6 +55,11 @@ type Parser = {
    *   error, which says nothing about the message, when no process could be started or the parser is closed
    */
   parse(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail>
+  /**
+   * Takes the words of an answer out of a parsed mail, of a long one in the quick lane.
+   * @returns null when that takes too long
+   */
+  answerOf(mail: AnsweringMail, group?: string): Promise<Answer | null>
   /** Ends the processes and the work in them. */
   close(): Promise<void>
 }
@@ -94,6 +102,16 @@ export function createParser(script = SCRIPT): Parser {
       if (!is_patient && isFull([...slow_ones], group)) throw new ParserBusy('Other messages take long to parse')
       return parseSlowly(work, limits, { group, is_patient })
     },
+    async answerOf({ text, body_html, reply_text }, group) {
+      const answering = { text, body_html, reply_text }
+      const size = text.length + body_html.length
+      if (size <= SHORT) return answerOf(answering)
+      const work: AnswerWork = { answering }
+      return quick.run<Answer>(work, { group, size, processor_ms: QUICK_MS }).catch((error) => {
+        if (error instanceof Ended) return null
+        throw error
+      })
+    },
     async close() {
       await Promise.all([quick.close(), slow.close()])
     },
@@ -126,6 +144,11 @@ const parser = createParser()
 /** Parses with the parser of this service. @throws as `Parser.parse` does */
 export function parseInWorker(raw: Uint8Array, options?: ParserOptions): Promise<ParsedMail> {
   return parser.parse(raw, options)
+}
+
+/** Takes the words of an answer out of a mail as `Parser.answerOf` does, with the parser of this service. */
+export function answerInWorker(mail: AnsweringMail, group: string): Promise<Answer | null> {
+  return parser.answerOf(mail, group)
 }
 
 /** Ends the parser of this service and the work in it. */

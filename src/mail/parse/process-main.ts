@@ -1,12 +1,17 @@
 /** The program of a parser process (`lanes.ts`). */
 import { serve } from '../../base/process/serve'
+import { type AnsweringMail, answerOf } from './answer-words'
 import type { ParsedAttachment } from './bodies'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, parseMail } from './parse'
 
 export type ParseWork = { raw: Uint8Array; envelope_sender: EnvelopeSender }
 
-serve(async ({ raw, envelope_sender }: ParseWork) => withOwnBytes(await parseMail(raw, envelope_sender)))
+export type AnswerWork = { answering: AnsweringMail }
+
+serve(async (work: ParseWork | AnswerWork) =>
+  'raw' in work ? withOwnBytes(await parseMail(work.raw, work.envelope_sender)) : answerOf(work.answering),
+)
 
 /** Copies the contents: they are views of the message, and all of it would be sent with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {

@@ -1,6 +1,7 @@
 /** Mail of the team: what a member passes on opens the customer's ticket, what a member answers is sent on. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test'
 import ipaddr from 'ipaddr.js'
+import { LinkifyIt } from 'linkify-it'
 import type { Network } from '../../../src/base/address/networks'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'
@@ -332,6 +333,21 @@ test.each<[string, Fields, string]>([
   const { messages, status } = await readTicket(desk.agent, ticket_id)
   expect(messages.at(-1)).toMatchObject({ direction: 'outbound', body: 'Done.', body_html: 'Done.' })
   expect([messages.length, status]).toEqual([3, 'pending'])
+})
+
+test('long words of a member become HTML in the process that parses', async () => {
+  const { ticket_id, tagged } = await converse()
+  using here = spyOn(LinkifyIt.prototype, 'match')
+  const long = 'Look at https://team.example/manual first.\n'.repeat(500)
+  await receive(PROVEN, { To: tagged }, long, tagged)
+  const forwarded = await receive(PROVEN, { Subject: 'Fwd: Pump leaks' }, GMAIL.replace('Please look.', long))
+  expect(here).not.toHaveBeenCalled()
+  const notes = (await readTicket(desk.agent, forwarded.ticket_id)).messages
+  const answers = (await readTicket(desk.agent, ticket_id)).messages
+  expect([notes.at(-1).is_internal, answers.at(-1).direction]).toEqual([true, 'outbound'])
+  for (const { body_html } of [notes.at(-1), answers.at(-1)]) {
+    expect(body_html.split('<a href="https://team.example/manual"')).toHaveLength(501)
+  }
 })
 
 test('an answer that is a file alone goes out', async () => {
