@@ -7,9 +7,7 @@ API keys / not for /auth/*, timers, /api-keys, invite, export and erase <- key-r
 GET /api-keys <- api-keys: listing > is paged, newest first, with the revoked keys, and filtered by them
 GET /api-keys / query / revoked <- api-keys: listing > is paged, newest first, with the revoked keys, and filtered by them
 POST /api-keys <- api-keys: creating > shows the key once, with every field, and stores its hash alone
-POST /api-keys / request / name <- api-keys: creating > a wrong field is refused: %j
-POST /api-keys / request / permissions <- api-keys: creating > a wrong field is refused: %j
-POST /api-keys / request / allowed_networks <- api-keys: creating > a wrong field is refused: %j
+POST /api-keys / request / name | permissions | allowed_networks <- api-keys: creating > a wrong field is refused: %j
 POST /api-keys / takes no Idempotency-Key <- api-keys: creating > takes no idempotency key, because the answer is shown once: a repeated request makes another key
 GET /api-keys/:id <- api-keys: revoking > ends the key at once and for good; it stays listed
 PATCH /api-keys/:id <- api-keys: changing > name, permissions and networks are changed, and count at once

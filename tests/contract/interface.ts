@@ -19,9 +19,11 @@ export function extensionRows(): Row[] {
 
 function rowsIn(...texts: string[]): Row[] {
   const lines = texts.flatMap((text) => text.split('\n')).filter(Boolean)
-  return lines.map((line) => {
+  return lines.flatMap((line) => {
     const [row, proof, ...rest] = line.split(' <- ')
     if (!row || !proof || rest.length > 0) throw new Error(`no row with its proof: ${line}`)
-    return { row, proof }
+    // Rows that differ in their last name alone stand in one line.
+    const [first, ...names] = row.split(' | ')
+    return [first!, ...names.map((name) => first!.replace(/[^/]*$/, ` ${name}`))].map((row) => ({ row, proof }))
   })
 }

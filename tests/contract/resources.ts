@@ -4,115 +4,51 @@ What the service does / rule / 1 <- inbound-mail: mail of a new sender becomes a
 What the service does / rule / 2 <- mail-threading: a reply to our message is threaded by In-Reply-To, before References
 What the service does / rule / 3 <- inbound-mail: attachments are stored with the same bytes, and cid images point to them
 What the service does / rule / 4 <- inbound-mail: mail of HTML only has a text made from it, and its HTML is made safe
-Conventions / item / id <- contract-rows: ids, times, days and decimals look alike in every answer
-Conventions / item / datetime <- contract-rows: ids, times, days and decimals look alike in every answer
-Conventions / item / date <- contract-rows: ids, times, days and decimals look alike in every answer
-Conventions / item / decimal <- contract-rows: ids, times, days and decimals look alike in every answer
-Conventions / item / single-object response <- contract-rows: single objects come as data, pages as data and meta
-Conventions / item / list response <- contract-rows: single objects come as data, pages as data and meta
+Conventions / item / id | datetime | date | decimal <- contract-rows: ids, times, days and decimals look alike in every answer
+Conventions / item / single-object response | list response <- contract-rows: single objects come as data, pages as data and meta
 Conventions / item / error response <- requests: every answer > that is an error has code, message and details
 Ticket / field / id <- tickets: creating > a ticket is returned with every field
 Ticket / field / code <- ticket-code: codes > the prefix is the company's, else the organization's, and one counter serves all
-Ticket / field / subject <- tickets: creating > a ticket is returned with every field
-Ticket / field / status <- tickets: creating > a ticket is returned with every field
+Ticket / field / subject | status <- tickets: creating > a ticket is returned with every field
 Ticket / field / priority <- tickets: creating > what is left out or null has its default
-Ticket / field / contact <- tickets: creating > a ticket is returned with every field
-Ticket / field / company <- tickets: creating > a ticket is returned with every field
-Ticket / field / assignee <- tickets: creating > a ticket is returned with every field
-Ticket / field / labels <- tickets: creating > a ticket is returned with every field
-Ticket / field / created_at <- tickets: creating > a ticket is returned with every field
-Ticket / field / updated_at <- tickets: creating > a ticket is returned with every field
-Ticket / field / messages <- tickets: reading > the single ticket has its messages, notes too, and its time entries
-Ticket / field / time_entries <- tickets: reading > the single ticket has its messages, notes too, and its time entries
-Message / field / id <- messages: a public message answers with every field
-Message / field / body <- messages: a public message answers with every field
-Message / field / body_html <- messages: a public message answers with every field
-Message / field / is_internal <- messages: a public message answers with every field
+Ticket / field / contact | company | assignee | labels | created_at | updated_at <- tickets: creating > a ticket is returned with every field
+Ticket / field / messages | time_entries <- tickets: reading > the single ticket has its messages, notes too, and its time entries
+Message / field / id | body | body_html | is_internal <- messages: a public message answers with every field
 Message / field / direction <- messages: a note has no direction and is never sent, whatever is asked for
-Message / field / sender <- messages: a public message answers with every field
-Message / field / attachments <- messages: a public message answers with every field
+Message / field / sender | attachments <- messages: a public message answers with every field
 Message / field / email_sent <- messages: the answer to a create has the outcome of the first attempt
 Message / field / email_message_id <- messages: a message of an email has its anchor once, and takes over one that was only referred to
 Message / field / created_at <- messages: a public message answers with every field
-Attachment / field / id <- attachments: an upload answers with the attachment, and GET gives the same
-Attachment / field / filename <- attachments: an upload answers with the attachment, and GET gives the same
-Attachment / field / content_type <- attachments: an upload answers with the attachment, and GET gives the same
-Attachment / field / size <- attachments: an upload answers with the attachment, and GET gives the same
+Attachment / field / id | filename | content_type | size <- attachments: an upload answers with the attachment, and GET gives the same
 Attachment / field / url <- attachments: the url of an attachment works without a token
-Contact / field / id <- contacts: creating > a contact is returned with every field
-Contact / field / name <- contacts: creating > a contact is returned with every field
-Contact / field / email <- contacts: creating > a contact is returned with every field
-Contact / field / phone <- contacts: creating > a contact is returned with every field
-Contact / field / company <- contacts: creating > a contact is returned with every field
+Contact / field / id | name | email | phone | company <- contacts: creating > a contact is returned with every field
 Contact / field / company_id <- contacts: the company of a contact > is the given one, and none when null is given
 Contact / field / notes <- contacts: creating > a contact is returned with every field
-Contact / field / ticket_count <- contacts: tickets are counted and the 10 newest shown, without deleted ones
-Contact / field / recent_tickets <- contacts: tickets are counted and the 10 newest shown, without deleted ones
-Contact / field / total_tickets <- contacts: tickets are counted and the 10 newest shown, without deleted ones
-Contact / field / created_at <- contacts: creating > a contact is returned with every field
-Contact / field / updated_at <- contacts: creating > a contact is returned with every field
-Company / field / id <- companies: creating > a company is returned with every field
-Company / field / name <- companies: creating > a company is returned with every field
-Company / field / domains <- companies: creating > a company is returned with every field
-Company / field / hourly_rate <- companies: creating > a company is returned with every field
-Company / field / currency <- companies: creating > a company is returned with every field
+Contact / field / ticket_count | recent_tickets | total_tickets <- contacts: tickets are counted and the 10 newest shown, without deleted ones
+Contact / field / created_at | updated_at <- contacts: creating > a contact is returned with every field
+Company / field / id | name | domains | hourly_rate | currency <- companies: creating > a company is returned with every field
 Company / field / ticket_prefix <- ticket-code: codes > the prefix is the company's, else the organization's, and one counter serves all
 Company / field / notes <- companies: creating > a company is returned with every field
-Company / field / contact_count <- companies: the list is newest first, paged, with counts
-Company / field / ticket_count <- companies: the list is newest first, paged, with counts
-Company / field / contacts <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
-Company / field / recent_tickets <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
-Company / field / total_tickets <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
-Company / field / total_time_minutes <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
+Company / field / contact_count | ticket_count <- companies: the list is newest first, paged, with counts
+Company / field / contacts | recent_tickets | total_tickets | total_time_minutes <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
 Company / rule / 1 <- contacts: the company of a contact > is found by the domain of the email
 Company / rule / 2 <- companies: linking contacts > links those without a company that belong to it, with their tickets
 Company / rule / 3 <- company-domains: an address belongs to its domain and those above it, longest first
 Company / rule / 4 <- companies: deleting a company keeps its contacts and tickets, unlinked, and tells of the contacts only
-Label / field / id <- labels: creating > a label is returned with every field
-Label / field / name <- labels: creating > a label is returned with every field
-Label / field / color <- labels: creating > a label is returned with every field
-Label / field / description <- labels: creating > a label is returned with every field
+Label / field / id | name | color | description <- labels: creating > a label is returned with every field
 Label / field / ticket_count <- labels: reading > tickets are counted, by status for a single label, without deleted ones
 Label / field / created_at <- labels: creating > a label is returned with every field
-Label / color / #EF4444 <- contract-rows: a label may have each colour of the palette
-Label / color / #F97316 <- contract-rows: a label may have each colour of the palette
-Label / color / #EAB308 <- contract-rows: a label may have each colour of the palette
-Label / color / #22C55E <- contract-rows: a label may have each colour of the palette
-Label / color / #3B82F6 <- contract-rows: a label may have each colour of the palette
-Label / color / #8B5CF6 <- contract-rows: a label may have each colour of the palette
-Label / color / #6B7280 <- contract-rows: a label may have each colour of the palette
-Time entry / field / id <- time-entries: logging > an entry is returned with every field
-Time entry / field / ticket <- time-entries: logging > an entry is returned with every field
-Time entry / field / user <- time-entries: logging > an entry is returned with every field
-Time entry / field / duration_minutes <- time-entries: logging > an entry is returned with every field
-Time entry / field / description <- time-entries: logging > an entry is returned with every field
+Label / color / #EF4444 | #F97316 | #EAB308 | #22C55E | #3B82F6 | #8B5CF6 | #6B7280 <- contract-rows: a label may have each colour of the palette
+Time entry / field / id | ticket | user | duration_minutes | description <- time-entries: logging > an entry is returned with every field
 Time entry / field / billable <- time-entries: logging > an entry is billable, of today in UTC and without a rate unless something says otherwise
-Time entry / field / rate <- time-entries: logging > the rate is that of the company, else of the user, else of the organization, and stays
-Time entry / field / currency <- time-entries: logging > the rate is that of the company, else of the user, else of the organization, and stays
+Time entry / field / rate | currency <- time-entries: logging > the rate is that of the company, else of the user, else of the organization, and stays
 Time entry / field / amount <- time-entries: logging > %p minutes at %p an hour are %p: to the cent, half up
 Time entry / field / date <- time-entries: logging > an entry is billable, of today in UTC and without a rate unless something says otherwise
 Time entry / field / created_at <- time-entries: logging > an entry is returned with every field
-Webhook / field / url <- webhooks: creating > a webhook has its fields, defaults, and no secret in sight
-Webhook / field / events <- webhooks: creating > a webhook has its fields, defaults, and no secret in sight
+Webhook / field / url | events <- webhooks: creating > a webhook has its fields, defaults, and no secret in sight
 Webhook / field / secret <- webhook-signature: the headers of a delivery > carry the HMAC-SHA256 of the exact bytes in lower case hex
 Webhook / field / active <- webhooks: creating > a webhook can be created switched off and without a secret
-Webhook delivery / field / id <- webhook-delivery: a delivery is a signed POST of the event
-Webhook delivery / field / event <- webhook-delivery: a delivery is a signed POST of the event
-Webhook delivery / field / status <- webhook-delivery: a delivery is a signed POST of the event
-Webhook delivery / field / response_code <- webhook-delivery: a delivery is a signed POST of the event
-Webhook delivery / field / response_time_ms <- webhook-delivery: a delivery is a signed POST of the event
-Webhook delivery / field / created_at <- webhook-delivery: a delivery is a signed POST of the event
-User and organization membership / field / id <- auth: the own account > lists the organizations with the role in each, oldest first
-User and organization membership / field / email <- auth: the own account > lists the organizations with the role in each, oldest first
-User and organization membership / field / name <- auth: the own account > lists the organizations with the role in each, oldest first
-User and organization membership / field / organizations <- auth: the own account > lists the organizations with the role in each, oldest first
-Ticket status / open -> pending <- ticket-status: status > %s becomes %s
-Ticket status / open -> resolved <- ticket-status: status > %s becomes %s
-Ticket status / open -> closed <- ticket-status: status > %s becomes %s
-Ticket status / pending -> open <- ticket-status: status > %s becomes %s
-Ticket status / pending -> resolved <- ticket-status: status > %s becomes %s
-Ticket status / pending -> closed <- ticket-status: status > %s becomes %s
-Ticket status / resolved -> open <- ticket-status: status > %s becomes %s
-Ticket status / resolved -> closed <- ticket-status: status > %s becomes %s
-Ticket status / closed -> open <- ticket-status: status > %s becomes %s
+Webhook delivery / field / id | event | status | response_code | response_time_ms | created_at <- webhook-delivery: a delivery is a signed POST of the event
+User and organization membership / field / id | email | name | organizations <- auth: the own account > lists the organizations with the role in each, oldest first
+Ticket status / open -> pending | open -> resolved | open -> closed | pending -> open | pending -> resolved | pending -> closed | resolved -> open | resolved -> closed | closed -> open <- ticket-status: status > %s becomes %s
 `
