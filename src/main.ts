@@ -53,7 +53,7 @@ async function start(): Promise<void> {
   await startTracing(connection().sql)
   const admin = await createFirstOrganization(connection())
   if (admin?.password) keepPassword(admin.password)
-  // No other service uses the embedded database, so whoever held a lease is dead.
+  // No other service uses the embedded database, so the holder of any lease is dead.
   if (database.kind === 'embedded') await endAllLeases(connection())
   const outbox = startDrain(connection(), HANDLERS)
   const jobs = startJobs(jobConnection())

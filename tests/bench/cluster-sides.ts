@@ -31,7 +31,7 @@ export type Side = {
   tickets: string[]
 }
 
-/** Of both services, the coordinator's server and all workers. Zero for a server on another machine. */
+/** Processor time of both services, the coordinator's server and all workers. Zero for a server on another machine. */
 export type ClusterCpu = { service: number; coordinator: number; workers: number }
 
 const MAILBOX = 'support@desk.example'

@@ -19,7 +19,7 @@ type Requests = Pick<HttpLoad, 'method' | 'requests'>
 type Row = {
   name: string
   product: Requests
-  /** Of the bare server; none where there is no such thing. */
+  /** Load on the bare server; none where there is no such thing. */
   bare?: Requests
   /** Share of the bare limit. */
   ratio?: Aim

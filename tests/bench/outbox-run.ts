@@ -133,7 +133,7 @@ async function measureBacklog(lanes: string[]): Promise<Figures> {
   }
 }
 
-/** Of this process, without the receiver, and of its database. */
+/** Processor time of this process, without the receiver, and of its database. */
 function cpuHere(): Cpu {
   const tree = treeOf(process.pid)
   return cpuOf(tree.slice(0, 1), tree)

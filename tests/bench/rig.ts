@@ -13,7 +13,7 @@ import { ADMIN } from './volume/fill'
 
 export type Rig = {
   dir: string
-  /** Of each organization, by place. */
+  /** Size of each organization, by place. */
   sizes: number[]
   service: Service
   /** The superuser's connection. */

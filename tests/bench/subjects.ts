@@ -7,7 +7,7 @@ export type Subject = {
   size: number
   ticket_id: string
   code: string
-  /** Of a contact. */
+  /** Address of a contact. */
   email: string
   top_company: string
   top_assignee: string

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { api, startApi, stopApi } from '../support/api'
 import { withSettings } from '../support/settings'
 
-/** Of the first view, compressed. */
+/** Size of the first view, compressed. */
 const MOST_BYTES = 150_000
 
 beforeAll(() => startApi())

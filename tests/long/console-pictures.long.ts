@@ -6,7 +6,7 @@ import path from 'node:path'
 import { ADDRESS, openPart, openTicket, startConsole, whyNoConsole } from '../support/console'
 import { sendMail } from '../support/smtp'
 
-/** Of both together. */
+/** Size of both together. */
 const MOST_BYTES = 200_000
 const MAIL = [
   [

@@ -21,7 +21,7 @@ if (!FAKETIME) console.warn('The test with a wrong clock is skipped: there is no
 const check = test.skipIf(Boolean(WHY_NO_REPLICAS))
 
 let replicas: Replicas
-/** Of the admin, who signed in at the first replica. */
+/** Token of the admin, who signed in at the first replica. */
 let token: string
 
 beforeAll(async () => {

@@ -15,7 +15,7 @@ import { type Service, startService, until } from '../support/service'
 import { type Load, prepareLoad, useService } from '../support/upgrade-load'
 
 const ADDRESS = 'support@desk.example'
-/** Of each part: before the new release starts, beside it, and after the old one has stopped. */
+/** Length of each part: before the new release starts, beside it, and after the old one has stopped. */
 const PART_MS = 15_000
 
 let folder: string

@@ -1,12 +1,7 @@
 /** API keys for tests: programs that call the API. */
 import { type Client, clientWithKey } from './api'
 
-export type Program = Client & {
-  /** Of the key. */
-  id: string
-  name: string
-  key: string
-}
+export type Program = Client & { id: string; name: string; key: string }
 
 /** Makes a key over HTTP and returns its client. */
 export async function createProgram(

@@ -1,4 +1,5 @@
 /** The API as a client sees it, over `app.handle`: real validation, authentication and database, no socket. */
+import { expect } from 'bun:test'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -163,4 +164,8 @@ function clientOf(token: string, user_id: string, email: string, scheme = 'Beare
     email,
     token,
   }
+}
+
+export function expectError(answer: Answer, status: number, code: string) {
+  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -44,7 +44,7 @@ export type Machine = {
 }
 
 export type Machines = {
-  /** Of a distributed database with the product's schema. */
+  /** URL of a distributed database with the product's schema. */
   url: string
   workers: Machine[]
   stop(): Promise<void>

@@ -28,7 +28,7 @@ export type Endpoint = {
   /** Names of the ids in the path, outermost first. A token in a path is no id. */
   ids: string[]
   query: Record<string, Schema>
-  /** Of a JSON body. */
+  /** Schema of a JSON body. */
   body?: Schema
   /** Every status that the document declares. */
   statuses: number[]

@@ -12,7 +12,7 @@ export type Crowd = {
   receiver: Receiver
   /** Publishes an event to every healthy endpoint. */
   tell(): Promise<void>
-  /** Of each delivery to a healthy endpoint, how long after the event it arrived. */
+  /** Time from the event to each delivery at a healthy endpoint. */
   delays_ms(): number[]
   /** Connections that dead endpoints have taken. */
   hanging(): number

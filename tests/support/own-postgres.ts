@@ -10,7 +10,7 @@ import { freePort } from './ports'
 import { until } from './service'
 
 export type OwnPostgres = {
-  /** Of a database with the product's schema. */
+  /** URL of a database with the product's schema. */
   url: string
   /** One more such database. */
   createDatabase(): Promise<string>

@@ -14,7 +14,7 @@ const PROGRAM = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((file) => exi
 export const WHY_NO_PGBOUNCER = PROGRAM ? undefined : 'there is no pgbouncer: apt-get install pgbouncer'
 
 export type PgBouncer = {
-  /** Of the database behind it. */
+  /** URL of the database behind it. */
   url: string
   port: number
   /** Changes a setting while it runs. */

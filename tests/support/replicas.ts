@@ -19,7 +19,7 @@ export type Replicas = {
   haproxy: Haproxy
   redis: RedisServer
   receiver: Receiver
-  /** Of the database itself, around PgBouncer. */
+  /** URL of the database itself, around PgBouncer. */
   database_url: string
   /** The figures of a replica for Prometheus. */
   metrics(index: number): Promise<string>

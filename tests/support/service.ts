@@ -18,7 +18,7 @@ export type Service = {
   output(): string
   /** A request as the admin. */
   call(method: string, path: string, body?: unknown): Promise<Answer>
-  /** Of the admin, once something was called. */
+  /** Token of the admin, once something was called. */
   token(): string
   /** SIGTERM; resolves to the exit code. */
   stop(): Promise<number | null>

@@ -132,7 +132,7 @@ export type ClientMail = SessionMail & {
 }
 
 export type ClientResult = {
-  /** Of the message: 250 when the server took it. The last refusal when it never got there. */
+  /** Code of the message: 250 when the server took it, else the last refusal. */
   code: number
   response: string
   /** The reply to each RCPT, by address. */

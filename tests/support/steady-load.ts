@@ -1,10 +1,10 @@
-/** Requests and mail at a steady rate through a load balancer, and what came of each. */
+/** Requests and mail at a steady rate through a load balancer, and the result of each. */
 import { type HttpSocket, httpSocket } from './http-socket'
 import { type SmtpDialog, sendInSession, sendMail, startSession } from './smtp'
 
 /** Connections that are kept, as a client's pool of them. */
 const CONNECTIONS = 20
-/** A relay that keeps its session sends so often. */
+/** Pause of a relay that keeps its session. */
 const RELAY_GAP_MS = 500
 
 type Target = { http_port: number; smtp_port: number; token: string; contact_id: string; mailbox: string }

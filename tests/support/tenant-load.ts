@@ -1,4 +1,4 @@
-/** Requests and mail in many organizations at once, and what came of each, by organization. */
+/** Requests and mail in many organizations at once, and the result of each, by organization. */
 import postgres from 'postgres'
 import { newId } from '../../src/base/db/columns'
 import type { Service } from './service'

@@ -241,7 +241,7 @@ const mailbox = () => ({
 
 const apiKey = () => ({ name: 'Importer', permissions: ['tickets:write'], allowed_networks: ['127.0.0.0/8'] })
 
-/** As short as may be: making it is what costs. */
+/** Short, because making a key takes long. */
 const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString()

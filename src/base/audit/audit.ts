@@ -14,7 +14,7 @@ export type AuditEntry = {
   action: AuditAction
   /** The thing that it was done to; null for what concerns many things, such as an export. */
   resource: { type: AuditResource; id: string } | null
-  /** What changed, as `changesOf` gives it: by the names of the API, and never with a secret in it. */
+  /** What changed, as `changesOf` gives it: by the names of the API, without any secret. */
   changes?: Changes | null
 }
 

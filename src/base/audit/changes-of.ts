@@ -1,6 +1,6 @@
 /** Compares a thing before and after a change, for the audit log. */
 
-/** By the name that a field has in the API. */
+/** Changes by the name of the field in the API. */
 export type Changes = Record<string, { from: unknown; to: unknown }>
 
 /** Change with every write, or never: an entry has its own id and time. */

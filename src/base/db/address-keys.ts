@@ -20,9 +20,8 @@ type KeyedTable = {
 }
 
 /**
- * Of two rows that were one address in two spellings, `first` says which one gets the key. The other stays as it is,
- * with a key that no address has (the key, a space, its id): it is shown and listed, but it is not found by its address
- * any more.
+ * `first` says which of two rows with the same address in two spellings gets the key. The other stays as it is, with a
+ * key that no address has (the key, a space, its id): it is shown and listed, but its address does not find it.
  * - A mailbox that receives comes first, and its Unicode spelling, because mail went to that one.
  * - An account that somebody can use comes first, and a participant who gets the answers.
  */

@@ -12,7 +12,7 @@ export type Client = postgres.Sql<WireTypes>
 /** Between attempts to connect while the database is away. */
 const RECONNECT_MOST_S = 0.5
 
-/** For background jobs, migrations and the operator's commands, which may take long. */
+/** Limits of background jobs, migrations and the operator's commands, which may take long. */
 export const NO_LIMITS: TimeLimits = { statement_ms: 0, idle_in_transaction_ms: 0 }
 
 /**

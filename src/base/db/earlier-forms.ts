@@ -10,7 +10,7 @@ const LAST_WITH_EARLIER_FORMS = '0026_beside_older_processes'
 
 type EarlierForm = {
   name: string
-  /** Of the earlier text. */
+  /** SHA-256 of the earlier text. */
   hash: string
   /** Leads from the earlier form to the present one. It may run on a database that has the present form. */
   mend(present: string[]): string[]

@@ -38,7 +38,7 @@ export async function locksOf(sql: postgres.ISql, statements: string[]): Promise
     if (!before || MODES.indexOf(before) < MODES.indexOf(mode)) locks.set(table, mode)
   }
   for (const text of statements) {
-    const statement = withoutComments(text)
+    const statement = text.replace(/--.*$/gm, ' ').replace(/\s+/g, ' ').trim().replace(/;$/, '')
     for (const [table, mode] of namedIn(statement)) add(table, mode)
     for (const table of await ofObjects(sql, statement)) add(table, 'ACCESS EXCLUSIVE')
   }
@@ -74,8 +74,4 @@ async function ofObjects(sql: postgres.ISql, statement: string): Promise<string[
     union
     select indrelid::regclass::text from pg_index where indexrelid = to_regclass(${`public.${index ?? '-'}`})`
   return rows.map(({ name }) => name.replaceAll('"', ''))
-}
-
-function withoutComments(statement: string): string {
-  return statement.replace(/--.*$/gm, ' ').replace(/\s+/g, ' ').trim().replace(/;$/, '')
 }

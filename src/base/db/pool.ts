@@ -9,10 +9,10 @@ import { isPooled, type TimeLimits } from './pooler'
 import { type ReadLimits, sharedReads, shareOf } from './reads'
 import type { Connection } from './transact'
 
-/** For requests and the outbox: without limits ten statements that do not end are all connections of the service. */
+/** Limits of requests and the outbox. Without them ten endless statements would hold all connections. */
 const REQUEST_LIMITS: TimeLimits = { statement_ms: 30_000, idle_in_transaction_ms: 30_000 }
 
-/** For the reads of requests. A client that waits longer has given up, or will. */
+/** Limits of the reads of requests. A client that waits longer has given up, or will. */
 const READ_LIMITS: ReadLimits = { wait_ms: 10_000, most_ms: 10_000 }
 
 /** The server ends a statement before. */

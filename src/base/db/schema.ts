@@ -52,7 +52,7 @@ export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
 export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
-/** Of the audit log: customers do nothing that it lists. */
+/** Actors of the audit log. Customers do nothing that it lists. */
 export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
 export const INBOUND_OUTCOMES = [
   'pending',
@@ -257,7 +257,7 @@ export const api_keys = referenceTable(
     prefix: text().notNull(),
     /** SHA-256 of the key. */
     key_hash: bytes().notNull(),
-    /** As they were given: `http/request/permissions.ts` says what each includes. */
+    /** Words as they were given: `http/request/permissions.ts` says what each includes. */
     permissions: text().array().notNull(),
     /** CIDRs; empty: from everywhere. */
     allowed_networks: text().array().notNull(),
@@ -635,7 +635,7 @@ export const stats = distributedTable(
     emails_bounced: figure(),
     deliveries_ok: figure(),
     deliveries_failed: figure(),
-    /** Of all deliveries together. */
+    /** Sum over all deliveries. */
     delivery_ms: figure(),
     requests_ok: figure(),
     requests_refused: figure(),
@@ -705,7 +705,7 @@ export const messages = distributedTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
-    /** As given by the agent, or the plain text of the email. */
+    /** Text as the agent gave it, or the plain text of the email. */
     body: text().notNull(),
     /** Sanitized: safe to show in a page. */
     body_html: text().notNull(),
@@ -716,9 +716,9 @@ export const messages = distributedTable(
     sender_name: text().notNull(),
     sender_email: text(),
     auto_reply: boolean().notNull().default(false),
-    /** Of inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
+    /** Inbound email: true when DMARC proves From, false when From is forged, null when nobody can tell. */
     sender_verified: boolean(),
-    /** Of inbound email: where its sender wants answers, when that is another address. */
+    /** Inbound email: where its sender wants answers, when that is another address. */
     reply_to: text(),
     cc: text().array().notNull().default(sql`'{}'`),
     /** Without angle brackets. */
@@ -1209,7 +1209,7 @@ export const audit_log = distributedTable(
     ...tenant(),
     actor_type: text({ enum: AUDIT_ACTOR_TYPES }).notNull(),
     actor_id: uuid(),
-    /** At that time. */
+    /** Name at that time. */
     actor_name: text(),
     action: text().notNull(),
     resource_type: text(),
@@ -1275,7 +1275,7 @@ function tallied() {
      * made on it.
      */
     key: uuid().notNull(),
-    /** Of the tickets; null for contacts. */
+    /** Status of the tickets; null for contacts. */
     status: text({ enum: TICKET_STATUSES }),
     n: integer().notNull(),
   }

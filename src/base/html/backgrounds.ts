@@ -2,7 +2,7 @@
  * Shows images of an email that are the background of an element, where mail programs put what everybody sees. Pure.
  */
 
-/** Of a tag: longer ones are not written by mail programs. */
+/** Longest tag that is read. Mail programs write no longer ones. */
 const MAX_TAG = 5000
 
 /** The address of a background in a tag: as an attribute, or in a style. */

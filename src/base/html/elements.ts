@@ -37,7 +37,7 @@ const AFTER_PARAGRAPH = [
 ]
 
 /**
- * For each element those that its start ends, when they are the innermost: the rules of htmlparser2, which parses next.
+ * Innermost elements that the start of each element ends: the rules of htmlparser2, which parses next.
  */
 const ENDED_BY: Record<string, string[]> = {
   ...Object.fromEntries(AFTER_PARAGRAPH.map((name) => [name, ['p']])),

@@ -17,7 +17,7 @@ type FiledMail = {
   rule: string | null
   ticket_id: string | null
   message_id: string | null
-  /** Of the original. */
+  /** Size of the original. */
   bytes: number
 }
 

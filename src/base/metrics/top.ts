@@ -10,13 +10,13 @@ import { bareHost } from '../net/destination'
 type WebhookFigures = {
   organization_id: string
   webhook_id: string
-  /** Of the URL; the rest of it may be a secret. */
+  /** Host of the URL, whose other parts may be secret. */
   host: string
   /** Deliveries of the last hour that were tried. */
   deliveries: number
   /** Those whose last attempt failed. */
   failed: number
-  /** Of the last attempts: the mean and the longest. */
+  /** Mean and longest of the last attempts. */
   mean_ms: number
   max_ms: number
   /** Why most of them failed, such as `timeout`; null when none did. */

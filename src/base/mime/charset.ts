@@ -14,7 +14,7 @@ import { charsetName, isKnownCharset } from './charset-names'
 const SAMPLE_BYTES = 2000
 /** The first character above ASCII is looked for in so much of a text. */
 const MAX_ASCII_BYTES = 100_000
-/** In percent. What chardet says of texts of a word or two is below. */
+/** Percent. Texts of a word or two get less from chardet. */
 const MIN_CONFIDENCE = 40
 
 /** Finds the charset of bytes by their language; null when that is not clear. */

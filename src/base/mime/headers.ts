@@ -44,12 +44,12 @@ export const FIELD = /^[!-9;-~]+[ \t]*:/
 /** A longer header is an attack or an accident; the fields that matter come first. */
 const MAX_HEADER_BYTES = 1024 * 1024
 const MAX_IDS = 1000
-/** Of one message. */
+/** Most authors of a message. */
 const MAX_AUTHORS = 20
 /** Ids that are kept of a conversation's beginning when there are too many. */
 const FIRST_IDS = 10
 const WAY_FIELDS = ['x-forwarded-to', 'x-forwarded-for', 'delivered-to']
-/** Of one field. */
+/** Length of a field. */
 const MAX_WAY_LENGTH = 2000
 const MAX_WAYS = 100
 /** Wrong charsets that are corrected in a subject, where the charset may change from word to word. */

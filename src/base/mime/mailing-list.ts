@@ -11,7 +11,7 @@ export type List = {
 
 type Fields = { list_id: string | null; list_post: string | null; precedence: string | null; from: Address | null }
 
-/** Of a field that is read. */
+/** Longest field that is read. */
 const MAX_LENGTH = 1000
 
 /** Reads the list that sent a message: it has a List-Id, is marked as mail of a list, or its From is `… via <list>`. */

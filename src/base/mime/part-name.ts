@@ -7,7 +7,7 @@ import { safeFileName } from './safe-file-name'
 
 /** Bytes of an attached message in which its subject is looked for. */
 const MAX_HEADER_BYTES = 65_536
-/** Of the encoded subject; far more than a name can hold. */
+/** Length of the encoded subject that is read; far more than a name can hold. */
 const MAX_SUBJECT_LENGTH = 4000
 
 /** True when the sender gave the part a name. */

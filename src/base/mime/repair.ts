@@ -18,7 +18,7 @@ export function repairLines(raw: Uint8Array): Buffer {
   return from <= 0 ? lines : Buffer.concat([lines.subarray(0, from), lines.subarray(endOfLine(lines, from))])
 }
 
-/** Of lines above a header that has lines of other kinds, too. */
+/** Most lines above a header that has lines of other kinds, too. */
 const MAX_COVER = 200
 
 /**

@@ -12,7 +12,7 @@ const HEAD_BYTES = 16
 const FIRST_WORDS =
   '{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript \\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx'
 const DICTIONARY_BYTES = 4096
-/** Of the text with its formats. */
+/** Size of the text with its formats. */
 const MAX_BYTES = 10_000_000
 /** Groups of which nothing is shown. */
 const HIDDEN =

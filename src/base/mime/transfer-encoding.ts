@@ -16,10 +16,10 @@ const BASE64 = Int8Array.from({ length: 256 }, (_, byte) =>
   'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'.indexOf(String.fromCharCode(byte)),
 )
 
-/** Of a line that can only be data, and of the base64 before other text: words of a few letters are base64, too. */
+/** Shortest line that can only be data. Words of a few letters are base64, too. */
 const LONG_LINE = 40
 const MIN_DATA = 16
-/** Of the base64 before text in the same line. */
+/** Shortest base64 before text in the same line. */
 const MIN_PIECE = 8
 
 /**

@@ -31,7 +31,7 @@ const QUESTION_MS = 2500
 /** The time after which the next server is asked, or the same one again. */
 const SERVER_MS = 1000
 const ROUNDS = 2
-/** The time in which a server that is alive answers what it knows by heart: each is asked twice. */
+/** Time in which a live server answers from its cache. Each is asked twice. */
 const PROBE_MS = 750
 /** An answer of this age still shows that the servers reach the DNS of others. */
 const RECENT_MS = 60_000

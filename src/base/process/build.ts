@@ -14,12 +14,9 @@ const CHECKOUT = path.join(import.meta.dirname, '../../../.git')
  */
 export const build = {
   version,
-  commit: (builtFrom() ?? checkedOut() ?? '').trim().slice(0, 12) || 'unknown',
+  commit:
+    ((existsSync(BUILT_FROM) ? readFileSync(BUILT_FROM, 'utf8') : checkedOut()) ?? '').trim().slice(0, 12) || 'unknown',
   bun: process.versions.bun ?? 'unknown',
-}
-
-function builtFrom(): string | undefined {
-  return existsSync(BUILT_FROM) ? readFileSync(BUILT_FROM, 'utf8') : undefined
 }
 
 /**

@@ -47,7 +47,7 @@ export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOpt
     if (is_closing || (is_looked_at && (size > ONCE_BYTES || memoryOf(worker) > MAX_IDLE_BYTES))) await end(worker)
     else idle.push(worker)
   }
-  /** In work or waiting. */
+  /** Work that runs or waits. */
   const all = new Set<Promise<unknown>>()
   /** Ends the processes after the work that waits. */
   const rest = async () => {

@@ -32,9 +32,9 @@ type Range = {
   behind: Fragment
   /** `order by`, for a statement around the one with the slice. */
   order: Fragment
-  /** At most so many rows; Infinity for all. One more than the page shows, which tells if there is a next page. */
+  /** Most rows to read; Infinity for all. One more than the page shows, which tells if there is a next page. */
   limit: number
-  /** So many rows come before them. */
+  /** Rows to skip. */
   offset: number
   /** `none` when the page does not say how many rows there are: then no statement counts them. */
   count: 'all' | 'none'
@@ -52,7 +52,7 @@ export type PagedList<Row, Counts> = {
   count(rows: Promise<Row[]>): Promise<Counts[]>
   /** Throws the 404 of the path. */
   parent?(): Promise<unknown>
-  /** So many rows are shown by number, those behind them only by cursor; all when left out. */
+  /** Rows that pages by number reach; later ones need a cursor. All when left out. */
   reach?: number
 }
 

@@ -117,7 +117,7 @@ export class Worker {
     if (jobs.length > 0) await renew(this.#connection.sql, jobs)
   }
 
-  /** Claimer nothing more, waits for what is in flight, and releases what has not ended after `timeout_ms`. */
+  /** Claims nothing more, waits for what is in flight, and releases what has not ended after `timeout_ms`. */
   async stop(timeout_ms: number): Promise<void> {
     this.#is_stopped = true
     clearTimeout(this.#claim_timer)

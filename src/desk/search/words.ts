@@ -18,7 +18,7 @@ const MAX_WORD = 64
  */
 const MAX_POSITION = 16_383
 const MAX_POSITIONS = 255
-/** Of the number of a block, which takes the place of `*` in a prefix. */
+/** Digits of the number of a block, which takes the place of `*` in a prefix. */
 const MAX_BLOCK_DIGITS = 5
 /** A facet that no ticket has. */
 const NOTHING = '@'

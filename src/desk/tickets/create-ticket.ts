@@ -37,7 +37,7 @@ type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
   input: NewTicket
   /** The description, as a message keeps it. */
   body: Body | undefined
-  /** Of its ticket, once it was taken: another attempt to write it takes none. */
+  /** Number of its ticket, once it was taken: another attempt to write it takes none. */
   number?: number
 }
 

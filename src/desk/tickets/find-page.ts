@@ -33,7 +33,7 @@ export type Way = {
   is_walk?: boolean
 }
 
-/** Tickets that have labels so often at most are all read. Of more, some come soon in any order. */
+/** Up to so many tickets of a label are all read. With more, some come soon in any order. */
 const LABELLED_MOST = 50_000
 /** Tickets that match, when they are at most so many, are sorted. With more of them the order is walked. */
 const SORTED_MOST = 5000

@@ -17,14 +17,14 @@ type Label = Ticket['labels'][number]
 /** The rows that the fields of a new ticket name, and what it needs of its organization. */
 export type NewTicketReferences = {
   organization_number: number
-  /** Of the ticket's code. */
+  /** Prefix of the ticket's code. */
   prefix: string
   contact: { id: string; name: string; email: string }
-  /** Of the contact. */
+  /** Company of the contact. */
   company: Ticket['company']
   assignee: Ticket['assignee']
   labels: Label[]
-  /** Of the organization, for the events of the new ticket. */
+  /** Receivers of the events of the new ticket. */
   subscribers: Subscriber[]
 }
 

@@ -8,7 +8,7 @@ import { fields, present, type TicketRow, withNames } from './row'
 /**
  * Sets tickets to open that are not, in the caller's transaction, which has locked them. Every other status may become
  * open again.
- * @param answered tickets, each with whoever answered it
+ * @param answered tickets, each with the person who answered it
  * @param locked_at is the time of the change
  * @returns the events of each that has changed, by ticket, for the caller to publish
  */

@@ -42,7 +42,7 @@ export function recordActivity(scope: Scope, ticket_id: string, entries: Activit
   )
 }
 
-/** An entry of one of several tickets, in the name of whoever did it. */
+/** An entry of one of several tickets, in the name of the person who did it. */
 export type TicketActivity = { organization_id: string; ticket_id: string; actor: Actor; entry: ActivityEntry }
 
 /** Adds entries to the timelines of several tickets, in the order given. */

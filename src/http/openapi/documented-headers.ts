@@ -29,7 +29,7 @@ export const HEADERS = {
 }
 
 /**
- * Refers to the headers that an operation heeds.
+ * Refers to the headers that an operation reads.
  * @param path without `/api/v1`
  * @param is_single whether it answers a single object
  */

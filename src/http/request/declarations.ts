@@ -33,12 +33,12 @@ type Idempotency = 'with the change' | 'by its command' | 'afterwards' | 'never'
 
 /** The fields of `detail` besides OpenAPI's own words. */
 export type Declared = {
-  /** Of a whole section, beside its tag: one sentence about it. */
+  /** One sentence about the whole section, beside its tag. */
   about?: string
   permission?: Access
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
   codes?: readonly ErrorCode[]
-  /** Of every POST in an organization. */
+  /** Needed by every POST in an organization. */
   idempotency?: Idempotency
   /** The route takes a request without a body for one with an empty object. */
   has_optional_body?: true

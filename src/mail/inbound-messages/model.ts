@@ -31,7 +31,7 @@ export const InboundMessage = Type.Object({
   size: Type.Integer({ description: 'Bytes of the original' }),
   remote_address: orNull(
     Type.String({ description: 'IP address of the server that delivered it; behind a trusted proxy, of its client' }),
-    { description: 'Null: imported, or taken by a release that did not keep it; likewise `helo` and `tls`' },
+    { description: 'Null: imported, or taken by a release that did not keep it. The same holds for `helo` and `tls`' },
   ),
   helo: orNull(Type.String({ description: 'What that server called itself in HELO or EHLO' })),
   tls: orNull(Type.Boolean({ description: 'Whether it came over TLS' })),

@@ -36,7 +36,7 @@ export type Filing = { mail: InboundMail; parts: StoredPart[]; answer: Answer | 
 
 /** Stands for a sender without an address: nobody gets mail there (RFC 2606). */
 const UNKNOWN_SENDER = { name: 'Unknown sender', email: 'unknown@sender.invalid' }
-/** As many as `cc` of a message may have. */
+/** Most addresses in `cc` of a message. */
 const MAX_CONFIRMED = 20
 /** Recipients of one mail that are listed at all. */
 const MAX_LISTED = 100

@@ -23,7 +23,8 @@ export function noteRefusal(note: SmtpRefusalNote): void {
   const domain = recipient_domain === undefined ? undefined : domainOf(recipient_domain)
   const { code, reason, remote_address } = note
   // A relay brings the mail of many: what it is refused is limited like that of all clients together.
-  const limit = isRelay(remote_address) ? 'in all' : 'of the source'
+  const is_relay = isLoopback(remote_address) || isInNetworks(remote_address, config.SMTP_TRUSTED_RELAYS)
+  const limit = is_relay ? 'in all' : 'of the source'
   const words = [`${code} ${reason}`, ...(domain ? [`to ${domain}`] : [])]
   if (!flood.admits(subscriberOf(remote_address), words, limit)) return
   // HELO often has the address.
@@ -36,10 +37,6 @@ export function noteRefusal(note: SmtpRefusalNote): void {
 /** Logs the sums of refusals that were not logged one by one, before the process ends. */
 export function endRefusals(): void {
   flood.end()
-}
-
-function isRelay(address: string): boolean {
-  return isLoopback(address) || isInNetworks(address, config.SMTP_TRUSTED_RELAYS)
 }
 
 function logSum({ source, count, counts }: FloodSum): void {

@@ -22,7 +22,7 @@ export type MailAttachment = {
   content_type: string
   /** Called when the bytes are needed, and never when no connection comes about. */
   content: () => AsyncIterable<Uint8Array> | Promise<AsyncIterable<Uint8Array>>
-  /** In bytes. With all sizes known, a message that is too large for the server is refused before it is sent. */
+  /** Bytes. With all sizes known, a message that is too large for the server is refused before it is sent. */
   size?: number
   /** The HTML calls it `cid:<content_id>`. */
   content_id?: string
@@ -80,7 +80,7 @@ const CONTAINER_TYPE = /^(multipart|message)\//i
  * Bytes of a message that is signed in memory. A signature needs the hash of all of it, so the rest waits in a file.
  */
 const SIGNED_IN_MEMORY = 1024 * 1024
-/** Of base64 in lines of 76 characters with their line ends. */
+/** Growth by base64 in lines of 76 characters with their line ends. */
 const BASE64_GROWTH = (4 / 3) * (78 / 76)
 
 /**

@@ -11,7 +11,7 @@ export type MailAddress = { name?: string | null; address: string }
 const ID_MAX_LENGTH = 900
 /** A longer word cannot be folded into lines of 78 characters, which RFC 5322 asks for. */
 const WORD_MAX_LENGTH = 60
-/** Of an encoded word with charset and encoding; RFC 2047 allows 75. */
+/** Text of an encoded word, without charset and encoding; RFC 2047 allows 75 with them. */
 const ENCODED_WORD_LENGTH = 52
 
 /**

@@ -139,7 +139,7 @@ export class PortError extends Error {
   override readonly message = 'the server has a port that may not be reached: only 25, 465, 587 and 2525 may'
 }
 
-/** What went wrong, without words of whatever listens at a port that is no mail server's. */
+/** What went wrong, without the words of a port that is no mail server. */
 const FAULTS = {
   connect: 'connect: the server cannot be connected to, or closed the connection',
   tls: 'tls: TLS with the server failed, or its certificate is not valid for it',

@@ -25,11 +25,11 @@ export type SendOptions = {
 }
 
 export type SmtpTimeouts = {
-  /** For lookup, connection and, with `tls`, the handshake. */
+  /** Limit of lookup, connection and, with `tls`, the handshake. */
   connect_ms: number
-  /** For the server's first line. */
+  /** Limit of the server's first line. */
   greeting_ms: number
-  /** For every answer of the server, also while it decides on the message. */
+  /** Limit of every answer of the server, also while it decides on the message. */
   silence_ms: number
 }
 

@@ -57,7 +57,9 @@ export function isAutomatic(root: Part): boolean {
   if (AUTOMATIC_SUBJECT.test(subject) || NOTES_SUBJECT.test(subject)) return true
   if (isAnswer(value) && AWAY_SUBJECT.test(subject)) return true
   if (/\bmailer-daemon@/.test(value('from') ?? '')) return true
-  return !isRelayedByGroup(value) && isMassMail(value)
+  // A group that stands for a support address marks everything as a list, also what customers write.
+  const is_of_group = value('x-google-group-id') !== null || value('x-original-sender') !== null
+  return !is_of_group && isMassMail(value)
 }
 
 const AUTO_HEADERS = [
@@ -101,8 +103,3 @@ function isNewsletter(value: Value): boolean {
 const CAMPAIGN_HEADERS = ['list-unsubscribe-post', 'x-campaign', 'x-campaignid', 'x-campaign-id', 'x-mc-user']
 const NEWSLETTER_SENDER =
   /(?:^|[<\s])(?:no[-_.]?reply|do[-_.]?not[-_.]?reply|news|newsletters?|mailing|marketing|campaigns?)[\w.+-]{0,64}@/
-
-/** A group that stands for a support address marks everything as a list, also what customers write. */
-function isRelayedByGroup(value: Value): boolean {
-  return value('x-google-group-id') !== null || value('x-original-sender') !== null
-}

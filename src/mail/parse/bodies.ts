@@ -33,7 +33,7 @@ const SIGNATURE = /\bclass=["']?(?:gmail_signature|moz-signature)\b/i
 
 /** What newsletters say to programs without HTML is short. */
 const MAX_NOTICE = 500
-/** Of the HTML in which the words of such a text are looked for. */
+/** Length of the HTML that is searched for the words of such a text. */
 const MAX_PAGE = 50_000
 
 const SHOWN_TYPES = [
@@ -123,7 +123,7 @@ function renderPart(part: Part, budget: Budget): Body {
   const page = html !== null && texts.some(mayAskForHtml) ? htmlToText(html.slice(0, MAX_PAGE)).toLowerCase() : null
   const shown = texts.filter((one) => one.text.trim() !== '' && !(page !== null && asksForHtml(one, page)))
   const best = Math.min(...shown.map(({ rank }) => rank))
-  // Of equal forms the last one is the best (RFC 2046 section 5.1.4).
+  // The last of equal forms is the best (RFC 2046 section 5.1.4).
   return { text: best < NO_TEXT ? (shown.findLast(({ rank }) => rank === best)?.text ?? null) : null, html }
 }
 

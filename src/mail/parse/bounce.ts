@@ -58,10 +58,10 @@ type Report = { root: Part; returned: Returned; author: Author; subject: string 
 type Author = 'daemon' | 'postmaster' | 'robot' | 'other'
 
 const MAX_RECIPIENTS = 100
-/** Of the part that machines read. Real reports do not name thousands of recipients. */
+/** Size of the part that machines read. Real reports do not name thousands of recipients. */
 const MAX_STATUS_BYTES = 200_000
 const MAX_DIAGNOSTIC = 1000
-/** Of the text. Reports say at the start what happened; the rest is the returned message. */
+/** Length of the text that is read. Reports say at the start what happened; the rest is the returned message. */
 const MAX_TEXT = 200_000
 
 /**

@@ -63,7 +63,7 @@ function emojiIn({ content }: Part): string | null {
   }
 }
 
-/** Says how the meeting was answered, with its title and the words of whoever answers; null when it was not. */
+/** Says how the meeting was answered, with its title and the words of the person who answers; null when it was not. */
 function meetingAnswer(root: Part): string | null {
   const method = calendarMethod(root)
   const [calendar] = findParts(root, 'text/calendar')

@@ -15,7 +15,7 @@ import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
 import type { AnswerWork, ParseWork } from './process-main'
 
-/** Of a processor. Only mail that was made to take long takes longer. */
+/** Processor time. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
 /** Characters of a text or HTML that is worked on at once. */
 const SHORT = 10_000
@@ -28,7 +28,7 @@ export type ParserOptions = {
   quick_ms?: number
   /** Time of the clock, in the slow lane. */
   timeout_ms?: number
-  /** In either lane. */
+  /** Limit of each lane. */
   max_memory_bytes?: number
   /** Begins in the slow lane: the message took long before. */
   is_slow?: boolean

@@ -38,7 +38,7 @@ export type ParsedMail = MailHeaders & {
   digest: string
 }
 
-/** Of the part of a read receipt that machines read. */
+/** Size of the part of a read receipt that machines read. */
 const MAX_NOTIFICATION_BYTES = 65_536
 
 /**

@@ -10,7 +10,7 @@
 import { announcementOf, dropSeparators, findHistory, isQuoted, isSeparator, plainLines } from './quotation'
 import { DEVICE_SIGNATURES, FOOTER, GATEWAY_WARNING, REPLY_ABOVE } from './reply-words'
 
-/** Of a signature, with the line above it. */
+/** Longest signature, with the line above it. */
 const MAX_SIGNATURE_LINES = 25
 /** Signatures below each other, and paragraphs of lists, scanners and lawyers. */
 const MAX_FOOTERS = 5
@@ -73,7 +73,9 @@ function withoutQuotation(lines: string[], plain: string[]): string[] {
   const above = announced === null ? lines.slice(0, start) : dropSeparators(lines.slice(0, announced))
   if (!hasText(below)) return withoutSignature(above)
   const is_between = announced !== null && hasText(above) && !above.some(isQuoted)
-  return is_between ? [...withoutSignature(above), '', ...dropBlankStart(below)] : [...lines.slice(0, end), ...below]
+  return is_between
+    ? [...withoutSignature(above), '', ...below.slice(below.findIndex((line) => line.trim() !== ''))]
+    : [...lines.slice(0, end), ...below]
 }
 
 /** Drops signatures: the one of the writer, and those of lists below it. */
@@ -126,10 +128,6 @@ function withoutFooter(lines: string[]): string[] {
 function isWritten(paragraph: string, sign = SENTENCE): boolean {
   if (FOOTER.test(paragraph)) return false
   return POSTSCRIPT.test(paragraph) || SPEAKS.test(paragraph) || sign.test(paragraph.replace(/\s+/g, ' '))
-}
-
-function dropBlankStart(lines: string[]): string[] {
-  return lines.slice(lines.findIndex((line) => line.trim() !== ''))
 }
 
 function hasText(lines: string[]): boolean {

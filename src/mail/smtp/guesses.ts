@@ -7,7 +7,7 @@ import type { SmtpLimits } from './options'
 /** Networks that are remembered. */
 const MOST_NETWORKS = 10_000
 /**
- * Of `guess_ms`: relays that do not know the recipients give up their session after minutes, and it holds other mail.
+ * Limits `guess_ms`: relays that do not know the recipients give up a session after minutes, and it holds other mail.
  */
 const MOST_DELAYS = 5
 

@@ -69,7 +69,7 @@ export class SmtpListener {
   readonly #guesses: Guesses
   readonly #clients = new ClientCounter(subscriberOf)
   readonly #networks = new ClientCounter(widerNetworkOf)
-  /** By the library's id of the session. */
+  /** Keyed by the library's id of the session. */
   readonly #sessions = new Map<string, State>()
   /** Messages under way, complete or not; each resolves once it is answered. */
   readonly #messages = new Set<Promise<void>>()

@@ -33,7 +33,7 @@ type SmtpCaller = {
   recipients: (address: string) => Promise<RcptMailbox | RefusedRecipient | null>
   /**
    * Makes the message durable, and only then resolves. `raw` fails when the client leaves or the message grows too
-   * large; what was written of it is then to be dropped. A rejection is answered 451.
+   * large; the part that was written must be dropped. A rejection is answered 451.
    */
   store: (envelope: Envelope, raw: Readable) => Promise<{ queue_id: string }>
   /** Called at the end of each transaction with the reply to MAIL when it was refused there, else to the message. */

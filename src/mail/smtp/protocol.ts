@@ -119,7 +119,7 @@ export class ProtocolServer extends SMTPServer {
     connection.init()
   }
 
-  /** From everybody else a PROXY header is a command that the library does not know. */
+  /** Other clients that send a PROXY header send a command that the library does not know. */
   override _expectsProxyHeader(socket: Socket): boolean {
     return isInNetworks(socket.remoteAddress ?? '', this.protocol.proxies ?? [])
   }

@@ -22,7 +22,7 @@ export type ProxyHeader = {
 export class ProxyHeaderError extends Error {}
 
 const V1_PREFIX = Buffer.from('PROXY ')
-/** With its line end (section 2.1). */
+/** Longest header of version 1, with its line end (section 2.1). */
 const V1_MAX = 107
 const V1_LINE = /^PROXY (?:UNKNOWN(?: .*)?|TCP[46] ([^\s%]+) \S+ (\d{1,5}) \d{1,5})\r\n/
 

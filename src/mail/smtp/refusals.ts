@@ -4,7 +4,7 @@
 import type { SMTPServerSession } from 'smtp-server'
 
 /**
- * By reason: the level of its log line, and what it means. An operator can do something about those of level `warn`.
+ * Log level and meaning of each reason. An operator can do something about those of level `warn`.
  */
 const REASONS = {
   unknown_mailbox: ['info', 'no mailbox has this address'],

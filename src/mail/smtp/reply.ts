@@ -26,7 +26,7 @@ export function reply(code: number, text: string, recipient?: RefusedRecipient):
   return Object.assign(new Error(text), { responseCode: code, recipient })
 }
 
-/** The reply that says so. */
+/** The reply of a refusal. */
 export function refuse({ code, text }: SmtpRefusal): SmtpReply {
   return reply(code, text)
 }

@@ -141,7 +141,7 @@ async function copyDatabase(session: Session, to: Store): Promise<Snapshot> {
 async function lockModeFor(session: Session): Promise<'access share' | 'share'> {
   if (!(await isDistributed(session))) return 'access share'
   const services = await countServices(session)
-  // Of this command are two.
+  // One of them is another connection of this command.
   if (services > 1) {
     throw new BackupError(
       `a service is connected (${services - 1} connections): stop it for this backup, because the machines of a cluster have no snapshot in common. Or back up the machines themselves`,

@@ -13,7 +13,7 @@ import { textOf } from './read-file'
 
 const MANIFEST = 'manifest.json'
 
-/** Of this layout of the folder. */
+/** Version of the layout of the folder. */
 const FORMAT = 1
 
 /** The list of attachments and originals of mail. */

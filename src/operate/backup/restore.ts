@@ -27,7 +27,6 @@ import { tryStoredSecrets } from './try-secrets'
 
 const WHAT = 'the restore'
 
-/** Of all transactions. */
 const MODE = 'isolation level read committed'
 
 /** A database as `openAsItIs` names it. */

@@ -9,7 +9,7 @@ import { counted, type Finding, failure, firstOf, warning } from './finding'
 const OLDEST_MAJOR = 15
 /** Connections of a process beside its pool, for background jobs and notices. */
 const BESIDE_POOL = 4
-/** On a cluster two more ask how its machines are. */
+/** A process on a cluster has two more connections, which ask how the machines are. */
 const BESIDE_POOL_OF_CLUSTER = 6
 /** Share of the connections that may be in use. */
 const MOST_USED = 0.85

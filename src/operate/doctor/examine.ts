@@ -88,7 +88,11 @@ export async function examine(opening: Promise<Connection>, before: Result[] = [
     if (!connection) return { name: check.name, findings: 'skipped' }
     return limited(check.name, check.run(connection))
   })
-  const figures = database.then(({ connection }) => connection && readSafely(connection))
+  const figures = database.then(
+    (
+      { connection }, // Checks say why figures cannot be read.
+    ) => connection && within(CHECK_MS, readFigures(connection), 'late').catch(() => undefined),
+  )
   const opened = await database
   const all = [...before, { name: 'database', findings: opened.findings }, ...(await Promise.all(results))]
   return { ...summary(all), ...(await figures) }
@@ -134,11 +138,6 @@ async function limited(name: string, work: Promise<Finding[]>): Promise<Result> 
 function wordsOf(error: unknown): string {
   const { name, code, message, cause } = safeError(error)
   return String(message ?? code ?? (cause ? wordsOf((error as Error).cause) : name))
-}
-
-/** Figures are left out when they cannot be read: checks say why. */
-function readSafely(connection: Connection): Promise<Figures | undefined> {
-  return within(CHECK_MS, readFigures(connection), 'late').catch(() => undefined)
 }
 
 function summary(results: Result[]): Pick<Report, 'status' | 'findings' | 'passed' | 'skipped'> {

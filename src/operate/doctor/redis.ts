@@ -73,7 +73,7 @@ function findingsOf(info: Map<string, string>): Finding[] {
   if (most > 0 && policy !== 'noeviction') {
     return [
       warning(
-        `Redis removes keys when its memory is full (maxmemory-policy ${policy}): limits begin anew for whoever is removed`,
+        `Redis removes keys when its memory is full (maxmemory-policy ${policy}): limits start again for the clients whose keys are removed`,
         'Set maxmemory-policy to noeviction, or let the service have a Redis of its own.',
       ),
     ]

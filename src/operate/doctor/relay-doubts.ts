@@ -9,7 +9,7 @@ import { type Finding, warning } from './finding'
 
 /** Messages that are looked at, the newest ones. */
 const MOST = 50
-/** So many are needed for a doubt. */
+/** Fewer messages raise no doubt. */
 const LEAST = 10
 
 /** Warns when all recent mail came from addresses that nobody on the internet has. */
@@ -18,7 +18,12 @@ export async function checkRelays({ sql }: Connection): Promise<Finding[]> {
   const rows = await sql<{ remote_address: string | null }[]>`
     select remote_address from inbound_messages where storage_key is not null order by id desc limit ${MOST}`
   const addresses = rows.flatMap(({ remote_address }) => remote_address ?? [])
-  const own = addresses.filter((address) => isPrivate(address) && !isInNetworks(address, config.SMTP_TRUSTED_RELAYS))
+  const own = addresses.filter(
+    (address) =>
+      ipaddr.isValid(address) &&
+      ipaddr.process(address).range() !== 'unicast' &&
+      !isInNetworks(address, config.SMTP_TRUSTED_RELAYS),
+  )
   if (addresses.length < LEAST || own.length < addresses.length) return []
   return [
     warning(
@@ -27,8 +32,4 @@ export async function checkRelays({ sql }: Connection): Promise<Finding[]> {
       `Add ${own[0]}, or its network, to SMTP_TRUSTED_RELAYS.`,
     ),
   ]
-}
-
-function isPrivate(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() !== 'unicast'
 }

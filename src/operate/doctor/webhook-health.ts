@@ -12,7 +12,8 @@ const LEAST_DELIVERIES = 5
 
 type Held = { organization_id: string; id: string; url: string; held: number; total: number }
 
-const SEE = 'Look at GET /webhooks/:id/deliveries as an admin of the organization, and ask whoever runs the receiver.'
+const SEE =
+  'Look at GET /webhooks/:id/deliveries as an admin of the organization, and ask the operator of the receiver.'
 
 /** Looks at failed webhooks, and at the deliveries of the last hour. */
 export async function checkWebhooks(connection: Connection): Promise<Finding[]> {

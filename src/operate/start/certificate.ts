@@ -86,7 +86,7 @@ export class CertificateKeeper {
     try {
       const found = readCertificate()
       this.#logged = ''
-      if (!found || isSame(found, this.#present)) return 'unchanged'
+      if (!found || (found.cert === this.#present?.cert && found.key === this.#present.key)) return 'unchanged'
       // Before the listeners are there, the next look finds it again.
       if (!this.#replace) return 'unchanged'
       this.#replace(found)
@@ -121,10 +121,6 @@ export class CertificateKeeper {
 
 /** Whoever closes a terminal sends SIGHUP to what runs in it, and means its end. */
 const IS_ON_TERMINAL = isatty(0)
-
-function isSame(one: Certificate, other: Certificate | undefined): boolean {
-  return one.cert === other?.cert && one.key === other.key
-}
 
 function endOf(certificate: Certificate): string {
   return new X509Certificate(certificate.cert).validToDate.toISOString()

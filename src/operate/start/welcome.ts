@@ -31,8 +31,7 @@ function banner(smtp_port: number | undefined, email: string | undefined, passwo
     `  Inbound mail   ${smtp_port === undefined ? 'off (SMTP_PORT=0)' : `smtp://${config.SMTP_HOSTNAME}:${smtp_port}`}`,
   ]
   if (email || password) lines.push(`  Admin          ${email ?? config.ADMIN_EMAIL}`)
-  // On a line of its own, and on no other: whoever copies the first steps must not copy the password into a shell's
-  // history.
+  // The password stands on its own line: a copy of the first steps must not bring it into a shell's history.
   if (password) lines.push(`  Password       ${password}   (shown only now: change it at PATCH /auth/me)`)
   lines.push('', ...firstSteps(email ?? config.ADMIN_EMAIL), '')
   return `${lines.join('\n')}\n`

@@ -53,7 +53,7 @@ type FirstAdmin =
     }
   | {
       type: 'invited'
-      /** Of the invitation. */
+      /** Id of the invitation. */
       id: string
       email: string
       /** Opens the invitation. */

@@ -47,7 +47,7 @@ const LAST_NAMES = (
   'Schmidt Torres Ueda Vogel Weber Xu Young Zhang'
 ).split(' ')
 const COLORS = ['#EF4444', '#F97316', '#EAB308', '#22C55E', '#3B82F6', '#8B5CF6', '#6B7280']
-/** Of 100 contacts, this many belong to a company. */
+/** Share of the contacts that belong to a company. */
 const IN_COMPANY = 0.8
 
 /** The id of the organization with this place in BENCH_ORGS, counted from 1. */

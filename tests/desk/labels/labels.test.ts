@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Answer, createOrganization, startApi, stopApi } from '../../support/api'
+import { type Answer, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createLabel, createTicket, hearEvents, writtenEvents } from '../../support/factories'
 
 beforeAll(() => startApi())
@@ -217,8 +217,4 @@ describe('access', () => {
 
 function names(answer: Answer): string[] {
   return answer.body.data.map(({ name }: { name: string }) => name)
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -15,7 +15,7 @@ import { dotStuffed, sendMail, smtpDialog, startData, startSession } from '../..
 const FROM = 'carla@customer.example'
 const listeners: SmtpListener[] = []
 let desk: Organization
-/** Of a mailbox that only the test has. */
+/** Address of a mailbox that only the test has. */
 let address: string
 
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import { decrypt, useSecrets } from '../../../src/base/secrets'
 import { dkimRecord } from '../../../src/mail/mailboxes/dkim'
 import { type CustomerReply, composeReply } from '../../../src/mail/outbound/compose'
 import { closeTransports, sendMail } from '../../../src/mail/outbound/transport'
-import { type Answer, type Client, createOrganization, startApi, stopApi } from '../../support/api'
+import { type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { createContact, createMessage, createTicket, uploadFile } from '../../support/factories'
 import { drain } from '../../support/mail'
 import { until } from '../../support/service'
@@ -22,7 +22,7 @@ import { type SmtpSink, startSmtpSink } from '../../support/smtp'
 /** The key that `startApi` sets. */
 const SECRET = 'a secret key that only tests use'
 const RECORD = /^v=DKIM1; k=rsa; p=[A-Za-z0-9+/]+=*$/
-/** As short as may be: making it is what costs. */
+/** Short, because making a key takes long. */
 const { privateKey: KEY, publicKey } = generateKeyPairSync('rsa', { modulusLength: 1024 })
 const SIGNER = { domain: 'acme.test', selector: 's1', private_key: pemOf(KEY) }
 
@@ -347,8 +347,4 @@ function publicKeyOf(mailbox: { dkim: { dns_record: { value: string } } }): KeyO
 
 function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString()
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

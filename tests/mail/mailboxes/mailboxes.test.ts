@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { findMailboxesByAddress, getMailboxSmtp } from '../../../src/mail/mailboxes/queries'
 import { closeTransports } from '../../../src/mail/outbound/transport'
-import { type Answer, type Client, createOrganization, startApi, stopApi } from '../../support/api'
+import { type Answer, type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
 import { withSettings } from '../../support/settings'
 import { startSmtpSink } from '../../support/smtp'
 
@@ -421,8 +421,4 @@ async function defaultsOf(client: Client): Promise<string[]> {
 
 function idsOf(answer: Answer): string[] {
   return answer.body.data.map(({ id }: { id: string }) => id)
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -6,65 +6,20 @@ const FROM = 'From: Ann <ann@example.com>'
 const PLAIN = 'Content-Type: text/plain; charset=utf-8'
 const HTML = 'Content-Type: text/html; charset=utf-8'
 
+const plain = (text: string) => [PLAIN, '', text]
+const html = (text: string) => [HTML, '', text]
+
 describe('of several forms of a message', () => {
   test.each<[string, string[][], string]>([
-    [
-      'two texts',
-      [
-        [PLAIN, '', 'Short.'],
-        [PLAIN, '', 'Long.'],
-      ],
-      'Long.',
-    ],
-    [
-      'three texts',
-      [
-        [PLAIN, '', 'One.'],
-        [PLAIN, '', 'Two.'],
-        [PLAIN, '', 'Three.'],
-      ],
-      'Three.',
-    ],
-    [
-      'two texts before HTML',
-      [
-        [PLAIN, '', 'Short.'],
-        [PLAIN, '', 'Long.'],
-        [HTML, '', '<p>Long.</p>'],
-      ],
-      'Long.',
-    ],
-    [
-      'texts around HTML',
-      [
-        [PLAIN, '', 'Short.'],
-        [HTML, '', '<p>Long.</p>'],
-        [PLAIN, '', 'Long.'],
-      ],
-      'Long.',
-    ],
-    [
-      'a text and an empty one',
-      [
-        [PLAIN, '', 'Long.'],
-        [PLAIN, '', ' '],
-      ],
-      'Long.',
-    ],
-    [
-      'a text and a log',
-      [
-        [PLAIN, '', 'Long.'],
-        [`${PLAIN}; name=a.log`, 'Content-Disposition: inline', '', 'x'],
-      ],
-      'Long.',
-    ],
+    ['two texts', [plain('Short.'), plain('Long.')], 'Long.'],
+    ['three texts', [plain('One.'), plain('Two.'), plain('Three.')], 'Three.'],
+    ['two texts before HTML', [plain('Short.'), plain('Long.'), html('<p>Long.</p>')], 'Long.'],
+    ['texts around HTML', [plain('Short.'), html('<p>Long.</p>'), plain('Long.')], 'Long.'],
+    ['a text and an empty one', [plain('Long.'), plain(' ')], 'Long.'],
+    ['a text and a log', [plain('Long.'), [`${PLAIN}; name=a.log`, 'Content-Disposition: inline', '', 'x']], 'Long.'],
     [
       'a text within a text and its picture',
-      [
-        [PLAIN, '', 'Short.'],
-        ['Content-Type: multipart/related; boundary=c', '', '--c', PLAIN, '', 'Long.', '--c--'],
-      ],
+      [plain('Short.'), ['Content-Type: multipart/related; boundary=c', '', '--c', PLAIN, '', 'Long.', '--c--']],
       'Long.',
     ],
   ])('%s, the last text is the message', async (_, forms, expected) => {
@@ -80,7 +35,7 @@ describe('of several forms of a message', () => {
     'Ваша почтовая программа не поддерживает HTML.',
     '请使用支持 HTML 的邮件客户端查看此邮件。',
   ])('one that only asks for HTML is none: %s', async (notice) => {
-    const mail = alternative([PLAIN, '', notice], [HTML, '', '<p>Your booking <b>5</b>.</p>'])
+    const mail = alternative(plain(notice), html('<p>Your booking <b>5</b>.</p>'))
     expect(await parseMail(mail)).toMatchObject({ text: 'Your booking 5.', reply_text: 'Your booking 5.' })
   })
 
@@ -91,7 +46,7 @@ describe('of several forms of a message', () => {
     ['in Russian that speaks of HTML', 'Экспорт в HTML сломан.', '<p>Экспорт в HTML сломан.</p>'],
     ['without the word', 'Please read the other form.', '<p>Hello</p>'],
   ])('a text %s stays', async (_, text, html) => {
-    expect((await parseMail(alternative([PLAIN, '', text], [HTML, '', html]))).text.trim()).toBe(text)
+    expect((await parseMail(alternative(plain(text), [HTML, '', html]))).text.trim()).toBe(text)
   })
 
   test.each<[string, string[]]>([
@@ -104,7 +59,7 @@ describe('of several forms of a message', () => {
     ['application/x-ample', ['attachment.bin']],
   ])('the one for Gmail alone is neither shown nor a file, unless it has a name: %s', async (type, files) => {
     const amp = [`Content-Type: ${type}`, '', '<!doctype html><html amp4email><body>amp</body></html>']
-    const mail = alternative([PLAIN, '', 'Your booking 5.'], amp, [HTML, '', '<p>Your booking <b>5</b>.</p>'])
+    const mail = alternative(plain('Your booking 5.'), amp, html('<p>Your booking <b>5</b>.</p>'))
     const { text, body_html, attachments } = await parseMail(mail)
     expect([text.trim(), body_html.trim()]).toEqual(['Your booking 5.', '<p>Your booking <b>5</b>.</p>'])
     expect(attachments.map(({ filename }) => filename)).toEqual(files)

@@ -10,6 +10,7 @@ import {
   type Answer,
   type Client,
   createOrganization,
+  expectError,
   type Organization,
   PASSWORD,
   signIn,
@@ -480,10 +481,6 @@ describe('the organization header', () => {
 
 function login(email: string, password = PASSWORD): Promise<Answer> {
   return stranger().post('/auth/login', { email, password })
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }
 
 async function addMembership(organization_id: string, user_id: string, role: 'admin' | 'agent') {

@@ -6,7 +6,15 @@ import { setPassword, updateMe } from '../../../src/people/auth/commands'
 import { forgetAccounts } from '../../../src/people/auth/forget-accounts'
 import { requestReset, resetPassword } from '../../../src/people/auth/password-reset'
 import { deleteUser, updateUser } from '../../../src/people/users/commands'
-import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../../support/api'
+import {
+  type Answer,
+  createOrganization,
+  expectError,
+  type Organization,
+  PASSWORD,
+  signIn,
+  stranger,
+} from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'
 import { drain } from '../../support/mail'
@@ -185,8 +193,4 @@ function login(): Promise<Answer> {
 
 function reset(token: string): Promise<Answer> {
   return stranger().post('/auth/password/reset', { token, new_password: OTHER })
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -3,7 +3,15 @@ import ipaddr from 'ipaddr.js'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { removeOldResets } from '../../../src/people/auth/password-reset'
-import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../../support/api'
+import {
+  type Answer,
+  createOrganization,
+  expectError,
+  type Organization,
+  PASSWORD,
+  signIn,
+  stranger,
+} from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'
 import { createMailbox, drain } from '../../support/mail'
@@ -232,8 +240,4 @@ function reset(token: string): Promise<Answer> {
 
 function login(password: string): Promise<Answer> {
   return stranger().post('/auth/login', { email, password })
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -4,7 +4,7 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { keysOf } from '../../../src/base/secrets'
 import { requireSession } from '../../../src/http/admission/membership'
-import { type Answer, createOrganization, PASSWORD, startApi, stopApi, stranger } from '../../support/api'
+import { type Answer, createOrganization, expectError, PASSWORD, startApi, stopApi, stranger } from '../../support/api'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -201,8 +201,4 @@ async function idsOf(session: { access_token: string }): Promise<string[]> {
   return data
     .toSorted((a: { current: boolean }, b: { current: boolean }) => Number(b.current) - Number(a.current))
     .map(({ id }: { id: string }) => id)
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

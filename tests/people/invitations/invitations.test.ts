@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { removeOldInvitations } from '../../../src/people/invitations/commands'
-import { type Answer, createOrganization, PASSWORD, signIn, stranger } from '../../support/api'
+import { type Answer, createOrganization, expectError, PASSWORD, signIn, stranger } from '../../support/api'
 import { type StartedDesk, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'
 import { createMailbox, drain } from '../../support/mail'
@@ -364,8 +364,4 @@ function accept(token: string, body: Record<string, unknown> = { password: PASSW
 
 function decline(token: string): Promise<Answer> {
   return stranger().post(`/auth/invitations/${token}/decline`)
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

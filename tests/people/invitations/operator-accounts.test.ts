@@ -3,7 +3,16 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { newId } from '../../../src/base/db/columns'
-import { type Answer, createOrganization, PASSWORD, signIn, startApi, stopApi, stranger } from '../../support/api'
+import {
+  type Answer,
+  createOrganization,
+  expectError,
+  PASSWORD,
+  signIn,
+  startApi,
+  stopApi,
+  stranger,
+} from '../../support/api'
 import type { TestDatabase } from '../../support/database'
 
 const CLI = path.join(import.meta.dir, '../../../src/cli.ts')
@@ -137,8 +146,4 @@ async function cliWith(input: string, ...args: string[]) {
 
 function login(password: string): Promise<Answer> {
   return stranger().post('/auth/login', { email, password })
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

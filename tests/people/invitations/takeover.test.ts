@@ -4,7 +4,15 @@ import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { acceptInvitation } from '../../../src/people/invitations/answer-invitation'
 import { resendInvitation } from '../../../src/people/invitations/commands'
-import { type Answer, createOrganization, type Organization, PASSWORD, signIn, stranger } from '../../support/api'
+import {
+  type Answer,
+  createOrganization,
+  expectError,
+  type Organization,
+  PASSWORD,
+  signIn,
+  stranger,
+} from '../../support/api'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'
 import { drain } from '../../support/mail'
@@ -278,8 +286,4 @@ function refresh(refresh_token: string): Promise<Answer> {
 
 async function organizationsOf(password: string): Promise<{ name: string }[]> {
   return (await (await signIn(email, password)).get('/auth/me')).body.organizations
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

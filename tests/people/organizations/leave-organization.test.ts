@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
-import { type Answer, createOrganization, startApi, stopApi, stranger } from '../../support/api'
+import { createOrganization, expectError, startApi, stopApi, stranger } from '../../support/api'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -50,7 +50,3 @@ test('nobody leaves an organization of others, nor without a token', async () =>
   }
   expectError(await stranger().delete(`/auth/me/organizations/${other.id}`), 401, 'INVALID_TOKEN')
 })
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
-}

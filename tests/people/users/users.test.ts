@@ -7,6 +7,7 @@ import {
   type Answer,
   type Client,
   createOrganization,
+  expectError,
   PASSWORD,
   signIn,
   startApi,
@@ -375,8 +376,4 @@ async function createUser(client: Client, fields: Record<string, unknown> = {}) 
 
 function names(answer: Answer): string[] {
   return answer.body.data.map(({ name }: { name: string }) => name)
-}
-
-function expectError(answer: Answer, status: number, code: string) {
-  expect([answer.status, answer.body?.error.code]).toEqual([status, code])
 }

@@ -10,7 +10,7 @@
 /** A machine of the cluster beside the coordinator; its name is host and port. */
 export type Machine = { name: string; is_up: boolean }
 
-/** As the driver's errors: with PostgreSQL's code for a connection that cannot be made. */
+/** Has PostgreSQL's code for a connection that cannot be made, as the driver's errors have. */
 class MachineAwayError extends Error {
   readonly code = '08006'
   override readonly name = 'MachineAwayError'

@@ -25,7 +25,12 @@ export const SERVICE = 'deskwire_service'
 export function connectionTo(home: Home, username: typeof OWNER | typeof SERVICE): Connection {
   const socket = `${home.socket_dir}/.s.PGSQL.${home.port}`
   const secret = readSecret(home)
-  return { path: socket, database: 'deskwire', username, password: secret ? passwordOf(secret, username) : '' }
+  return {
+    path: socket,
+    database: 'deskwire',
+    username,
+    password: secret ? createHmac('sha256', secret).update(username).digest('base64url') : '',
+  }
 }
 
 /**
@@ -68,10 +73,6 @@ function rules(secret: string): string {
   const anywhere = ['local all all', 'host all all 127.0.0.1/32', 'host all all ::1/128']
   const hash = createHash('sha256').update(secret).digest('hex')
   return [`# passwords of ${hash}`, ...anywhere.map((who) => `${who} scram-sha-256`), ''].join('\n')
-}
-
-function passwordOf(secret: string, role: string): string {
-  return createHmac('sha256', secret).update(role).digest('base64url')
 }
 
 function readSecret(home: Home): string {

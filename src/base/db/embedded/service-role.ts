@@ -25,7 +25,7 @@ export async function grantToService(service: Sql, owner: Connection): Promise<v
         grant select, insert, update, delete, maintain on tables to ${service}`
       await sql`alter default privileges for role ${maker} in schema public
         grant usage, select, update on sequences to ${service}`
-      // For the figures of the doctor and of the metrics about other sessions.
+      // The doctor and the metrics read other sessions.
       await sql`grant pg_read_all_stats to ${service}`
     })
   } finally {

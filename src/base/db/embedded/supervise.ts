@@ -44,7 +44,7 @@ type EmbeddedPostgres = {
 
 const RESTART_DELAY_MS = 1_000
 
-/** For small machines: little idle memory, few processes, nothing that needs a large /dev/shm. */
+/** Settings for small machines: little idle memory, few processes, nothing that needs a large /dev/shm. */
 const SETTINGS = {
   listen_addresses: '',
   port: '5432',

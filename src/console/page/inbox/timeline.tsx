@@ -29,7 +29,7 @@ function Entries({ api, ticket }: Pick<View, 'api'> & { ticket: TicketWithMessag
     const { data, meta } = await api.get<Activity[], { total: number }>(path, { signal })
     const last = Math.ceil(meta.total / PER_PAGE)
     if (last <= 1) return data
-    // Of a long timeline the latest entries.
+    // The latest entries of a long timeline.
     return (await api.get<Activity[]>(`${path}&page=${last}`, { signal })).data
   })
   if (!list.value) return <Waiting error={list.error} />
