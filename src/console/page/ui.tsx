@@ -62,21 +62,17 @@ export function Button({ text, onClick, kind = 'quiet', label, is_open }: Button
   )
 }
 
-/** A button that is off while its work runs. */
-export function Action({
-  run,
-  children,
-  kind = 'quiet',
-  disabled,
-  label,
-}: {
+type ActionProps = {
   run: () => Promise<unknown>
   children: ComponentChildren
   kind?: 'quiet' | 'main' | 'danger'
   disabled?: boolean
   /** For screen readers, when the text alone does not say it. */
   label?: string
-}) {
+}
+
+/** A button that is off while its work runs. */
+export function Action({ run, children, kind = 'quiet', disabled, label }: ActionProps) {
   const [is_busy, setBusy] = useState(false)
   const onClick = async () => {
     setBusy(true)
@@ -90,18 +86,15 @@ export function Action({
   )
 }
 
-/** A form whose button is off while it is sent. */
-export function Form({
-  send,
-  submit,
-  children,
-  onCancel,
-}: {
+type FormProps = {
   send: (form: FormData) => Promise<unknown>
   submit: string
   children: ComponentChildren
   onCancel?: () => void
-}) {
+}
+
+/** A form whose button is off while it is sent. */
+export function Form({ send, submit, children, onCancel }: FormProps) {
   const [is_busy, setBusy] = useState(false)
   const onSubmit = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -153,20 +146,16 @@ export function Field({ label, hint, value, ...input }: { label: string; hint?: 
   )
 }
 
-export function Choice({
-  label,
-  options,
-  value,
-  onChoose,
-  is_quiet,
-}: {
+type ChoiceProps = {
   label: string
   options: { value: string; text: string; disabled?: boolean }[]
   value: string
   onChoose: (value: string) => void
   /** The label is for screen readers only. */
   is_quiet?: boolean
-}) {
+}
+
+export function Choice({ label, options, value, onChoose, is_quiet }: ChoiceProps) {
   return (
     <label class="field">
       <span class={is_quiet ? 'unseen' : ''}>{label}</span>
@@ -181,16 +170,10 @@ export function Choice({
   )
 }
 
+type DialogProps = { title: string; children: ComponentChildren; onClose?: () => void }
+
 /** A dialog over the page. Escape closes it, and the focus goes back to where it was. */
-export function Dialog({
-  title,
-  children,
-  onClose,
-}: {
-  title: string
-  children: ComponentChildren
-  onClose?: () => void
-}) {
+export function Dialog({ title, children, onClose }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null
@@ -217,21 +200,17 @@ export function Dialog({
   )
 }
 
-/** Asks before something is done that cannot be undone. */
-export function Question({
-  title,
-  children,
-  answer,
-  run,
-  onClose,
-}: {
+type QuestionProps = {
   title: string
   children: ComponentChildren
   /** What the button says. */
   answer: string
   run: () => Promise<unknown>
   onClose: () => void
-}) {
+}
+
+/** Asks before something is done that cannot be undone. */
+export function Question({ title, children, answer, run, onClose }: QuestionProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <p>{children}</p>
