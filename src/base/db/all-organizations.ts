@@ -144,6 +144,18 @@ export async function workOff(
   }
 }
 
+/**
+ * Finds organizations with rows of a table that fulfil a condition.
+ * @param order the column in whose order an index has such rows, when there may be too many to look at all of them
+ */
+export function withRows(sql: Sql, table: string, condition: Fragment, order?: string): Find {
+  return (among) => sql`
+    select distinct organization_id from (
+      select organization_id from ${sql(table)} where (${condition}) ${among()}
+      ${order ? sql`order by ${sql(order)} limit ${LOOK}` : sql``}
+    ) as found`
+}
+
 /** A transaction, and the organization that its statements name. */
 export type InOrganization = Connection & { organization_id: string }
 

@@ -3,7 +3,7 @@
  * few seconds by a statement for each organization, so that a request or an email costs no write. A process that is
  * killed loses those few seconds.
  */
-import { type Find, inEach, workOff } from '../db/all-organizations'
+import { inEach, withRows, workOff } from '../db/all-organizations'
 import type { Connection, Fragment, Sql } from '../db/transact'
 
 /** What is counted. Each is a column of the table. */
@@ -75,14 +75,10 @@ const KEPT = 130
 
 /** Removes rows that no period shows any more. For a background job. */
 export async function removeOldStats({ sql }: Connection): Promise<void> {
-  await workOff(sql, findOld(sql), async (organization_id) => {
+  await workOff(sql, withRows(sql, 'stats', areOld(sql)), async (organization_id) => {
     const { count } = await sql`delete from stats where organization_id = ${organization_id} and (${areOld(sql)})`
     return count
   })
-}
-
-function findOld(sql: Sql): Find {
-  return (among) => sql`select distinct organization_id from stats where (${areOld(sql)}) ${among()}`
 }
 
 /** SQL: the age of each size apart, because a cluster takes no sum of `now()` and a column. */

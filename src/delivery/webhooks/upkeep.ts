@@ -2,8 +2,8 @@
  * Repairs, cancels and removes deliveries, by timers. Each `find…` finds the organizations that have some, without
  * locks; what stands below it works in one of them.
  */
-import { type Find, LOOK, workOff } from '../../base/db/all-organizations'
-import type { Connection, Sql } from '../../base/db/transact'
+import { type Find, LOOK, withRows, workOff } from '../../base/db/all-organizations'
+import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
 import { log } from '../../base/log'
 import { cancelQueued, releaseQueued } from './queue'
@@ -22,8 +22,10 @@ const PAUSE_MS = 50
 export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
   const released = await workOff(sql, findForgotten(sql), (id) => repeated(() => releaseForgotten(sql, id)))
   const cancelled = await workOff(sql, findInactive(sql), (id) => repeated(() => cancelInactive(sql, id)))
-  const expired = await workOff(sql, findExpired(sql, hold_days), (id) =>
-    repeated(() => cancelExpired(sql, id, hold_days)),
+  const is_expired = sql`
+    kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()`
+  const expired = await workOff(sql, withRows(sql, 'outbox', is_expired), (id) =>
+    repeated(() => cancelExpired(sql, id, is_expired)),
   )
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
@@ -46,17 +48,13 @@ export async function purgeDeliveries({ sql }: Connection, days: number): Promis
 
 /** Removes secrets that were replaced and whose 24 hours beside the new one are over. */
 export async function forgetSecrets({ sql }: Connection): Promise<void> {
-  await workOff(sql, findReplacedSecrets(sql), async (organization_id) => {
+  const is_over = sql`previous_secret_until <= now()`
+  await workOff(sql, withRows(sql, 'webhooks', is_over), async (organization_id) => {
     const { count } = await sql`
       update webhooks set previous_secret = null, previous_secret_until = null
-      where organization_id = ${organization_id} and previous_secret_until <= now()`
+      where organization_id = ${organization_id} and ${is_over}`
     return count
   })
-}
-
-function findReplacedSecrets(sql: Sql): Find {
-  return (among) => sql`
-    select distinct organization_id from webhooks where previous_secret_until <= now() ${among()}`
 }
 
 function findForgotten(sql: Sql): Find {
@@ -98,20 +96,11 @@ function cancelInactive(sql: Sql, organization_id: string): Promise<number> {
   )
 }
 
-function findExpired(sql: Sql, hold_days: number): Find {
-  return (among) => sql`
-    select distinct organization_id from outbox
-    where kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()
-      ${among()}`
-}
-
-function cancelExpired(sql: Sql, organization_id: string, hold_days: number): Promise<number> {
+function cancelExpired(sql: Sql, organization_id: string, is_expired: Fragment): Promise<number> {
   return cancelQueued(
     { sql, organization_id },
     sql`
-      select id from outbox
-      where organization_id = ${organization_id} and kind = 'webhook' and run_at = 'infinity'
-        and id < ${oldestId(sql, hold_days)} and lease_until <= now()
+      select id from outbox where organization_id = ${organization_id} and ${is_expired}
       limit ${BATCH} for update skip locked`,
   )
 }

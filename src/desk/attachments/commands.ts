@@ -1,8 +1,8 @@
 /** Stores files, gives them to messages, and removes those that no message used. */
-import { type InOrganization, workOffInBatches } from '../../base/db/all-organizations'
+import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
-import type { Connection } from '../../base/db/transact'
+import type { Connection, Fragment } from '../../base/db/transact'
 import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { holdBody } from '../../http/request/arriving-body'
@@ -130,22 +130,15 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
 /** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
 export function removeUnusedUploads(connection: Connection): Promise<number> {
   const { sql } = connection
-  return workOffInBatches(
-    connection,
-    (among) => sql<{ organization_id: string }[]>`
-      select distinct organization_id from attachments
-      where message_id is null and created_at < now() - interval '24 hours' ${among()}`,
-    { size: BATCH },
-    removeUnusedBatch,
-  )
+  const is_unused = sql`message_id is null and created_at < now() - interval '24 hours'`
+  const find = withRows(sql, 'attachments', is_unused)
+  return workOffInBatches(connection, find, { size: BATCH }, (batch) => removeUnusedBatch(batch, is_unused))
 }
 
-async function removeUnusedBatch({ sql, organization_id }: InOrganization): Promise<number> {
+async function removeUnusedBatch({ sql, organization_id }: InOrganization, is_unused: Fragment): Promise<number> {
   const removed = await sql<{ storage_key: string }[]>`
     with unused as (
-      select id from attachments
-      where organization_id = ${organization_id} and message_id is null
-        and created_at < now() - interval '24 hours'
+      select id from attachments where organization_id = ${organization_id} and ${is_unused}
       order by id limit ${BATCH} for update skip locked
     )
     delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id

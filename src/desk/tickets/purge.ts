@@ -1,7 +1,7 @@
 /** Removes deleted tickets for good once their retention is over. For a background job. */
 
-import { type Find, type InOrganization, LOOK, workOffInBatches } from '../../base/db/all-organizations'
-import type { Connection, Sql } from '../../base/db/transact'
+import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
+import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
 
 const BATCH = 50
@@ -23,25 +23,15 @@ const DEPENDENTS = [
  * @returns how many tickets were purged
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
-  return workOffInBatches(connection, findDeleted(connection.sql, retention_days), { size: BATCH }, (batch) =>
-    purgeBatch(batch, retention_days),
-  )
+  const { sql } = connection
+  const is_old = sql`deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null`
+  const find = withRows(sql, 'tickets', is_old, 'deleted_at')
+  return workOffInBatches(connection, find, { size: BATCH }, (batch) => purgeBatch(batch, is_old))
 }
 
-function findDeleted(sql: Sql, retention_days: number): Find {
-  return (among) => sql`
-    select distinct organization_id from (
-      select organization_id from tickets
-      where deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null ${among()}
-      order by deleted_at limit ${LOOK}
-    ) as old`
-}
-
-async function purgeBatch({ sql, organization_id }: InOrganization, retention_days: number): Promise<number> {
+async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {
   const tickets = await sql<{ id: string }[]>`
-    select id from tickets
-    where organization_id = ${organization_id} and deleted_at < now() - make_interval(days => ${retention_days})
-      and purged_at is null
+    select id from tickets where organization_id = ${organization_id} and ${is_old}
     order by deleted_at limit ${BATCH} for update skip locked`
   if (tickets.length === 0) return 0
   const ids = tickets.map(({ id }) => id)

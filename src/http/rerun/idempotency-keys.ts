@@ -3,8 +3,8 @@
  * of its statements names the token, so that it changes nothing more when its lease has ended and another request runs.
  */
 import { createHash } from 'node:crypto'
-import { type Find, LOOK, workOff } from '../../base/db/all-organizations'
-import type { Connection, Sql } from '../../base/db/transact'
+import { withRows, workOff } from '../../base/db/all-organizations'
+import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inBatches } from '../../base/flow/batches'
 import type { Scope } from '../../base/scope'
@@ -126,26 +126,18 @@ const BATCH = 1000
 
 /** Removes keys that are 24 hours old, unless one is running. Returns how many. */
 export function removeIdempotencyKeys({ sql }: Connection): Promise<number> {
-  return workOff(sql, findExpired(sql), (organization_id) =>
-    inBatches(BATCH, () => removeExpired(sql, organization_id)),
+  const is_expired = sql`
+    created_at <= now() - interval '24 hours' and (lease_until is null or lease_until <= now())`
+  return workOff(sql, withRows(sql, 'idempotency_keys', is_expired, 'created_at'), (organization_id) =>
+    inBatches(BATCH, () => removeExpired(sql, organization_id, is_expired)),
   )
 }
 
-function findExpired(sql: Sql): Find {
-  return (among) => sql`
-    select distinct organization_id from (
-      select organization_id from idempotency_keys
-      where created_at <= now() - interval '24 hours' and (lease_until is null or lease_until <= now()) ${among()}
-      order by created_at limit ${LOOK}
-    ) as expired`
-}
-
-async function removeExpired(sql: Sql, organization_id: string): Promise<number> {
+async function removeExpired(sql: Sql, organization_id: string, is_expired: Fragment): Promise<number> {
   const { count } = await sql`
     with expired as (
       select user_id, key_digest from idempotency_keys
-      where organization_id = ${organization_id} and created_at <= now() - interval '24 hours'
-        and (lease_until is null or lease_until <= now())
+      where organization_id = ${organization_id} and ${is_expired}
       order by created_at limit ${BATCH} for update skip locked
     )
     delete from idempotency_keys k using expired e

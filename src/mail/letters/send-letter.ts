@@ -1,10 +1,10 @@
 /** The outbox handler of kind letter: hands a letter to the operator's server, or to that of the default mailbox. */
 import type { SendMailOptions } from 'nodemailer'
 import { config } from '../../base/config'
-import { type Find, workOff } from '../../base/db/all-organizations'
+import { withRows, workOff } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { sharedTime } from '../../base/db/shared-time'
-import type { Connection, Sql } from '../../base/db/transact'
+import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { log } from '../../base/log'
 import { type Scope, SYSTEM } from '../../base/scope'
@@ -73,16 +73,11 @@ async function removeLetter({ sql }: Connection, { organization_id, id }: Outbox
 
 /** Deletes letters that are too old to be sent and have no outbox row any more. */
 export async function removeOldLetters({ sql }: Connection): Promise<void> {
-  await workOff(sql, findOldLetters(sql), async (organization_id) => {
-    const { count } = await sql`
-      delete from letters where organization_id = ${organization_id} and expires_at < now() - interval '1 day'`
+  const is_old = sql`expires_at < now() - interval '1 day'`
+  await workOff(sql, withRows(sql, 'letters', is_old), async (organization_id) => {
+    const { count } = await sql`delete from letters where organization_id = ${organization_id} and ${is_old}`
     return count
   })
-}
-
-function findOldLetters(sql: Sql): Find {
-  return (among) => sql`
-    select distinct organization_id from letters where expires_at < now() - interval '1 day' ${among()}`
 }
 
 async function findLetter({ sql, organization_id }: Scope, id: string): Promise<Letter | undefined> {

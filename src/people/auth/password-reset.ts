@@ -19,6 +19,7 @@ import { resetLetter } from '../../mail/letters/letter-texts'
 import { findWay, isOwnMailbox } from '../../mail/letters/ways'
 import { auditAccount, writeAccountEntries } from './account-audit'
 import { hashPassword } from './password'
+import { isMemberElsewhere } from './queries'
 import { endSessions } from './sessions'
 
 const VALID_S = 3600
@@ -70,7 +71,7 @@ export async function resetPassword(
     await lockAccount(inner, user_id)
     const { count } = await sql`
       update password_resets set used_at = now() where token_hash = ${hashToken(token)} and used_at is null`
-    if (count === 0 || (organization_id && (await isMemberBeside(inner, user_id, organization_id)))) {
+    if (count === 0 || (organization_id && (await isMemberElsewhere({ sql, organization_id }, user_id)))) {
       throw new ApiError('INVALID_TOKEN')
     }
     await sql`update password_resets set used_at = now() where user_id = ${user_id} and used_at is null`
@@ -150,12 +151,4 @@ async function getReset({ sql }: Connection, token: string): Promise<Reset> {
   if (!row) throw new ApiError('INVALID_TOKEN')
   if (row.expired) throw new ApiError('TOKEN_EXPIRED')
   return row
-}
-
-/** Tells whether an organization beside the one whose mailbox sent the link relies on the account by now. */
-async function isMemberBeside({ sql }: Connection, user_id: string, organization_id: string): Promise<boolean> {
-  const found = await sql`
-    select from memberships
-    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
-  return found.length > 0
 }

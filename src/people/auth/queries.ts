@@ -2,6 +2,7 @@ import { addressKey } from '../../base/address/email'
 import { lockAccount } from '../../base/db/account-lock'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import type { Scope } from '../../base/scope'
 import type { Me } from './model'
 
 type Account = { id: string; email: string; name: string; password_hash: string }
@@ -54,4 +55,15 @@ export async function getMe({ sql }: Connection, user_id: string): Promise<Me> {
   if (!me) throw new ApiError('INVALID_TOKEN')
   const organizations = rows.flatMap((row) => (row.id === null ? [] : { id: row.id, name: row.name, role: row.role }))
   return { id: user_id, email: me.email, name: me.user_name, organizations }
+}
+
+/** Tells whether an account is a member of another organization too. */
+export async function isMemberElsewhere(
+  { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
+  user_id: string,
+): Promise<boolean> {
+  const found = await sql`
+    select from memberships
+    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
+  return found.length > 0
 }

@@ -14,12 +14,13 @@ import { forgetMemberships } from '../../http/admission/membership'
 import { lacking, permits } from '../../http/request/permissions'
 import { addMembership } from '../auth/add-membership'
 import { hashPassword } from '../auth/password'
+import { isMemberElsewhere } from '../auth/queries'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
 import { isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
-import { findPerson, getMember, getUser, isMember, isMemberElsewhere, isReliedOnElsewhere, lockAdmins } from './queries'
+import { findPerson, getMember, getUser, isMember, isReliedOnElsewhere, lockAdmins } from './queries'
 
 /**
  * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once:

@@ -85,14 +85,6 @@ export async function hasActiveAdmin({ sql, organization_id }: Scope): Promise<b
   return found.length > 0
 }
 
-/** Tells whether an account is a member of another organization too. */
-export async function isMemberElsewhere({ sql, organization_id }: Scope, user_id: string): Promise<boolean> {
-  const found = await sql`
-    select from memberships
-    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
-  return found.length > 0
-}
-
 /**
  * Tells whether another organization has, had or awaits a member with this email: an invitation that can still be
  * accepted counts as a membership.
