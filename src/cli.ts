@@ -19,6 +19,7 @@ import { outboxStats, retryOutbox } from './delivery/outbox/operate'
 import { GRANTS } from './http/request/permissions'
 import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
+import { PROFILE_COMMAND } from './operate/profile/profile-command'
 import {
   type Command,
   emailOption,
@@ -34,7 +35,7 @@ import { dropRoot } from './operate/start/drop-root'
 import { exitWith } from './operate/start/exit'
 import { givenPassword } from './operate/start/password-input'
 import { checkAuthorities } from './operate/start/preflight'
-import { openPsql } from './operate/start/psql'
+import { PSQL_COMMAND } from './operate/start/psql'
 import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
 import { rotateSecrets } from './operate/start/rotate-secrets'
 import { createApiKeyForOperator } from './people/api-keys/commands'
@@ -103,13 +104,7 @@ const COMMANDS: Command[] = [
   },
   DISTRIBUTE_COMMAND,
   ...BACKUP_COMMANDS,
-  {
-    name: 'psql',
-    options: '...',
-    meaning: 'Opens the database in psql, which must be installed, with any arguments of psql.',
-    needs: 'nothing',
-    run: (_options, args) => openPsql(args),
-  },
+  PSQL_COMMAND,
   {
     name: 'outbox stats',
     meaning: 'Prints how much work the outbox holds, by kind.',
@@ -138,6 +133,7 @@ const COMMANDS: Command[] = [
     needs: 'nothing',
     run: diagnose,
   },
+  PROFILE_COMMAND,
   {
     name: 'secrets rotate',
     meaning: 'Encrypts all stored secrets with the present SECRET_KEY. Prints how many, and how many no key fits.',

@@ -12,6 +12,7 @@ import { endAllLeases } from './delivery/outbox/operate'
 import { connectRedis } from './http/admission/redis-client'
 import { HttpListener } from './http/pipeline/http-listener'
 import { startInbound } from './mail/inbound/listen'
+import { listenForProfiles } from './operate/profile/answer-profiles'
 import { CertificateKeeper } from './operate/start/certificate'
 import { isDatabaseReady, openDatabase } from './operate/start/database'
 import { dropRoot } from './operate/start/drop-root'
@@ -62,6 +63,7 @@ async function start(): Promise<void> {
   const http = new HttpListener(app)
   await onPort('PORT', async () => http.listen(certificate))
   const metrics = await onPort('METRICS_PORT', () => startMetrics(connection()))
+  listenForProfiles()
   log.info({ port: http.port, smtp_port: smtp?.port, database: database.kind }, 'ready')
   welcome(smtp?.port, admin?.email)
   logLostSecrets(connection())

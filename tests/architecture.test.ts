@@ -194,6 +194,7 @@ describe('only some files know', () => {
           'operate/start/prometheus',
           'http/pipeline/http-listener',
           'base/net/steer',
+          'base/process/profile',
           'base/process/collect',
         ],
       ],

@@ -2,9 +2,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setPriority } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { bareEnvironment, runnerOf } from './child'
-import type { Answer } from './serve'
+import { fromRoot, type Profile } from './profile'
+import type { Answer, Question } from './serve'
 
 /** The time that a piece of work may take, and the start of a process. */
 const TIMEOUT_MS = 30_000
@@ -36,10 +38,33 @@ export class Refused extends Error {
 
 let lastId = 0
 
-/** Has a process do a piece of work. @throws Ended, Refused */
+const running = new Set<ChildProcess>()
+let onStarted: ((worker: ChildProcess) => void) | undefined
+
+/** Profiles the processes that run, or start meanwhile; without those that end meanwhile. */
+export async function profileWorkers(duration_ms: number): Promise<Profile[]> {
+  const end_ms = performance.now() + duration_ms
+  const asked: Promise<Profile[]>[] = []
+  onStarted = (worker) => {
+    const profile = { name: fromRoot(worker.spawnargs.at(-1)!), duration_ms: end_ms - performance.now() }
+    const limits = { timeout_ms: duration_ms + TIMEOUT_MS }
+    asked.push(
+      askWorker<Profile>(worker, { profile }, limits).then(
+        (found) => [found],
+        () => [],
+      ),
+    )
+  }
+  for (const worker of running) onStarted(worker)
+  await sleep(duration_ms)
+  onStarted = undefined
+  return (await Promise.all(asked)).flat()
+}
+
+/** Has a process do a piece of work, or profile itself beside it. @throws Ended, Refused */
 export function askWorker<Result>(
   worker: ChildProcess,
-  work: object,
+  question: Question<object>,
   {
     timeout_ms = TIMEOUT_MS,
     max_memory_bytes = MAX_MEMORY_BYTES,
@@ -76,7 +101,7 @@ export function askWorker<Result>(
     }, WATCH_MS)
     worker.on('message', onMessage).on('error', onError).on('exit', onExit)
     onStart?.()
-    worker.send({ id, work })
+    worker.send({ id, ...question })
   })
 }
 
@@ -102,6 +127,9 @@ export async function startWorker(script: URL, priority: number): Promise<ChildP
   try {
     await ready
     if (worker.pid && priority !== 0) setPriority(worker.pid, priority)
+    running.add(worker)
+    worker.once('exit', () => running.delete(worker))
+    onStarted?.(worker)
     return worker
   } catch (error) {
     worker.kill('SIGKILL')

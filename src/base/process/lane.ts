@@ -62,7 +62,7 @@ export function createLane(script: URL, { processes = 1, priority = 0 }: LaneOpt
         let worker: ChildProcess | undefined
         try {
           worker = await take()
-          return await askWorker<Result>(worker, work, limits)
+          return await askWorker<Result>(worker, { work }, limits)
         } catch (error) {
           throw is_closing ? new Error('The lane is closed', { cause: error }) : error
         } finally {

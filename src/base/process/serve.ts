@@ -1,7 +1,8 @@
-/** The side of a process that works for the service: see `worker.ts`. */
+/** The side of a process that works for the service: see `lane-worker.ts`. */
+import { type Profile, type ProfileOptions, profileProcess } from './profile'
 
 /** What the service sends, and what it gets. */
-type Question<Work> = { id: number; work: Work }
+export type Question<Work> = { work: Work } | { profile: ProfileOptions }
 export type Answer<Result> = { id: number; result: Result } | { id: number; error: string }
 
 /**
@@ -10,9 +11,10 @@ export type Answer<Result> = { id: number; result: Result } | { id: number; erro
  */
 export function serve<Work, Result>(run: (work: Work) => Promise<Result>): void {
   process.on('message', async (message: unknown) => {
-    const { id, work } = message as Question<Work>
-    const answer = await run(work).then(
-      (result): Answer<Result> => ({ id, result }),
+    const { id, ...question } = message as { id: number } & Question<Work>
+    const answering = 'work' in question ? run(question.work) : profileProcess(question.profile)
+    const answer = await answering.then(
+      (result): Answer<Result | Profile> => ({ id, result }),
       (error: unknown): Answer<Result> => ({ id, error: error instanceof Error ? error.message : String(error) }),
     )
     process.send?.(answer)

@@ -27,8 +27,11 @@ export function refuseUnfinishedRestore(data_dir: string): void {
   throw new UnfinishedRestoreError(`DATA_DIR ${data_dir} holds a restore that has not ended: restore the backup again`)
 }
 
+/** Holds a socket in DATA_DIR for each service that runs, at which `cli profile` asks. */
+export const PROFILE_FOLDER = 'profile'
+
 /** All that the service makes in DATA_DIR, and what file systems make in it. */
-const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, RESTORE_LOCK, 'lost+found']
+const OWN_ENTRIES = [...DATA_ENTRIES, UNFINISHED_RESTORE, RESTORE_LOCK, PROFILE_FOLDER, 'lost+found']
 
 /** Something in DATA_DIR that the service has not made; undefined when there is nothing of the kind. */
 export function foreignEntry(data_dir: string): string | undefined {

@@ -3,11 +3,20 @@ import { spawn } from 'node:child_process'
 import { type ConnectionOptions, forPrograms } from '../../base/db/connection-url'
 import { OperatorError } from '../../base/errors'
 import { bareEnvironment } from '../../base/process/child'
+import type { Command } from './command-line'
 import { openAsItIs } from './database'
 import { dropRoot } from './drop-root'
 
 const NOT_INSTALLED =
   'psql is not installed: install it (Debian: apt-get install postgresql-client), as root inside a container, and try again'
+
+export const PSQL_COMMAND: Command = {
+  name: 'psql',
+  options: '...',
+  meaning: 'Opens the database in psql, which must be installed, with any arguments of psql.',
+  needs: 'nothing',
+  run: (_options, args) => openPsql(args),
+}
 
 /** The program has ended with this status, and has said why. */
 class ProgramEnded extends OperatorError {
@@ -21,7 +30,7 @@ class ProgramEnded extends OperatorError {
  * service runs it.
  * @throws ProgramEnded; OperatorError when psql is not installed
  */
-export async function openPsql(args: string[]): Promise<void> {
+async function openPsql(args: string[]): Promise<void> {
   const was_root = process.getuid?.() === 0
   await dropRoot('refuse')
   const { target, close } = await openAsItIs('refuse')

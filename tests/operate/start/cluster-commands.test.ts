@@ -98,6 +98,8 @@ const RECIPES: Record<string, Recipe> = {
       expect(checks).toEqual(expect.arrayContaining(['cluster', 'secret key', 'work']))
     },
   },
+  // No service runs.
+  profile: { args: () => ['1'], codes: [1] },
   'outbox stats': {
     expect: (lines) =>
       expect(lines.find(({ kind }) => kind === 'webhook')).toMatchObject({ due: 2 * ORGANIZATIONS, leased: 0 }),
