@@ -8,6 +8,7 @@ import path from 'node:path'
 import { file, S3Client } from 'bun'
 import { config } from '../../base/config'
 import { openPlain, openToWrite, placeBelow } from '../../base/disk/plain-file'
+import { noteMade } from '../../base/process/collect'
 import { onlyKnownKeys } from './storage-key'
 import type { ByteRange, Bytes, Store, Stored } from './store'
 import { answerOf, namingFaults } from './store-faults'
@@ -139,6 +140,8 @@ async function writeFile(handle: FileHandle, bytes: Bytes): Promise<Stored> {
     for await (const chunk of chunksOf(bytes)) {
       counter.add(chunk)
       await writeAll(handle, chunk)
+      // A chunk of mail was joined of smaller ones, which are garbage as well.
+      noteMade(2 * chunk.length)
     }
     await handle.sync()
     return counter.result()
