@@ -6,6 +6,10 @@ import type { Sql } from '../../src/base/db/transact'
 type Node = {
   'Node Type': string
   'Relation Name'?: string
+  /** The values that it gives. */
+  Output?: string[]
+  'Actual Rows': number
+  'Actual Loops': number
   'Shared Hit Blocks': number
   'Shared Read Blocks': number
   Plans?: Node[]
@@ -86,6 +90,7 @@ const SETTINGS = {
   'auto_explain.log_analyze': 'on',
   'auto_explain.log_buffers': 'on',
   'auto_explain.log_timing': 'off',
+  'auto_explain.log_verbose': 'on',
   'auto_explain.log_format': 'json',
   'auto_explain.log_level': 'notice',
 }
