@@ -2,6 +2,7 @@
 
 import { audit } from '../../base/audit/audit'
 import { ZERO_ID } from '../../base/db/columns'
+import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { InSteps, Steps } from '../../http/request/steps'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
@@ -60,22 +61,14 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
     yield* readMessages(scope, rows)
   }
   const own = new Set(traces.tickets)
-  for (let after = ZERO_ID; ; ) {
+  for await (const { part } of partsOf(scope, 'messages')) {
     const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
-      with looked as materialized (
-        select id, ticket_id, sender_email from messages
-        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
-      )
-      select * from looked
-      where sender_email ilike ${traces.address_like} or id = (select id from looked order by id desc limit 1)
-      order by id`
+      select id, ticket_id, sender_email from messages
+      where organization_id = ${organization_id} and ${part} and sender_email ilike ${traces.address_like} order by id`
     yield* readMessages(
       scope,
       rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id)),
     )
-    const last = rows.at(-1)
-    if (!last) return
-    after = last.id
   }
 }
 
@@ -108,22 +101,18 @@ async function* participationsOf({ sql, organization_id }: Scope, traces: Traces
   yield [...rows]
 }
 
-async function* mailOf(
-  { sql, organization_id }: Scope,
-  { isAddress, address_like, tickets }: Traces,
-): Steps<PersonMail> {
+async function* mailOf(scope: Scope, { isAddress, address_like, tickets }: Traces): Steps<PersonMail> {
+  const { sql, organization_id } = scope
   const own = new Set(tickets)
-  for (let after = ZERO_ID; ; ) {
+  for await (const { part } of partsOf(scope, 'inbound_messages')) {
     const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
-      with looked as materialized (
-        select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
-          helo, email_message_id
-        from inbound_messages
-        where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+      select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
+        helo, email_message_id
+      from inbound_messages
+      where organization_id = ${organization_id} and ${part} and (
+        from_email ilike ${address_like} or envelope_sender ilike ${address_like}
+        or ticket_id in (select unnest(${tickets}::uuid[]))
       )
-      select * from looked
-      where from_email ilike ${address_like} or envelope_sender ilike ${address_like}
-        or ticket_id in (select unnest(${tickets}::uuid[])) or id = (select id from looked order by id desc limit 1)
       order by id`
     yield rows.filter(
       (row) =>
@@ -131,8 +120,16 @@ async function* mailOf(
         isAddress(row.envelope_sender) ||
         (row.ticket_id !== null && own.has(row.ticket_id)),
     )
-    const last = rows.at(-1)
-    if (!last) return
-    after = last.id
+  }
+}
+
+/** Conditions on the id of a table, each of which holds for `LOOK` rows that follow the last ones. */
+async function* partsOf({ sql, organization_id }: Scope, table: string): AsyncGenerator<{ part: Fragment }> {
+  for (let after: string | undefined = ZERO_ID; after !== undefined; ) {
+    const [last]: { id: string }[] = await sql<{ id: string }[]>`
+      select id from ${sql(table)} where organization_id = ${organization_id} and id > ${after}
+      order by id offset ${LOOK - 1} limit 1`
+    yield { part: last ? sql`id > ${after} and id <= ${last.id}` : sql`id > ${after}` }
+    after = last?.id
   }
 }
