@@ -5,7 +5,7 @@
  */
 import { ZERO_ID } from '../db/columns'
 import type { Fragment } from '../db/transact'
-import { fieldError } from '../errors'
+import { type ApiError, fieldError } from '../errors'
 import type { Scope } from '../scope'
 import type { PageMeta } from './answers'
 import { cursorOf, type ListIdentity, type Position, positionOf } from './cursor'
@@ -52,6 +52,11 @@ export type PagedList<Row, Counts> = {
   count(rows: Promise<Row[]>): Promise<Counts[]>
   /** Throws the 404 of the path. */
   parent?(): Promise<unknown>
+  /**
+   * Gives the row with which `rows` stopped to look for others, by its sort keys, when the page is not full. More may
+   * follow.
+   */
+  endsAt?(): Partial<Row> | undefined
   /** Rows that pages by number reach; later ones need a cursor. All when left out. */
   reach?: number
 }
@@ -107,8 +112,8 @@ async function numberedPage<Row extends object, Counts extends { total: number }
   const found = list.rows(rangeOf(scope, list.sort, per_page, scope.sql``, offset))
   const [rows, [counts]] = await Promise.all([found, list.count(found), list.parent?.()])
   const { total, ...others } = counts!
-  const data = rows.slice(0, per_page)
-  const next_cursor = nextCursor(identityOf(scope, query, list), list.sort, rows, data, settled)
+  const { data, next_cursor, is_ended } = shownOf(scope, query, list, rows, settled)
+  if (is_ended && data.length === 0 && page > 1) throw behindLast(next_cursor)
   return { data, meta: { total, page, per_page, next_cursor, ...others } as PageMeta & Partial<Counts> }
 }
 
@@ -123,11 +128,14 @@ async function pageBeyond<Row extends object, Counts extends { total: number }>(
   last: number,
 ): Promise<{ data: Row[]; meta: PageMeta & Partial<Counts> }> {
   const { data, meta } = await numberedPage(scope, { ...query, page: last }, list)
-  if (data.length < meta.per_page || meta.next_cursor === null) {
-    return { data: [], meta: { ...meta, page: query.page } }
-  }
-  const { next_cursor: cursor } = meta
-  throw fieldError('VALIDATION_ERROR', '/query/page', `must be at most ${last}. details.cursor leads on`, { cursor })
+  const is_whole = data.length < meta.per_page && !list.endsAt?.()
+  if (is_whole || meta.next_cursor === null) return { data: [], meta: { ...meta, page: query.page } }
+  throw behindLast(meta.next_cursor)
+}
+
+function behindLast(cursor: string | null): ApiError {
+  const message = 'lies behind the last page that is shown by number. details.cursor leads on'
+  return fieldError('VALIDATION_ERROR', '/query/page', message, { cursor })
 }
 
 async function pageAfter<Row extends object, Counts>(
@@ -141,12 +149,10 @@ async function pageAfter<Row extends object, Counts>(
     throw fieldError('VALIDATION_ERROR', '/query/cursor', 'must stand without page')
   }
   const per_page = perPage(query)
-  const identity = identityOf(scope, query, list)
-  const after = positionOf(identity, cursor, list.sort.keys.length)
+  const after = positionOf(identityOf(scope, query, list), cursor, list.sort.keys.length)
   const settled = list.sort.end && (await settledTime(scope.sql))
   const rows = await list.rows(rangeOf(scope, list.sort, per_page, behind(scope.sql, list.sort, after, settled)))
-  const data = rows.slice(0, per_page)
-  const next_cursor = nextCursor(identity, list.sort, rows, data, settled, after)
+  const { data, next_cursor } = shownOf(scope, query, list, rows, settled, after)
   return { data, meta: { per_page, next_cursor } as PageMeta & Partial<Counts> }
 }
 
@@ -187,25 +193,36 @@ function rangeOf<Row>(
 }
 
 /**
- * Writes the cursor of the next page.
+ * The rows of a page, and the cursor of the next one, which is null at the end of a list that is not followed.
  * @param rows what was read: one more than the page shows when there is a next page
  * @param settled of a followed list
  * @param after the position of the page, when a cursor gave it
- * @returns null at the end of a list that is not followed
+ * @returns `is_ended`: more rows may follow although none were found
  */
-function nextCursor<Row>(
-  identity: ListIdentity,
-  sort: Sorting<Row>,
+function shownOf<Row extends object, Counts>(
+  scope: Scope,
+  query: Paging,
+  list: PagedList<Row, Counts>,
   rows: Row[],
-  data: Row[],
   settled: string | undefined,
   after?: Position,
-): string | null {
-  const last = data.at(-1)
-  const position = last && positionIn(last, sort)
-  if (settled === undefined) return rows.length > data.length ? cursorOf(identity, position!) : null
+): { data: Row[]; next_cursor: string | null; is_ended: boolean } {
+  const data = rows.slice(0, perPage(query))
+  const has_more = rows.length > data.length
+  const end = has_more ? undefined : list.endsAt?.()
+  const last = (end as Row | undefined) ?? data.at(-1)
+  const position = last && positionIn(last, list.sort)
+  const next = settled === undefined ? (has_more || end) && position : nextFollowed(settled, position, after)
+  return {
+    data,
+    next_cursor: next ? cursorOf(identityOf(scope, query, list), next) : null,
+    is_ended: end !== undefined,
+  }
+}
+
+/** A page by number shows what is not settled too: it is shown again, because other changes may come before it. */
+function nextFollowed(settled: string, position: Position | undefined, after: Position | undefined): Position {
   const horizon = [settled, ZERO_ID]
-  // A page by number shows what is not settled too: it is shown again, because other changes may come before it.
-  if (position) return cursorOf(identity, position[0]! < settled ? position : horizon)
-  return cursorOf(identity, after && after[0]! >= settled ? after : horizon)
+  if (position) return position[0]! < settled ? position : horizon
+  return after && after[0]! >= settled ? after : horizon
 }

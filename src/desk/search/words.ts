@@ -152,27 +152,33 @@ export function toTsquery(prefix: string, search: string, facets: string[][] = [
     (any) => `(${(any.length > 0 ? any : [NOTHING]).map((facet) => lexeme(prefix, facet)).join(' | ')})`,
   )
   const written = terms.map((term, index) => writeTerm(prefix, term, index === terms.length - 1 && !term.is_quoted))
+  // A word that is repeated is looked up once.
   return {
-    found: [...written.map(({ found }) => found), ...conditions].join(' & '),
-    whole: [...written.map(({ whole }) => whole), ...conditions].join(' & '),
+    found: [...new Set([...written.map(({ found }) => found), ...conditions])].join(' & '),
+    whole: [...new Set([...written.map(({ whole }) => whole), ...conditions])].join(' & '),
   }
 }
 
 /**
- * A beginning at the end of a long phrase is not looked up: in `carla.smith@mail.example` the names are rare, but all
- * words that begin with `example` would be read.
+ * The index looks up the words of a phrase, not their order. A beginning at the end of a long phrase is not looked up:
+ * in `carla.smith@mail.example` the names are rare, but all words that begin with `example` would be read.
  */
 function writeTerm(
   prefix: string,
   { text, words }: { text: string; words: string[] },
   is_beginning: boolean,
 ): SearchQuery {
-  const lexemes = words.map((word) => lexeme(prefix, word))
-  const phrase = `${lexemes.join(' <-> ')}${is_beginning ? ':*' : ''}`
+  const lexemes = words.map((word, place) => {
+    const is_last = place === words.length - 1
+    return `${lexeme(prefix, word)}${is_beginning && is_last ? ':*' : ''}`
+  })
   const is_long = is_beginning && words.length >= LONG_PHRASE
   const code = text.match(CODE)?.[1]
   const orCode = (query: string) => (code ? `(${lexeme(prefix, codeWord(code))} | ${query})` : `(${query})`)
-  return { found: orCode(is_long ? lexemes.slice(0, -1).join(' & ') : phrase), whole: orCode(phrase) }
+  return {
+    found: orCode([...new Set(is_long ? lexemes.slice(0, -1) : lexemes)].join(' & ')),
+    whole: orCode(lexemes.join(' <-> ')),
+  }
 }
 
 /** The word for a property of a ticket: its status or priority, or the id of its assignee or of a label. */

@@ -5,8 +5,11 @@ import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import type { TicketConditions, TicketSort } from './model'
 
+/** The conditions of a list, with that of its search (`isFound`) unless it holds no word. */
+export type Conditions = TicketConditions & { found?: Fragment }
+
 export type Selection = {
-  /** `from … where …`: all that match, of `tickets t` or of what `search-list.ts` reads. More conditions may follow. */
+  /** `from tickets t where …`: all that match. More conditions may follow. */
   matching: Fragment
   /** The ticket's id as a column. */
   id: Fragment
@@ -26,19 +29,21 @@ const SORTS: Record<TicketSort, Order> = {
   '-priority': { by: 'rank', direction: 'desc' },
 }
 
-/** Writes conditions and order as SQL, for a list without a search. A search that holds no word matches nothing. */
-export function selection(scope: Scope, conditions: TicketConditions, sort?: TicketSort): Selection {
+/** Writes conditions and order as SQL. A search that holds no word matches nothing. */
+export function selection(scope: Scope, conditions: Conditions, sort?: TicketSort): Selection {
   const { sql, organization_id } = scope
   const id = sql`t.id`
   const { by, direction } = sortOf(sort)
   const matching = sql`
-    from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions.search ? sql`and false` : sql``}
+    from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null ${
+      conditions.search && !conditions.found ? sql`and false` : sql``
+    }
     ${filters(scope, id, conditions)} ${isLabelled(scope, id, conditions.label_ids)}`
   return { matching, id, sort_key: keyOf(scope, id, by), by, direction }
 }
 
 /** The order of a list, newest first unless it has a sort. */
-export function sortOf(sort: TicketSort = '-created_at'): Order {
+function sortOf(sort: TicketSort = '-created_at'): Order {
   return SORTS[sort]
 }
 
@@ -69,7 +74,7 @@ export function isLabelled({ sql, organization_id }: Scope, id: Fragment, label_
 export function ofEachLabel(
   scope: Scope,
   label_ids: string[],
-  conditions: TicketConditions,
+  conditions: Conditions,
   columns: Fragment,
   head: Fragment,
 ): Fragment {
@@ -92,11 +97,11 @@ export function ofEachLabel(
 }
 
 /**
- * All conditions but search and labels. Times of creation are bounds of ids: every index on (organization_id, X, id)
+ * All conditions but labels. Times of creation are bounds of ids: every index on (organization_id, X, id)
  * serves them.
  */
-export function filters({ sql }: Scope, id: Fragment, conditions: TicketConditions): Fragment {
-  const { status, priority, assignee_id, contact_id, company_id, created_after, created_before } = conditions
+export function filters({ sql }: Scope, id: Fragment, conditions: Conditions): Fragment {
+  const { status, priority, assignee_id, contact_id, company_id, created_after, created_before, found } = conditions
   return sql`
     ${status ? sql`and t.status = ${status}` : sql``}
     ${priority ? sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}` : sql``}
@@ -104,5 +109,6 @@ export function filters({ sql }: Scope, id: Fragment, conditions: TicketConditio
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
     ${created_after === undefined ? sql`` : sql`and ${id} >= ${firstIdAt(created_after + 1)}`}
-    ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}`
+    ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}
+    ${found ?? sql``}`
 }

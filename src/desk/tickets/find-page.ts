@@ -6,9 +6,10 @@ import { TICKET_STATUSES } from '../../base/db/schema'
 import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { PagedList } from '../../base/shapes/page'
+import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
 import { talliesOf, tally } from '../tallies/tallies'
-import { filters, isLabelled, keyOf, ofEachLabel, type Selection } from './filter'
+import { type Conditions, filters, isLabelled, keyOf, type Order, ofEachLabel, type Selection } from './filter'
 import type { TicketFilter } from './model'
 import type { TicketRow } from './row'
 
@@ -21,14 +22,24 @@ export type ListRow = TicketRow & {
 
 export type Range = Parameters<PagedList<ListRow, { total: number }>['rows']>[0]
 
+/** A ticket by its place in a list. */
+export type Place = Pick<ListRow, 'id'> & Partial<ListRow>
+
+type Found = {
+  /** SQL for `with`: the last table is `page`, with the column `id`. */
+  tables: Fragment
+  /** SQL for the number of all tickets that match, or of more than are counted, when they are found on the way. */
+  total?: Fragment
+  /** More match than are counted, although the number is smaller than that. */
+  is_part?: boolean
+  /** The ticket with which the search for the page ended, when more may follow: as SQL for its id, or read. */
+  end_id?: Fragment
+  end?: Place
+}
+
 export type Way = {
   sort: Sorting<ListRow>
-  /** Tells if the page is near an end of the order, for a way that depends on it. */
-  isNear?(range: Range): Promise<boolean>
-  /** SQL for `with`: the last table is `page`, with the column `id`. */
-  find(range: Range, is_near?: boolean): Fragment
-  /** SQL for the number of all tickets that match, or of more than are counted, when they are found on the way. */
-  found?(): Fragment
+  find(range: Range): Found | Promise<Found>
   /** Walks from an end of the list to the page, however far that is. */
   is_walk?: boolean
 }
@@ -37,14 +48,17 @@ export type Way = {
 const LABELLED_MOST = 50_000
 /** Tickets that match, when they are at most so many, are sorted. With more of them the order is walked. */
 const SORTED_MOST = 5000
-/** So many tickets are looked at in an order before all that match are sorted instead. */
-const WALKED_MOST = 20_000
+/**
+ * So many tickets are looked at in an order before those that match are sorted. The same for each page: where the walk
+ * for a page by number ends, that for the next one does, too.
+ */
+const WALKED_MOST = 30_000
 /** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
 export const FAR = 2000
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /** The way to a page of a list without a search. */
-export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Selection): Promise<Way> {
+export async function wayToPage(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Promise<Way> {
   const { label_ids, contact_id, company_id, assignee_id, status } = filter
   const names = Object.keys(conditionsOf(filter))
   const is_by_id = selected.by === 'id'
@@ -58,20 +72,22 @@ export async function wayToPage(scope: Scope, filter: TicketFilter, selected: Se
 }
 
 /** For an index that has the order: its first entries are the page. */
-export function inOrder(scope: Scope, filter: TicketFilter, selected: Selection): Way {
+function inOrder(scope: Scope, filter: TicketFilter & Conditions, selected: Selection): Way {
   const { sql } = scope
   const { matching, id, sort_key } = selected
   const is_by_day = selected.by === 'id' && Object.keys(conditionsOf(filter)).every((name) => name === 'status')
   return {
     sort: sorting(sql, selected, sort_key, id),
     is_walk: !is_by_day,
-    find: (range) =>
-      is_by_day && range.offset >= FAR
-        ? sql`${dayOf(scope, filter, selected, range)}, page as materialized (
-            select t.id ${matching} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
-            ${range.order} ${sql.unsafe(`limit ${range.limit}`)} offset ${range.offset} - (select before from day)
-          )`
-        : sql`page as materialized (select t.id ${matching} ${range.slice})`,
+    find: (range) => ({
+      tables:
+        is_by_day && range.offset >= FAR
+          ? sql`${dayOf(scope, filter, selected, range)}, page as materialized (
+              select t.id ${matching} and t.id ${sql.unsafe(selected.direction === 'asc' ? '>=' : '<')} (select bound from day)
+              ${range.order} ${sql.unsafe(`limit ${range.limit}`)} offset ${range.offset} - (select before from day)
+            )`
+          : sql`page as materialized (select t.id ${matching} ${range.slice})`,
+    }),
   }
 }
 
@@ -95,15 +111,17 @@ function dayOf(scope: Scope, { status }: TicketFilter, { direction }: Selection,
 }
 
 /** For labels: the first tickets of each are merged. */
-function mergeLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
+function mergeLabels(scope: Scope, filter: TicketFilter & Conditions, selected: Selection, label_ids: string[]): Way {
   const { sql } = scope
   const id = sql`hit.id`
   return {
     sort: sorting(sql, selected, id, id),
     is_walk: true,
-    find: ({ head, slice }) => sql`page as materialized (
-      select distinct hit.id ${ofEachLabel(scope, label_ids, filter, id, head)} where true ${slice}
-    )`,
+    find: ({ head, slice }) => ({
+      tables: sql`page as materialized (
+        select distinct hit.id ${ofEachLabel(scope, label_ids, filter, id, head)} where true ${slice}
+      )`,
+    }),
   }
 }
 
@@ -114,25 +132,29 @@ function mergeStatuses({ sql }: Scope, selected: Selection): Way {
   return {
     sort: sorting(sql, selected, id, id),
     is_walk: true,
-    find: ({ head, slice }) => sql`page as materialized (
-      select t.id from (values ${statuses}) as part (status), lateral (
-        select t.id ${selected.matching} and t.status = part.status ${head}
-      ) as t
-      where true ${slice}
-    )`,
+    find: ({ head, slice }) => ({
+      tables: sql`page as materialized (
+        select t.id from (values ${statuses}) as part (status), lateral (
+          select t.id ${selected.matching} and t.status = part.status ${head}
+        ) as t
+        where true ${slice}
+      )`,
+    }),
   }
 }
 
 /** For labels of few tickets: all are found before they are sorted. */
-function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, label_ids: string[]): Way {
+function sortLabels(scope: Scope, filter: TicketFilter & Conditions, selected: Selection, label_ids: string[]): Way {
   const { sql } = scope
   const columns = sql`hit.id, ${selected.by === 'id' ? sql`hit.id` : selected.sort_key} as sort_key`
   return {
     sort: sorting(sql, selected, selected.by === 'id' ? sql`hit.id` : sql`hit.sort_key`, sql`hit.id`),
-    find: ({ slice }) => sql`
-      hits as materialized (select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}),
-      page as materialized (select hit.id from hits hit where true ${slice})`,
-    found: () => sql`(select count(*) from hits)`,
+    find: ({ slice }) => ({
+      tables: sql`
+        hits as materialized (select distinct hit.id, hit.sort_key ${ofEachLabel(scope, label_ids, filter, columns, sql``)}),
+        page as materialized (select hit.id from hits hit where true ${slice})`,
+      total: sql`(select count(*) from hits)`,
+    }),
   }
 }
 
@@ -140,14 +162,14 @@ function sortLabels(scope: Scope, filter: TicketFilter, selected: Selection, lab
 type Source = {
   /** Tells if so few tickets match that they are sorted. */
   areFew(): Promise<boolean>
-  /** SQL behind `from tickets t`: the conditions, each with `and` before it, or a join and them. */
+  /** Tells if so many match that they are not sorted: then a page ends where the walk for it does. */
+  areMany?(): Promise<boolean>
+  /** SQL behind `from tickets t where true`: the conditions, each with `and` before it. */
   asking: Fragment
-  /** Tickets that are asked at most, and three more for each that comes before the page. */
-  walked_most: number
   /** A statement for all that match, with the columns `id`, `updated_at` and `priority`. */
   all(): Fragment
-  /** As in a way. */
-  found?: Way['found']
+  /** What is known of the number of tickets, after the question if they are few. */
+  counted?(): Pick<Found, 'total' | 'is_part'>
 }
 
 /**
@@ -158,18 +180,23 @@ export function nearOrSorted(scope: Scope, selected: Selection, source: Source):
   const { sql } = scope
   return {
     sort: sorting(sql, selected, keyOf(scope, sql`t.id`, selected.by), sql`t.id`),
-    isNear: async (range) => !(await source.areFew()) && isNear(scope, source, range),
-    find: (range, is_near) =>
-      is_near
-        ? sql`page as materialized (select t.id ${selected.matching} ${range.slice})`
-        : sql`
-            hits as materialized (${source.all()}),
-            page as materialized (select t.id from hits t where true ${range.slice})`,
-    found: source.found,
+    async find(range) {
+      const are_few = await source.areFew()
+      const near = are_few ? [] : await walk(scope, source, range)
+      const is_short = near.length < range.offset + range.limit
+      if (is_short && (are_few || !(await source.areMany?.()))) {
+        const tables = sql`
+          hits as materialized (${source.all()}),
+          page as materialized (select t.id from hits t where true ${range.slice})`
+        return { tables, ...source.counted?.() }
+      }
+      const tables = sql`page as materialized (select unnest(${near.slice(range.offset)}::uuid[]) as id)`
+      return { tables, ...source.counted?.(), end: is_short ? await endOfWalk(scope, range) : undefined }
+    },
   }
 }
 
-function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection): Source {
+function ofTickets(scope: Scope, filter: TicketFilter & Conditions, { matching }: Selection): Source {
   const { sql, organization_id } = scope
   const { label_ids } = filter
   const conditions = filters(scope, sql`t.id`, filter)
@@ -181,8 +208,7 @@ function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection):
       const [row] = await sql<{ n: number }[]>`select count(*) as n from (select 1 ${matching} ${most}) as counted`
       return row!.n <= SORTED_MOST
     },
-    asking: sql`where true ${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
-    walked_most: WALKED_MOST,
+    asking: sql`${conditions} ${isLabelled(scope, sql`t.id`, label_ids)}`,
     all: () => sql`
       select t.id, t.updated_at, t.priority from tickets t
       where t.organization_id = ${organization_id} and t.deleted_at is null ${conditions} ${
@@ -195,20 +221,30 @@ function ofTickets(scope: Scope, filter: TicketFilter, { matching }: Selection):
   }
 }
 
-/** Tells if the first tickets in the order of a list hold the page. */
-async function isNear({ sql, organization_id }: Scope, source: Source, range: Range): Promise<boolean> {
-  const { behind, order, offset, limit } = range
-  const needed = offset + limit
-  const most = offset ? sql`limit ${source.walked_most + 3 * offset}` : sql.unsafe(`limit ${source.walked_most}`)
-  const [row] = await sql<{ n: number }[]>`
-    select count(*) as n from (
-      select 1 from (
-        select t.* from tickets t
-        where t.organization_id = ${organization_id} and t.deleted_at is null
-          ${behind} ${order} ${most}
-      ) as t ${source.asking} ${offset ? sql`limit ${needed}` : sql.unsafe(`limit ${needed}`)}
-    ) as near`
-  return row!.n === needed
+/** The ids of those of the first tickets in the order of a list that match, up to the end of the page. */
+async function walk(scope: Scope, { asking }: Source, range: Range): Promise<string[]> {
+  const { sql } = scope
+  const needed = range.offset + range.limit
+  const rows = await sql<{ id: string }[]>`
+    select t.id from (${walked(scope, range, sql`t.*`)}) as t
+    where true ${asking} ${range.offset ? sql`limit ${needed}` : sql.unsafe(`limit ${needed}`)}`
+  return rows.map(({ id }) => id)
+}
+
+/** The last ticket that the walk for a page looks at. @returns undefined when the list ends before */
+async function endOfWalk(scope: Scope, range: Range): Promise<Place | undefined> {
+  const { sql } = scope
+  const columns = sql`t.id, t.priority, ${exactTime(sql, sql`t.updated_at`)} as changed_at`
+  const [end] = await sql<Place[]>`
+    select * from (${walked(scope, range, columns)}) as t offset ${sql.unsafe(String(WALKED_MOST - 1))}`
+  return end
+}
+
+/** The tickets that a walk looks at, in the order of the list. */
+function walked({ sql, organization_id }: Scope, range: Range, columns: Fragment): Fragment {
+  return sql`
+    select ${columns} from tickets t
+    where t.organization_id = ${organization_id} and t.deleted_at is null ${range.behind} ${range.order} ${sql.unsafe(`limit ${WALKED_MOST}`)}`
 }
 
 /** Tells if tickets have these labels so seldom that all of them are read. */
@@ -220,7 +256,7 @@ async function areFew(scope: Scope, label_ids: string[]): Promise<boolean> {
 }
 
 /** @param sort_key what the statement sorts by @param id what breaks its ties */
-export function sorting(sql: Sql, { by, direction }: Selection, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
+export function sorting(sql: Sql, { by, direction }: Order, sort_key: Fragment, id: Fragment): Sorting<ListRow> {
   const last = { sql: id, field: 'id' } as const
   if (by === 'id') return { keys: [last], direction }
   if (by === 'rank') {

@@ -3,12 +3,13 @@ import type { Fragment, Sql } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { page } from '../../base/shapes/page'
 import { exactTime } from '../../base/shapes/settled'
-import { type Selection, selection } from './filter'
-import { conditionsOf, FAR, type ListRow, wayToPage } from './find-page'
+import { isFound } from '../search/ticket-search'
+import { type Conditions, type Selection, selection } from './filter'
+import { conditionsOf, FAR, type ListRow, type Place, wayToPage } from './find-page'
 import type { Ticket, TicketFilter, TicketListMeta } from './model'
 import { fromNearerEnd } from './nearer-end'
 import { fields, present, withNames } from './row'
-import { searched, wayOfSearch } from './search-list'
+import { areFewAsked, searchOf, wayOfSearch } from './search-list'
 import { COUNTED_MOST, totalOf } from './total'
 
 type Counts = { total: number; total_is_exact: boolean }
@@ -19,12 +20,17 @@ export async function listTickets(
   filter: TicketFilter,
 ): Promise<{ data: Ticket[]; meta: TicketListMeta }> {
   const { sql, organization_id } = scope
-  const found_by_words = await searched(scope, filter)
-  const selected = found_by_words ?? selection(scope, filter, filter.sort)
-  const way = await (found_by_words ? wayOfSearch(scope, filter, found_by_words) : wayToPage(scope, filter, selected))
+  const search = await searchOf(scope, filter)
+  const conditions: TicketFilter & Conditions = search ? { ...filter, found: isFound(scope, search) } : filter
+  const selected = selection(scope, conditions, filter.sort)
+  const way =
+    search && !(await areFewAsked(scope, filter))
+      ? wayOfSearch(scope, conditions, selected, search)
+      : await wayToPage(scope, conditions, selected)
   const { total, is_capped } = totalOf(scope, filter, selected)
-  // A page without rows has one that holds the total alone.
   let counted = 0
+  let is_part = false
+  let end: Place | undefined
   const { data, meta } = await page<ListRow, Counts>(scope, filter, {
     name: 'tickets',
     sort: way.sort,
@@ -33,23 +39,28 @@ export async function listTickets(
     async rows(range) {
       const is_far = way.is_walk && !is_capped && range.offset >= FAR
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
-      const is_near = await way.isNear?.(part)
-      const number = range.count === 'all' ? (way.found?.() ?? total) : sql`0`
-      const rows = await sql<ListRow[]>`
-        with ${way.find(part, is_near)}
-        select ${fields(scope)} ${extras(sql, selected)}, counted.total
-        from (select ${number} as total) as counted
+      const found = await way.find(part)
+      const number = range.count === 'all' ? (found.total ?? total) : sql`0`
+      // A page without rows has one that holds the total alone.
+      const rows = await sql<(ListRow & { end_id: string | null })[]>`
+        with ${found.tables}
+        select ${fields(scope)} ${extras(sql, selected)}, counted.total, counted.end_id
+        from (select ${number} as total, ${found.end_id ?? sql`null::uuid`} as end_id) as counted
         left join (page join tickets t on t.organization_id = ${organization_id} and t.id = page.id) on true
         ${withNames(scope)}
         ${orderOf(sql, selected)}`
-      counted = rows[0]!.total
+      const { total: all, end_id } = rows[0]!
+      counted = all
+      end = end_id === null ? found.end : { id: end_id }
+      is_part = found.is_part ?? end_id !== null
       return rows.filter(({ id }) => id !== null)
     },
     async count(rows) {
       await rows
-      const total_is_exact = !is_capped || counted <= COUNTED_MOST
-      return [{ total: total_is_exact ? counted : COUNTED_MOST, total_is_exact }]
+      const total_is_exact = !is_capped || (counted <= COUNTED_MOST && !is_part)
+      return [{ total: is_capped ? Math.min(counted, COUNTED_MOST) : counted, total_is_exact }]
     },
+    endsAt: () => end,
   })
   return { data: data.map(present), meta }
 }

@@ -51,7 +51,7 @@ export const TicketListMeta = Type.Composite([
     total_is_exact: Type.Optional(
       Type.Boolean({
         description:
-          'False when `total` is 10000 because more tickets match a search or several filters; absent with `cursor`',
+          'False when more tickets may match a search or several filters than `total` counts; absent with `cursor`',
       }),
     ),
   }),

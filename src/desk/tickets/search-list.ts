@@ -1,43 +1,43 @@
 /**
  * The ticket list of a search. Words are found by the blocks of the index (`desk/search/ticket-search.ts`); status,
- * priority, assignee and labels are words there too. The tickets of a contact or company are each asked for the words
- * when they are few.
+ * priority, assignee and a label are words there too. The tickets of a contact, of a company or of labels are each
+ * asked for the words when they are few.
  */
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
-import { blocksOf, documentOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
+import { blocksOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { tally } from '../tallies/tallies'
-import { filters, isLabelled, keyOf, type Order, type Selection, sortOf } from './filter'
-import { inOrder, nearOrSorted, type Range, sorting, type Way } from './find-page'
-import type { TicketConditions, TicketFilter } from './model'
+import { type Conditions, filters, isLabelled, type Order, type Selection } from './filter'
+import { nearOrSorted, sorting, type Way } from './find-page'
+import type { TicketFilter } from './model'
 import { COUNTED_MOST } from './total'
 
-type Searched = Selection & { search: TicketSearch; asks_each: boolean }
+/** The tickets of a contact, company or labels, when they are at most so many, are asked for the words. */
+const ASKED_MOST = 20_000
+/**
+ * A page looks at so many tickets that have all words, those of a phrase in any order. Of more matches none are sorted.
+ */
+const LOOKED_MOST = 100_000
 
-/** The tickets of a contact or company, when they are at most so many, are asked for the words one after the other. */
-const ASKED_MOST = 5000
-
-/** What a search selects. @returns undefined without a search, and for one that holds no word */
-export async function searched(scope: Scope, filter: TicketFilter): Promise<Searched | undefined> {
-  if (!filter.search) return undefined
-  const labels = filter.label_ids && (await labelsThatExist(scope, filter.label_ids))
-  const search = await ticketSearch(scope, filter.search, facetsOf({ ...filter, label_ids: labels }))
+/** The search of a list. @returns undefined without one, and for one that holds no word */
+export async function searchOf(scope: Scope, filter: TicketFilter): Promise<TicketSearch | undefined> {
+  const { search, status, priority, assignee_id, label_ids } = filter
   if (!search) return undefined
-  const order = sortOf(filter.sort)
-  const asks_each = await isOfFew(scope, filter)
-  const selected = asks_each
-    ? askingEach(scope, search, filter, order)
-    : inBlocks(scope, search, filter, order, scope.sql``)
-  return { ...selected, search, asks_each }
+  const single = [status, priority, assignee_id].filter((value) => value !== undefined)
+  const label = label_ids?.length === 1 ? [await labelsThatExist(scope, label_ids)] : []
+  return ticketSearch(scope, search, [...single.map((value) => [value]), ...label])
 }
 
-/** Tells if the list is that of a contact or company with few tickets. */
-async function isOfFew(scope: Scope, { contact_id, company_id }: TicketConditions): Promise<boolean> {
-  const key = contact_id ?? company_id
-  if (!key) return false
-  const kind = contact_id ? 'tickets_of_contact' : 'tickets_of_company'
-  const [row] = await scope.sql<{ n: number }[]>`select ${tally(scope, kind, scope.sql`and key = ${key}`)} as n`
+/** Tells if the list is that of a contact, company or labels with few tickets: they need no index of words. */
+export async function areFewAsked(scope: Scope, { contact_id, company_id, label_ids }: Conditions): Promise<boolean> {
+  // A single label is a word.
+  const labels = label_ids && label_ids.length > 1 ? label_ids : undefined
+  const keys = contact_id ?? company_id ?? labels
+  if (!keys) return false
+  const kind = contact_id ? 'tickets_of_contact' : company_id ? 'tickets_of_company' : 'tickets_of_label'
+  const [row] = await scope.sql<{ n: number }[]>`
+    select ${tally(scope, kind, scope.sql`and key = any(${[keys].flat()}::uuid[])`)} as n`
   return row!.n <= ASKED_MOST
 }
 
@@ -45,36 +45,32 @@ async function isOfFew(scope: Scope, { contact_id, company_id }: TicketCondition
  * The way to a page of a search. In another order than that of creation the matches are read once, up to the cap of
  * totals: they are the total, and all that is sorted when there are no more.
  */
-export async function wayOfSearch(scope: Scope, filter: TicketFilter, selected: Searched): Promise<Way> {
+export function wayOfSearch(scope: Scope, filter: Conditions, selected: Selection, search: TicketSearch): Way {
   const { sql, organization_id } = scope
-  const { search } = selected
-  if (selected.asks_each) return inOrder(scope, filter, selected)
-  if (selected.by === 'id') return fromBlocks(scope, filter, selected)
-  const { matching } = inBlocks(scope, search, filter, { ...selected, by: 'id' }, sql``)
-  const most = sql.unsafe(`limit ${COUNTED_MOST + 1}`)
-  let hits: { id: string }[] = []
-  const areAll = () => hits.length <= COUNTED_MOST
-  return nearOrSorted(scope, askingEach(scope, search, filter, selected), {
+  if (selected.by === 'id') return fromBlocks(scope, filter, selected, search)
+  const matches = (most: number) => matchesOf(scope, search, filter, 'desc', sql``, most)
+  let first: Match[] = []
+  const areAll = () => first.length <= COUNTED_MOST && !first.some(({ is_end }) => is_end)
+  return nearOrSorted(scope, selected, {
     async areFew() {
-      hits = await sql<{ id: string }[]>`select hit.id ${matching} ${most}`
+      first = await sql<Match[]>`select id, is_hit, is_end from ${matches(COUNTED_MOST + 1)}`
       return areAll() || search.older !== undefined
     },
-    asking: sql`cross join lateral ${documentOf(scope, search)} as document where true ${filters(scope, sql`t.id`, filter)}`,
-    walked_most: ASKED_MOST,
+    async areMany() {
+      if (first.some(({ is_end }) => is_end)) return true
+      const ends = await sql`select from ${matches(LOOKED_MOST + SLACK)} where is_end`
+      return ends.length > 0
+    },
+    asking: sql`${filters(scope, sql`t.id`, filter)} ${isLabelled(scope, sql`t.id`, filter.label_ids)}`,
     all: () => sql`
       select t.id, t.updated_at, t.priority
-      from ${areAll() ? sql`unnest(${hits.map(({ id }) => id)}::uuid[])` : sql`(select hit.id ${matching})`} as hit (id), lateral (
+      from ${areAll() ? sql`unnest(${idsOf(first)}::uuid[]) as hit (id)` : matches(LOOKED_MOST + SLACK)}, lateral (
         select t.id, t.updated_at, t.priority from tickets t
         where t.organization_id = ${organization_id} and t.id = hit.id and t.deleted_at is null offset 0
-      ) as t`,
-    found: () => sql`${hits.length}::bigint`,
+      ) as t
+      ${areAll() ? sql`` : sql`where hit.is_hit`}`,
+    counted: () => ({ total: sql`${idsOf(first).length}::bigint`, is_part: !areAll() }),
   })
-}
-
-/** Conditions that are words of the documents. */
-function facetsOf({ status, priority, assignee_id, label_ids }: TicketConditions): string[][] {
-  const single = [status, priority, assignee_id].filter((value) => value !== undefined)
-  return [...single.map((value) => [value]), ...(label_ids ? [label_ids] : [])]
 }
 
 /** The word of a label stays in documents when the label is deleted. */
@@ -84,18 +80,30 @@ async function labelsThatExist({ sql, organization_id }: Scope, ids: string[]): 
   return labels.map(({ id }) => id)
 }
 
-/** @param behind the condition of a page by cursor, on `hit` */
-function inBlocks(
+/** A ticket that has the words of a search, unless it is only the last one that is looked at. */
+type Match = { id: string; is_hit: boolean; is_end: boolean }
+
+function idsOf(matches: Match[]): string[] {
+  return matches.filter(({ is_hit }) => is_hit).map(({ id }) => id)
+}
+
+/**
+ * A table `hit (id, is_hit, is_end)` in brackets, in about the order of creation. It ends after `LOOKED_MOST` tickets,
+ * which `is_end` says: those that come before this one in the order of ids are all looked at.
+ * @param behind the condition of a page by cursor, on `hit`
+ * @param most rows. Documents without blocks are found in no order, so that all are read
+ */
+function matchesOf(
   scope: Scope,
   search: TicketSearch,
-  conditions: TicketConditions,
-  order: Order,
+  conditions: Conditions,
+  direction: Order['direction'],
   behind: Fragment,
-): Selection {
+  most: number,
+): Fragment {
   const { sql, organization_id } = scope
-  const { by, direction } = order
+  const { created_after, created_before, contact_id, company_id, label_ids } = conditions
   const id = sql`s.ticket_id`
-  const { created_after, created_before, contact_id, company_id } = conditions
   const bounds = {
     before: sql`
       ${created_before === undefined ? sql`` : sql`and hit.id < ${firstIdAt(created_before)}`}
@@ -104,54 +112,48 @@ function inBlocks(
       ${created_after === undefined ? sql`` : sql`and hit.id >= ${firstIdAt(created_after + 1)}`}
       ${direction === 'asc' ? behind : sql``}`,
   }
+  const { found: _, ...others } = conditions
+  const asked = filters(scope, id, search.older ? others : { contact_id, company_id })
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
   // organization.
-  const ofTicket = (columns: Fragment, others: Fragment) => sql`(
-    select ${columns} from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${others} limit 1
-  )`
-  const asked = search.older ? conditions : { contact_id, company_id }
-  const is_asked = search.older || contact_id || company_id
-  const matching = sql`from ${blocksOf(scope, search, direction, bounds)} cross join lateral (
-    select s.ticket_id as id, ${by === 'id' ? id : ofTicket(keyOf(scope, id, by), sql``)} as sort_key
-    from ${foundInBlock(scope, search)} as s
-    where true ${filters(scope, id, { created_after, created_before })}
-      ${is_asked ? sql`and ${ofTicket(sql`true`, filters(scope, id, asked))}` : sql``}
-      ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}
-    ${by === 'id' ? sql`order by s.ticket_id ${sql.unsafe(direction)}` : sql``}
-  ) as hit where true ${behind}`
-  return { matching, id: sql`hit.id`, sort_key: by === 'id' ? sql`hit.id` : sql`hit.sort_key`, by, direction }
-}
-
-/** Reads the documents of the tickets that match the other conditions, one after the other. */
-function askingEach(scope: Scope, search: TicketSearch, conditions: TicketConditions, order: Order): Selection {
-  const { sql, organization_id } = scope
-  const id = sql`t.id`
-  const { by, direction } = order
-  const matching = sql`
-    from tickets t cross join lateral ${documentOf(scope, search)} as document
-    where t.organization_id = ${organization_id} and t.deleted_at is null ${filters(scope, id, conditions)}
-    ${search.older ? isLabelled(scope, id, conditions.label_ids) : sql``}`
-  return { matching, id, sort_key: keyOf(scope, id, by), by, direction }
+  const ofTicket =
+    search.older || contact_id || company_id
+      ? sql`and (select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${asked})`
+      : sql``
+  const are_labels_asked = search.older || (label_ids && label_ids.length > 1)
+  const limit = (count: number) => (search.older ? sql`` : sql.unsafe(`limit ${count}`))
+  return sql`(
+    select id, is_hit, n = ${LOOKED_MOST} as is_end from (
+      select hit.*, row_number() over () as n
+      from ${blocksOf(scope, search, direction, bounds)} cross join lateral (
+        select ${id} as id,
+          s.is_whole ${ofTicket} ${are_labels_asked ? isLabelled(scope, id, label_ids) : sql``} as is_hit
+        from ${foundInBlock(scope, search)} as s
+        where true ${filters(scope, id, { created_after, created_before })}
+        order by s.ticket_id ${sql.unsafe(direction)}
+      ) as hit
+      where true ${behind} ${limit(LOOKED_MOST + SLACK)}
+    ) as hit
+    where is_hit or n = ${LOOKED_MOST} ${limit(most)}
+  ) as hit`
 }
 
 /** For a list by time of creation: matches are read until they hold the page and are counted. */
-function fromBlocks(scope: Scope, filter: TicketFilter, selected: Searched): Way {
+function fromBlocks(scope: Scope, filter: Conditions, { direction }: Selection, search: TicketSearch): Way {
   const { sql } = scope
   const id = sql`hit.id`
+  const is_before_end = sql`(hit.id ${sql.unsafe(direction === 'asc' ? '<=' : '>=')} (select id from hits where is_end)) is not false`
   return {
-    sort: sorting(sql, selected, id, id),
-    find: (range) => {
-      const { matching } = inBlocks(scope, selected.search, filter, selected, range.behind)
-      return sql`
-        hits as materialized (select ${id} ${matching} ${limitOf(scope, selected, range)}),
-        page as materialized (select ${id} from hits hit where true ${range.slice})`
+    sort: sorting(sql, { by: 'id', direction }, id, id),
+    find({ behind, slice, count, offset, limit }) {
+      const most = (count === 'all' ? Math.max(COUNTED_MOST, offset + limit) : limit) + SLACK
+      return {
+        tables: sql`
+          hits as materialized (select * from ${matchesOf(scope, search, filter, direction, behind, most)}),
+          page as materialized (select hit.id from hits hit where hit.is_hit and ${is_before_end} ${slice})`,
+        total: sql`(select count(*) from hits where is_hit)`,
+        end_id: sql`(select id from hits where is_end)`,
+      }
     },
-    found: () => sql`(select count(*) from hits)`,
   }
-}
-
-/** The matches that are read. Documents without blocks are found in no order, so that all matches are read. */
-function limitOf({ sql }: Scope, { search }: Searched, { count, offset, limit }: Range): Fragment {
-  if (search.older) return sql``
-  return sql.unsafe(`limit ${(count === 'all' ? Math.max(COUNTED_MOST, offset + limit) : limit) + SLACK}`)
 }
