@@ -52,7 +52,7 @@ const SORTED_MOST = 5000
  * So many tickets are looked at in an order before those that match are sorted. The same for each page: where the walk
  * for a page by number ends, that for the next one does, too.
  */
-const WALKED_MOST = 30_000
+const WALKED_MOST = 20_000
 /** A page that comes after so many tickets is found by the days of creation, or from the nearer end. */
 export const FAR = 2000
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
