@@ -31,6 +31,7 @@ type StoredSmtp = {
 /**
  * Gives the columns of SMTP settings; without settings the mailbox only receives. A stored password is write only: it
  * stays as long as host, port, security and user name stay, or else an admin could send it to a server that shows it.
+ * Who repeats what is stored has not set it: the form of the console sends all, also when only the name was changed.
  * @param mailbox_id of the mailbox that the settings are for; the caller holds the lock of the organization's mailboxes
  * @throws VALIDATION_ERROR at /smtp/password when another server or user needs the password again
  */
@@ -52,7 +53,7 @@ export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpIn
     smtp_port: port,
     smtp_security: security,
     smtp_username: username,
-    is_smtp_by_key: !isPerson(scope),
+    ...((!is_same || password !== undefined) && { is_smtp_by_key: !isPerson(scope) }),
     ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password, at) }),
   }
 }

@@ -61,6 +61,20 @@ describe('a letter', () => {
     expect((await invite()).status).toBe(201)
   })
 
+  test('leaves by no server of an API key that an admin repeats with another change, as the console does', async () => {
+    const { admin } = desk
+    await program.patch(mailbox(), { smtp: { ...smtpTo(theirs), username: 'desk', password: null } })
+    const { address, smtp } = (await admin.get(mailbox())).body.data
+    await admin.patch(mailbox(), { address, name: 'Renamed', active: true, smtp })
+    expect(await lettersTo(admin.email)).toEqual([0, 0])
+  })
+
+  test('leaves by the server of an admin that an API key repeats', async () => {
+    const { smtp } = (await program.get(mailbox())).body.data
+    await program.patch(mailbox(), { name: 'Renamed', smtp })
+    expect(await lettersTo(desk.admin.email)).toEqual([1, 0])
+  })
+
   test('leaves by no new mailbox of an API key, whichever is the default', async () => {
     const { admin } = desk
     const made = await createMailbox(program, { smtp: smtpTo(theirs), is_default: true })
