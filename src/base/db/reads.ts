@@ -3,9 +3,15 @@
  * organization holds less than its share of the connections, has its connection alone, because the driver sends other
  * statements behind it otherwise, and is ended after a time. So one that reads much makes itself wait, and nobody else.
  *
+ * Long statements of several connections would take all processors of a small database. So an organization whose
+ * statement took long sends the next ones singly, as long as another organization reads beside it. With 14 of the
+ * slowest lists of a million tickets, p99 of others was 4.1 times what it is alone with three connections on two
+ * processors, and 1.3 times with one.
+ *
  * The driver has no hook before a statement is sent, so the function that sends it is replaced in each statement, as
  * `watch-statements.ts` does for all of them. tests/base/db/reads.test.ts fails when that does not work any more.
  */
+import { LRUCache } from 'lru-cache'
 import { ApiError, tryLater } from '../errors'
 import type { Sql } from './transact'
 
@@ -30,8 +36,16 @@ type DriverQuery = {
 
 const PARTS = 3
 const RETRY_AFTER_S = 1
+/** A statement that takes longer counts as long. */
+const LONG_MS = 100
+const LATELY_MS = 1000
+const MOST_REMEMBERED = 10_000
 
 const shares = new Map<string, Share>()
+/** The two organizations that asked last, the last one first. */
+let readers: { organization_id: string; at_ms: number }[] = []
+/** Organizations whose statement took long, lately. */
+const long_ones = new LRUCache<string, true>({ max: MOST_REMEMBERED, ttl: LATELY_MS })
 
 /** The connections that one organization may hold to read, of a pool of this size: a third. */
 export function shareOf(pool_size: number): number {
@@ -58,7 +72,8 @@ export function sharedReads(sql: Sql, organization_id: string, most: number, lim
     } catch (error) {
       return query.reject(error)
     }
-    endWithin(query, limits.most_ms, () => leave(organization_id))
+    const began_ms = performance.now()
+    endWithin(query, limits.most_ms, () => leave(organization_id, most, began_ms))
     send(query)
   }
   return new Proxy(sql, {
@@ -72,9 +87,13 @@ export function sharedReads(sql: Sql, organization_id: string, most: number, lim
 
 /** Takes a place in the share of an organization. @throws RATE_LIMITED when none is free for `wait_ms` */
 async function enter(organization_id: string, most: number, wait_ms: number): Promise<void> {
+  readers = [
+    { organization_id, at_ms: performance.now() },
+    ...readers.filter((reader) => reader.organization_id !== organization_id).slice(0, 1),
+  ]
   const share = shares.get(organization_id) ?? { held: 0, waiting: new Set() }
   shares.set(organization_id, share)
-  if (share.held < most) {
+  if (share.held < placesOf(organization_id, most)) {
     share.held++
     return
   }
@@ -87,16 +106,26 @@ async function enter(organization_id: string, most: number, wait_ms: number): Pr
   await turn.promise.finally(() => clearTimeout(timer))
 }
 
-/** Gives the place to the one that has waited longest. */
-function leave(organization_id: string): void {
+/** The connections that the organization may hold now: one after a long statement, if another organization reads. */
+function placesOf(organization_id: string, most: number): number {
+  const since_ms = performance.now() - LATELY_MS
+  const has_others = readers.some((reader) => reader.organization_id !== organization_id && reader.at_ms > since_ms)
+  return has_others && long_ones.has(organization_id) ? 1 : most
+}
+
+/** Ends a statement, and gives free places to those that have waited longest. */
+function leave(organization_id: string, most: number, began_ms: number): void {
   const share = shares.get(organization_id)!
-  const [next] = share.waiting
-  if (next) {
+  share.held--
+  if (performance.now() - began_ms > LONG_MS) long_ones.set(organization_id, true)
+  const places = placesOf(organization_id, most)
+  for (const next of share.waiting) {
+    if (share.held >= places) break
+    share.held++
     share.waiting.delete(next)
     next()
-  } else if (--share.held === 0) {
-    shares.delete(organization_id)
   }
+  if (share.held === 0) shares.delete(organization_id)
 }
 
 /** Lets a statement have its connection alone, and not for longer than `most_ms`. */

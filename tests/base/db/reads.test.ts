@@ -92,6 +92,38 @@ test('a statement is never sent behind the read of another organization', async 
   })
 }, 30_000)
 
+test('after a long read an organization reads singly beside others, and with its whole share alone', async () => {
+  await connectWith({ most_ms: 60_000 })
+  const readsBeside = async (isBeside: boolean) => {
+    let asked: Promise<Answer>[] = []
+    // The first reads are long, because they wait.
+    await whileLabelsAreLocked(async () => {
+      asked = readLabels(SHARE)
+      await until('both wait for the lock', async () => (await waitingReads()) === SHARE)
+      await watcher`select pg_sleep(0.2)`
+    })
+    expect(statusesOf(await Promise.all(asked))).toEqual([200])
+    if (isBeside) expect((await other.agent.get('/labels')).status).toBe(200)
+    return whileLabelsAreLocked(async () => {
+      asked = readLabels(SHARE)
+      await until('a read waits for the lock', async () => (await waitingReads()) > 0)
+      if (!isBeside) await until('all of its share wait', async () => (await waitingReads()) === SHARE)
+      await watcher`select pg_sleep(0.2)`
+      return { reads: await waitingReads(), asked }
+    })
+  }
+  // Both must have read within the last second, which a busy machine may miss.
+  await until('one reads at a time', async () => {
+    const { reads, asked } = await readsBeside(true)
+    expect(statusesOf(await Promise.all(asked))).toEqual([200])
+    return reads === 1
+  })
+  await watcher`select pg_sleep(1)`
+  const { reads, asked } = await readsBeside(false)
+  expect(reads).toBe(SHARE)
+  await Promise.all(asked)
+}, 30_000)
+
 test('a read that waits too long for the share of its organization is answered 429', async () => {
   await connectWith({ wait_ms: 200 })
   const refused: Answer[] = []
