@@ -36,17 +36,20 @@ export async function requireWay(scope: Scope): Promise<Way> {
  * Tells whether an email is the address of a mailbox of the organization, or of another one that the person belongs to.
  * What is sent there becomes a ticket, which many people read, so letters do not go there. A mailbox of others
  * withholds nothing: they would lock people out by making one with their addresses. An organization that made the
- * account without the person is one of these: the person has set no password through a link.
+ * account without the person is one of these: the person has set no password through a link, or is also a member of an
+ * organization without such a mailbox. A letter that leaves and comes in at a mailbox is dropped (`findLetters`).
  */
 export async function isOwnMailbox({ sql, organization_id }: Scope, email: string): Promise<boolean> {
+  const membership = sql`
+    select from memberships s join users u on u.id = s.user_id
+    where u.email_key = ${addressKey(email)} and s.removed_at is null`
   const found = await sql`
     select from mailboxes m
-    where m.address_key = ${mailboxKey(email)} and m.active and ${mayUseAddress(sql)} and (
-      m.organization_id = ${organization_id} or exists (
-        select 1 from memberships s join users u on u.id = s.user_id
-        where s.organization_id = m.organization_id and u.email_key = ${addressKey(email)} and s.removed_at is null
-          and u.is_password_held
+    where m.address_key = ${mailboxKey(email)} and m.active and ${mayUseAddress(sql)}
+      and (
+        m.organization_id = ${organization_id}
+        or exists (${membership} and s.organization_id = m.organization_id and u.is_password_held)
       )
-    )`
+      and not exists (${membership} and s.organization_id <> m.organization_id)`
   return found.length > 0
 }

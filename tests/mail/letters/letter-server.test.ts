@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
-import { type Answer, createOrganization, stranger } from '../../support/api'
+import { type Answer, createOrganization, PASSWORD, stranger } from '../../support/api'
 import { createProgram, type Program } from '../../support/api-keys'
 import { type Desk, type StartedDesk, smtpTo, startDesk } from '../../support/desk'
 import { lastLetterTo } from '../../support/letters'
@@ -131,17 +131,26 @@ describe('a mailbox with the address of a person', () => {
     expect((await lastLetterTo(started.sink, email)).token).not.toBe('')
   })
 
-  test('keeps letters back when it is that of an organization of the person', async () => {
+  test('keeps letters back when it is that of the one organization of the person', async () => {
+    const { admin } = desk
+    await createMailbox(admin, { address: admin.email })
+    expect(await lettersTo(admin.email)).toEqual([0, 0])
+  })
+
+  test('keeps nothing back when its organization made the account before the person joined another', async () => {
     using _ = withSettings({
       SYSTEM_SMTP_URL: `smtp://127.0.0.1:${started.sink.port}`,
       SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
     })
-    const { admin } = desk
-    const other = await createOrganization()
-    await createMailbox(other.admin, { address: admin.email })
-    expect(await lettersTo(admin.email)).toEqual([1, 0])
-    await connection().sql`insert into memberships (organization_id, user_id) values (${other.id}, ${admin.user_id})`
-    await connection().sql`update users set is_password_held = true where id = ${admin.user_id}`
-    expect(await lettersTo(admin.email)).toEqual([0, 0])
+    const [other, third] = [await createOrganization(), await createOrganization()]
+    const email = `${newId()}@b.example`
+    await other.admin.post('/users', { email, name: 'Bea', password: 'chosen by others' })
+    await desk.admin.post('/users', { email, name: 'Bea' })
+    await drain()
+    const { token } = await lastLetterTo(started.sink, email)
+    expect((await stranger().post(`/auth/invitations/${token}/accept`, { password: PASSWORD })).status).toBe(200)
+    await createMailbox(other.admin, { address: email })
+    expect(await lettersTo(email)).toEqual([1, 0])
+    expect((await third.admin.post('/users', { email, name: 'Bea' })).status).toBe(201)
   })
 })
