@@ -15,7 +15,7 @@ import { type Scope, together } from '../../base/scope'
 import type { Bounce } from '../parse/parse'
 import { type Filed, findFiled } from './fingerprint'
 import type { InboundMail } from './message'
-import { findLetters, findOurs, type Ours } from './own-mail'
+import { findLetters } from './own-mail'
 import { findReported, type Reported } from './reported'
 import { findThreads, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
@@ -34,13 +34,7 @@ export type Decision =
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust; id_use: IdUse }
 
 /** What was read about a message before it is decided on. */
-type Findings = {
-  filed: Filed | undefined
-  ours: Ours | undefined
-  is_letter: boolean
-  trust: Trust
-  thread: Thread | undefined
-}
+type Findings = { filed: Filed | undefined; is_letter: boolean; trust: Trust; thread: Thread | undefined }
 
 /** Decides on one message. */
 export async function decide(scope: Scope, mail: InboundMail): Promise<Decision> {
@@ -50,9 +44,8 @@ export async function decide(scope: Scope, mail: InboundMail): Promise<Decision>
 
 /** Decides on messages, each as if it were the only one. @returns a decision for each, in their order */
 export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Decision[]> {
-  const [filed, ours, letters, policy] = await together([
+  const [filed, letters, policy] = await together([
     findFiled(scope, mails),
-    findOurs(scope, mails),
     findLetters(scope, mails),
     getSenderPolicy(scope),
   ])
@@ -61,13 +54,13 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     scope,
     mails.flatMap((mail, place) =>
       // A report belongs to no conversation.
-      mail.content && !mail.bounce && filed.get(place) !== 'again' && ours.get(place) !== 'sent'
+      mail.content && !mail.bounce && filed.get(place) !== 'again' && mail.ours !== 'sent'
         ? {
             place,
             ...mail,
             sender_email: mail.sender?.email ?? null,
             trust: trusts[place]!,
-            is_repeated: filed.has(place) && ours.get(place) !== 'copied id',
+            is_repeated: filed.has(place) && mail.ours !== 'copied id',
           }
         : [],
     ),
@@ -76,7 +69,6 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     mails.map((mail, place) =>
       decideOne(scope, mail, {
         filed: filed.get(place),
-        ours: ours.get(place),
         is_letter: letters.has(place),
         trust: trusts[place]!,
         thread: threads.get(place),
@@ -92,9 +84,9 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
 async function decideOne(
   scope: Scope,
   mail: InboundMail,
-  { filed, ours, is_letter, trust, thread }: Findings,
+  { filed, is_letter, trust, thread }: Findings,
 ): Promise<Decision> {
-  const { content, bounce } = mail
+  const { content, bounce, ours } = mail
   if (is_letter) return { outcome: 'own', is_letter }
   if (filed === 'again') return { outcome: 'duplicate' }
   if (ours === 'sent') return { outcome: 'own', is_letter }

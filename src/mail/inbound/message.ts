@@ -50,6 +50,8 @@ export type InboundMail = LedgerEntry & {
   reply_to: string | null
   /** Its report about the delivery of another message; null when it is not a report. */
   bounce: Bounce | null
+  /** Mail that we sent, or words of others under our Message-ID or our reply address; null for all other mail. */
+  ours: 'sent' | 'copied id' | 'copied address' | null
   fingerprint: Fingerprint
   /** True when the sender is proven, false when From is forged, null when nobody can tell, or it was not checked. */
   sender_verified: boolean | null
@@ -91,6 +93,7 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     is_from_mailbox: false,
     reply_to: null,
     bounce,
+    ours: null,
     fingerprint,
     sender_verified: null,
     proof: [],

@@ -2,64 +2,96 @@
  * Finds mail of ours that comes back from mailing lists and forwarders, and tells it from mail that only copies its
  * ids.
  */
-import { safeHtmlToText } from '../../base/html/text'
+import { gathered } from '../../base/flow/gather'
 import type { Scope } from '../../base/scope'
 import { readMessageId, readReplyTag } from '../../desk/messages/anchors'
 import { findLiveTokens } from '../letters/live-links'
+import { isCopyInWorker } from '../parse/lanes'
 import { tokensIn } from '../parse/parse'
-import { ownText } from '../parse/reply-text'
 import type { InboundMail } from './message'
-import { holdsText, isSameText } from './same-text'
-
-/** Mail that we sent, or words of others under our Message-ID or our reply address. */
-export type Ours = 'sent' | 'copied id' | 'copied address'
 
 /** Addresses of Reply-To whose tags are read; our own mail has one. */
 const MAX_TAGGED_REPLY_TO = 50
 /** Emails of the tickets that a Reply-To names, the newest first, with which a text is compared. */
 const MAX_COMPARED = 20
+/** Bytes of what was sent. The email that reaches it is the last one with which a text is compared. */
+const MAX_COMPARED_BYTES = 2_000_000
 
-type Sent = { place: number; is_named: boolean; body_html: string }
+type Sent = { place: number; is_named: boolean; id: string; size: number }
 
 /**
- * Finds mail with our Message-ID, or the one that our relay gave it, or under any other id with our reply address in
+ * Tells of mail with our Message-ID, or the one that our relay gave it, or under any other id with our reply address in
  * its Reply-To, which nobody else asks for. It is ours when it has the text that we sent. A report about delivery may
  * have copied that address, so there it does not count. Another organization of the service may write to us like
- * anybody else.
- * @returns what such mail is, by its place in the list
+ * anybody else. To be called outside a transaction: the parser compares long texts. Nothing comes back before the
+ * transaction that sent it has ended.
  */
-export async function findOurs({ sql, organization_id }: Scope, mails: InboundMail[]): Promise<Map<number, Ours>> {
-  const rows = mails.flatMap(({ headers: { message_id, reply_to }, content }, place) => {
-    const tagged = (content?.bounce ? [] : reply_to)
-      .slice(0, MAX_TAGGED_REPLY_TO)
-      .flatMap(({ address }) => readReplyTag(address) ?? [])
-    const ours = message_id && readMessageId(message_id)
-    return message_id || tagged.length > 0 ? { place, email_message_id: message_id, ours, tagged } : []
-  })
-  if (rows.length === 0) return new Map()
-  const found = await sql<Sent[]>`
+export async function withOurs(scope: Scope, mail: InboundMail): Promise<InboundMail> {
+  const sent = await findSent({ scope, mail })
+  if (sent.length === 0) return mail
+  if (await isOneOf(scope, mail, sent)) return { ...mail, ours: 'sent' }
+  return { ...mail, ours: sent.some(({ is_named }) => is_named) ? 'copied id' : 'copied address' }
+}
+
+/** Finds the emails that a message names. Messages of an organization that ask at the same time share a statement. */
+const findSent = gathered(
+  async (asked: { scope: Scope; mail: InboundMail }[]) => {
+    const rows = asked.flatMap(({ mail }, place) => anchorsOf(mail, place))
+    const found = rows.length === 0 ? [] : await findSentOf(asked[0]!.scope, rows)
+    const ofPlace = Map.groupBy(found, ({ place }) => place)
+    return asked.map((_, place) => ofPlace.get(place) ?? [])
+  },
+  { key: ({ scope }) => scope.organization_id },
+)
+
+function anchorsOf({ headers: { message_id, reply_to }, content }: InboundMail, place: number) {
+  const tagged = (content?.bounce ? [] : reply_to)
+    .slice(0, MAX_TAGGED_REPLY_TO)
+    .flatMap(({ address }) => readReplyTag(address) ?? [])
+  const ours = message_id && readMessageId(message_id)
+  return message_id || tagged.length > 0 ? [{ place, email_message_id: message_id, ours, tagged }] : []
+}
+
+function findSentOf({ sql, organization_id }: Scope, rows: ReturnType<typeof anchorsOf>): Promise<Sent[]> {
+  return sql<Sent[]>`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
         as x (place integer, email_message_id text, ours uuid, tagged uuid[])
     )
-    select g.place, true as is_named, m.body_html
+    select g.place, true as is_named, m.id, octet_length(m.body_html) as size
     from given g join messages m on m.organization_id = ${organization_id} and m.id = g.ours
     where m.direction = 'outbound'
     union all
-    select g.place, true, m.body_html
+    select g.place, true, m.id, octet_length(m.body_html)
     from given g
     join email_anchors a on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
     join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
     where m.direction = 'outbound'
     union all
-    select g.place, false, latest.body_html
+    select g.place, false, latest.id, latest.size
     from given g cross join lateral (
-      select m.body_html from messages m
+      select m.id, octet_length(m.body_html) as size from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = any(g.tagged) and m.direction = 'outbound'
       order by m.id desc limit ${MAX_COMPARED}
     ) latest`
-  const ofPlace = Map.groupBy(found, ({ place }) => place)
-  return new Map(ofPlace.entries().map(([place, sent]) => [place, compare(mails[place]!, sent)]))
+}
+
+/** True when a message has the text of one of the emails. */
+async function isOneOf({ sql, organization_id }: Scope, mail: InboundMail, sent: Sent[]): Promise<boolean> {
+  const { content, headers, is_from_mailbox } = mail
+  if (!content) return false
+  let size = 0
+  const compared = sent.filter((one) => {
+    const is_room = size < MAX_COMPARED_BYTES
+    size += one.size
+    return is_room
+  })
+  const rows = await sql<{ body_html: string }[]>`
+    select body_html from messages
+    where organization_id = ${organization_id} and id = any(${compared.map(({ id }) => id)}::uuid[])`
+  const may_have_more = headers.list !== null || is_from_mailbox
+  const texts = { text: content.text, may_have_more, sent: rows.map(({ body_html }) => body_html) }
+  return isCopyInWorker(texts, organization_id)
 }
 
 /**
@@ -71,20 +103,4 @@ export async function findLetters(scope: Scope, mails: InboundMail[]): Promise<S
   const tokens = mails.map(({ content, raw }) => (content ? content.link_tokens : tokensIn(raw)))
   const live = await findLiveTokens(scope, [...new Set(tokens.flat())])
   return new Set(mails.keys().filter((place) => tokens[place]!.some((token) => live.has(token))))
-}
-
-function compare(mail: InboundMail, sent: Sent[]): Ours {
-  if (sent.some(({ body_html }) => isCopyOf(mail, safeHtmlToText(body_html)))) return 'sent'
-  return sent.some(({ is_named }) => is_named) ? 'copied id' : 'copied address'
-}
-
-/**
- * True when a message has the text that we sent. Lists, and forwarders that keep our From, add words to it. They quote
- * nothing: in a quotation it is what somebody answers.
- */
-function isCopyOf({ content, headers, is_from_mailbox }: InboundMail, text: string): boolean {
-  if (!content) return false
-  if (isSameText(content.text, text)) return true
-  if (headers.list === null && !is_from_mailbox) return false
-  return holdsText(content.text, text) && holdsText(ownText(content.text), ownText(text))
 }

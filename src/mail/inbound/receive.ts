@@ -17,6 +17,7 @@ import type { Filing } from './file-unrelated'
 import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
 import { noteMessageId, overtakesParent } from './overtaking'
+import { withOurs } from './own-mail'
 import { unwrapForwarded } from './team-mail'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
@@ -98,8 +99,9 @@ async function fileOrPutOff(
     log.info({ id: job.id, delay_s }, 'the sender of an email cannot be looked up now, it waits')
     return { type: 'retry', delay_s, counts: true, healthy: true }
   }
+  const known = await withOurs(scope, checked)
   steps.enter('wait')
-  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked, steps)
+  return (await overtakesParent(scope, known, comesBefore)) ? NOT_YET : fileInSettlement(scope, known, steps)
 }
 
 /** Waits until few large messages are in memory. @returns what lets the next one in */
@@ -125,7 +127,7 @@ async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outco
   const scope = scopeOf(job, connection)
   const raw = await storage().read(pending.storage_key)
   const [mail] = await withSenders(scope, [inboundMail(pending.entry, raw, null)])
-  return fileInSettlement(scope, mail!, new InboundSteps())
+  return fileInSettlement(scope, await withOurs(scope, mail!), new InboundSteps())
 }
 
 /**

@@ -13,7 +13,8 @@ import { Ended, Refused, type WorkLimits } from '../../base/process/lane-worker'
 import { type Answer, type AnsweringMail, answerOf } from './answer-words'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, UnparsableMail } from './parse'
-import type { AnswerWork, ParseWork } from './process-main'
+import type { AnswerWork, CompareWork, ParseWork } from './process-main'
+import { isCopy, type Returning } from './same-text'
 
 /** Processor time. Only mail that was made to take long takes longer. */
 const QUICK_MS = 2000
@@ -60,6 +61,8 @@ type Parser = {
    * @returns null when that takes too long
    */
   answerOf(mail: AnsweringMail, group?: string): Promise<Answer | null>
+  /** Tells if a mail is a copy of what we sent, of long texts in the quick lane; false when that takes too long. */
+  isCopy(mail: Returning, group?: string): Promise<boolean>
   /** Ends the processes and the work in them. */
   close(): Promise<void>
 }
@@ -88,6 +91,16 @@ export function createParser(script = SCRIPT): Parser {
     }
   }
 
+  /** Works on short texts here, and on others in the quick lane. @returns null when that takes too long */
+  async function inQuick<Result>(work: object, texts: string[], group: string | undefined, here: () => Result) {
+    const size = texts.reduce((total, { length }) => total + length, 0)
+    if (size <= SHORT) return here()
+    return quick.run<Result>(work, { group, size, processor_ms: QUICK_MS }).catch((error) => {
+      if (error instanceof Ended) return null
+      throw error
+    })
+  }
+
   return {
     async parse(raw, { is_slow = false, is_patient = false, group, quick_ms = QUICK_MS, ...options } = {}) {
       const { envelope_sender = 'unknown', ...limits } = options
@@ -104,13 +117,14 @@ export function createParser(script = SCRIPT): Parser {
     },
     async answerOf({ text, body_html, reply_text }, group) {
       const answering = { text, body_html, reply_text }
-      const size = text.length + body_html.length
-      if (size <= SHORT) return answerOf(answering)
-      const work: AnswerWork = { answering }
-      return quick.run<Answer>(work, { group, size, processor_ms: QUICK_MS }).catch((error) => {
-        if (error instanceof Ended) return null
-        throw error
-      })
+      return inQuick({ answering } satisfies AnswerWork, [text, body_html], group, () => answerOf(answering))
+    },
+    async isCopy(returning, group) {
+      const { text, sent } = returning
+      const is_copy = await inQuick({ returning } satisfies CompareWork, [text, ...sent], group, () =>
+        isCopy(returning),
+      )
+      return is_copy ?? false
     },
     async close() {
       await Promise.all([quick.close(), slow.close()])
@@ -149,6 +163,11 @@ export function parseInWorker(raw: Uint8Array, options?: ParserOptions): Promise
 /** Takes the words of an answer out of a mail as `Parser.answerOf` does, with the parser of this service. */
 export function answerInWorker(mail: AnsweringMail, group: string): Promise<Answer | null> {
   return parser.answerOf(mail, group)
+}
+
+/** Tells if a mail is a copy of what we sent as `Parser.isCopy` does, with the parser of this service. */
+export function isCopyInWorker(mail: Returning, group: string): Promise<boolean> {
+  return parser.isCopy(mail, group)
 }
 
 /** Ends the parser of this service and the work in it. */

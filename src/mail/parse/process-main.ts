@@ -4,14 +4,19 @@ import { type AnsweringMail, answerOf } from './answer-words'
 import type { ParsedAttachment } from './bodies'
 import type { EnvelopeSender } from './bounce'
 import { type ParsedMail, parseMail } from './parse'
+import { isCopy, type Returning } from './same-text'
 
 export type ParseWork = { raw: Uint8Array; envelope_sender: EnvelopeSender }
 
 export type AnswerWork = { answering: AnsweringMail }
 
-serve(async (work: ParseWork | AnswerWork) =>
-  'raw' in work ? withOwnBytes(await parseMail(work.raw, work.envelope_sender)) : answerOf(work.answering),
-)
+export type CompareWork = { returning: Returning }
+
+serve(async (work: ParseWork | AnswerWork | CompareWork) => {
+  if ('answering' in work) return answerOf(work.answering)
+  if ('returning' in work) return isCopy(work.returning)
+  return withOwnBytes(await parseMail(work.raw, work.envelope_sender))
+})
 
 /** Copies the contents: they are views of the message, and all of it would be sent with each of them. */
 function withOwnBytes(mail: ParsedMail): ParsedMail {

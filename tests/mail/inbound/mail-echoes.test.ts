@@ -1,5 +1,5 @@
 /** Our own mail that comes back under a foreign Message-ID is recognized by its Reply-To, and dropped. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, expect, spyOn, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
@@ -36,9 +36,9 @@ function mailOf(fields: Fields): Buffer {
 type Sent = { ticket_id: string; tagged: string; email_message_id: string; raw: Uint8Array }
 
 /** A conversation that an email of ours has resolved. */
-async function resolve(at = desk, from = CONTACT): Promise<Sent> {
+async function resolve(at = desk, from = CONTACT, words = {}): Promise<Sent> {
   const { ticket_id } = await importMail(at.admin, at.mailbox_id, mailOf({ From: from, To: at.address }))
-  const { email_message_id } = await createMessage(at.agent, ticket_id)
+  const { email_message_id } = await createMessage(at.agent, ticket_id, words)
   await drain()
   await at.agent.patch(`/tickets/${ticket_id}`, { status: 'resolved' })
   const { raw } = started.sink.messages.at(-1)!
@@ -88,6 +88,26 @@ test('mail of ours that comes back is dropped: no ticket is opened or reopened, 
   expect([ticket.status, ticket.messages.length, ticket.messages[1].email_status]).toEqual(['resolved', 2, 'sent'])
   expect((await desk.agent.get('/contacts')).body.meta.total).toBe(1)
   expect((await desk.agent.get('/tickets')).body.meta.total).toBe(1)
+})
+
+test('long mail of ours is compared in the process that parses', async () => {
+  const sent = await resolve(desk, CONTACT, { body: '<p>Please open <b>the valve</b>.</p>'.repeat(1000) })
+  using read = spyOn(String.prototype, 'matchAll')
+  const copy = await importMail(desk.admin, desk.mailbox_id, echoOf(sent, { List_Id: '<team.lists.example>' }))
+  const other = await importMail(desk.admin, desk.mailbox_id, mailOf({ Reply_To: sent.tagged, To: desk.address }))
+  expect([copy.outcome, other.outcome]).toEqual(['own', 'ticket'])
+  expect(read.mock.contexts.filter((text) => String(text).length > 1000)).toEqual([])
+})
+
+test('of long mails the newest are compared', async () => {
+  const sent = await resolve()
+  const body = `${'<p>Please open the valve.</p>'.repeat(30_000)}`
+  for (let count = 0; count < 4; count++) await createMessage(desk.agent, sent.ticket_id, { body: `${body}${count}` })
+  await drain()
+  const echoes = started.sink.messages.map(({ raw }) => echoOf({ ...sent, raw }))
+  const filed = []
+  for (const raw of echoes) filed.push((await importMail(desk.admin, desk.mailbox_id, raw)).outcome)
+  expect(filed.map((outcome) => outcome === 'own')).toEqual([false, false, true, true, true])
 })
 
 test('mail of ours that comes back is dropped after its ticket is deleted, too', async () => {
