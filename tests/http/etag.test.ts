@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { inTransaction } from '../../src/base/scope'
 import { lockPath } from '../../src/http/request/resources'
 import { lockAdmins } from '../../src/people/users/queries'
@@ -207,6 +207,15 @@ describe('If-Match', () => {
       const gone = await admin.delete(address, undefined, { 'if-match': tag })
       expect([address, gone.status]).toEqual([address, 204])
     }
+  })
+
+  test('compares a long message by one text of it', async () => {
+    const { agent, path } = await createTicket()
+    const { id } = await createMessage(agent, path.slice('/tickets/'.length), { body: 'x'.repeat(9000) })
+    using written = spyOn(JSON, 'stringify')
+    const headers = { 'if-match': '"other"' }
+    expect((await agent.delete(`${path}/messages/${id}`, undefined, headers)).status).toBe(412)
+    expect(written.mock.results.filter(({ value }) => String(value).length > 9000)).toHaveLength(1)
   })
 
   test('on what has no tag holds only as *', async () => {
