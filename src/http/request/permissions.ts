@@ -1,7 +1,4 @@
-/**
- * Permissions: what a caller may do. No other file compares roles or kinds of callers.
- * Commands ask here too, so this file stands beside the accounts and not in `http/`, which commands must not know.
- */
+/** Permissions: what a caller may do. No other file compares roles or kinds of callers; commands ask here too. */
 import { ROLES } from '../../base/db/schema'
 import { ApiError } from '../../base/errors'
 import type { Actor, Scope } from '../../base/scope'
