@@ -87,6 +87,12 @@ GET /stats / the same on every replica <- stats: figures > of several processes 
 GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
 POST /tickets/:ticket_id/messages/:message_id/resend <- resend: a failed email goes out again with the same Message-ID, to the address that the contact has now
 POST /tickets/:ticket_id/messages/:message_id/resend / 422 EMAIL_SEND_FAILED <- resend: it is refused > when no mailbox can send
+POST /tickets/:ticket_id/messages / request / after <- after: after: the last message, or null while there is none, is taken
+POST /tickets/:ticket_id/messages / 412 PRECONDITION_FAILED, details messages and total, nothing stored <- after: a message or note that came after is PRECONDITION_FAILED, with the first 20; nothing is stored or sent
+POST /tickets/:ticket_id/messages / after / 422 MESSAGE_NOT_FOUND <- after: a message that is unknown, deleted, of another ticket or organization is MESSAGE_NOT_FOUND
+POST /tickets/:ticket_id/messages / after / checked last, If-Match ignored <- after: after is checked last, and If-Match stays ignored
+POST /tickets/:ticket_id/messages / after / of two, one wins <- after: of ten with one after, one wins
+POST /tickets/:ticket_id/messages / after / against mail, too <- after: mail that waited while an answer was written comes after it, and is not gone over
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

@@ -1,6 +1,5 @@
 import { addressKey } from '../../base/address/email'
 import { config } from '../../base/config'
-import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError } from '../../base/errors'
 import { isLong, type RenderedBody, showsNothing } from '../../base/html/body'
@@ -16,23 +15,23 @@ import { recordActivity } from '../timeline/activity'
 import { addAnchors } from './add-anchors'
 import { messageEntry, touchTickets } from './add-messages'
 import { newMessageId } from './anchors'
-import { type Conversation, lockConversation } from './conversation'
+import { type Conversation, lockConversation, nextMessageId } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import { insertMessages } from './insert-messages'
 import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
-import { getMessage } from './queries'
+import { getMessage, requireNothingBetween } from './queries'
 
 type TicketOfEvent = { id: string; code: string; subject: string }
 
 /** `locked_at` is the time of the change. */
-type TicketOfMessage = TicketOfEvent & { locked_at: string }
+type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
 
 /**
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the
  * first attempt, up to EMAIL_INLINE_WAIT_MS.
  * @throws TICKET_NOT_FOUND, EMPTY_BODY, EMAIL_SEND_FAILED (asked for, and impossible from the start),
- *   ATTACHMENT_NOT_FOUND
+ *   ATTACHMENT_NOT_FOUND; for `after` MESSAGE_NOT_FOUND, PRECONDITION_FAILED (others wrote since)
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
   const rendered = await render(input.body, scope.organization_id)
@@ -40,6 +39,7 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
   const message = await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
     const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
+    if (input.after !== undefined) await requireNothingBetween(scope, ticket_id, input.after, id)
     return getMessage(scope, ticket_id, id)
   })
   if (message.email_status !== 'queued') return message
@@ -81,7 +81,7 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
  * @throws ATTACHMENT_NOT_FOUND
  */
 export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
-  const id = draft.id ?? newId()
+  const id = draft.id ?? nextMessageId(ticket)
   const message = { ...draft, id }
   const [, , , , subscribers] = await together([
     writeMessage(scope, ticket.id, message),
@@ -119,7 +119,7 @@ async function draftReply(
 ): Promise<MessageDraft> {
   const { actor } = scope
   const { body, is_internal = false, send_email, attachment_ids, cc } = input
-  const id = newId()
+  const id = nextMessageId(conversation)
   const draft = {
     id,
     body,

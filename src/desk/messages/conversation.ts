@@ -3,9 +3,11 @@
  */
 import { addressKey, mailboxKey } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
+import { newId } from '../../base/db/columns'
 import type { TICKET_STATUSES } from '../../base/db/schema'
 import { ApiError } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
+import { idAfter } from '../../base/shapes/ids'
 
 export type Conversation = {
   id: string
@@ -15,6 +17,8 @@ export type Conversation = {
   mailbox_id: string | null
   contact_name: string | null
   contact_email: string | null
+  /** Null while the ticket has none. */
+  last_message_id: string | null
   /** The time of changes that are made under the lock. */
   locked_at: string
 }
@@ -47,13 +51,27 @@ export async function lockConversations(
       order by id for no key update`,
     ),
     sql<Omit<Conversation, 'locked_at'>[]>`
-      select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email
+      select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email, (
+        select m.id from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id
+        order by m.id desc limit 1
+      ) as last_message_id
       from tickets t
       left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
       where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
   ])
   if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')
   return new Map(conversations.map((conversation) => [conversation.id, { ...conversation, locked_at }]))
+}
+
+/**
+ * Makes the id of the next message of a locked ticket. It comes after those of all messages that the ticket has,
+ * whatever the clocks of other processes say, so that the order of ids is the order of writing.
+ */
+export function nextMessageId(conversation: Pick<Conversation, 'last_message_id'>): string {
+  const { last_message_id } = conversation
+  const id = newId()
+  conversation.last_message_id = last_message_id !== null && id <= last_message_id ? idAfter(last_message_id) : id
+  return conversation.last_message_id
 }
 
 /**

@@ -3,7 +3,7 @@ import { isEmailAddress } from '../../base/address/email'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, IdsInput, oneOf, optional, remembered, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, remembered, text } from '../../base/shapes/fields'
 import { Paging, query, queryFlag } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
 
@@ -81,6 +81,16 @@ export const NewMessage = body({
       fault: 'must be a list of at most 20 email addresses',
       description: 'Instead of the confirmed participants',
     }),
+  ),
+  after: optional(
+    nullable(
+      IdInput({
+        not_found: 'MESSAGE_NOT_FOUND',
+        description:
+          'The last message or note that you have seen, null: none. When a later one is there, `PRECONDITION_FAILED` ' +
+          'says in `details` how many (`total`) and shows the first 20 (`messages`, fewer of more than 1 MB)',
+      }),
+    ),
   ),
 })
 export type NewMessage = typeof NewMessage.static

@@ -1,10 +1,12 @@
+import { ZERO_ID } from '../../base/db/columns'
 import { hasFewRows } from '../../base/db/few-rows'
 import type { Fragment } from '../../base/db/transact'
-import { ApiError } from '../../base/errors'
+import { ApiError, unknownIds } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import type { PageMeta } from '../../base/shapes/answers'
+import { asIds } from '../../base/shapes/ids'
 import { isPageAsked, page } from '../../base/shapes/page'
 import type { InSteps, Steps } from '../../http/request/steps'
 import { withUrl } from '../attachments/queries'
@@ -14,6 +16,8 @@ import type { Message, MessageFilter } from './model'
 /** Bytes of texts that are read and answered at once. The message that reaches it is the last one of a step. */
 export const STEP_SIZE = 1_000_000
 const STEP_MESSAGES = 100
+/** Messages that a refused one is shown at most. */
+const LATER_SHOWN = 20
 /** Two steps at a time are read in this process, without counting first steps. */
 const inTurn = turns(2)
 
@@ -85,6 +89,35 @@ export async function getMessages(scope: Scope, ids: string[]): Promise<Map<stri
     join messages m on m.organization_id = ${organization_id} and m.id = g.id
     where ${hasFewRows(sql)}`
   return new Map(rows.map((row) => [row.id, presentMessage(organization_id, row)]))
+}
+
+/**
+ * Refuses a message of somebody who has not seen all that came before it. It is written already, behind the lock of the
+ * ticket, so nobody writes another one meanwhile.
+ * @param after the last message that its author has seen; null: none
+ * @param id of the message
+ * @throws MESSAGE_NOT_FOUND (`after` is no message of the ticket), PRECONDITION_FAILED
+ */
+export async function requireNothingBetween(
+  scope: Scope,
+  ticket_id: string,
+  after: string | null,
+  id: string,
+): Promise<void> {
+  const { sql, organization_id } = scope
+  const seen = after === null ? ZERO_ID : asIds([after])[0]
+  const shown = () => sql`and m.id > ${seen ?? ZERO_ID} and m.id < ${id}`
+  const [row] = await sql<{ total: number; is_known: boolean }[]>`
+    select count(*) as total, exists (
+      select 1 from messages s where s.organization_id = ${organization_id} and s.id = ${seen ?? ZERO_ID}
+        and s.ticket_id = ${ticket_id}
+    ) as is_known
+    from messages m where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} ${shown()}`
+  const { total, is_known } = row!
+  if (after !== null && !is_known) throw unknownIds('MESSAGE_NOT_FOUND', '/after', [after])
+  if (total === 0) return
+  const { messages } = await readStep(scope, { ticket_id, shown, most: LATER_SHOWN })
+  throw new ApiError('PRECONDITION_FAILED', { messages, total })
 }
 
 /** Some messages of a ticket in their order. */

@@ -35,7 +35,7 @@ export const messageRoutes = new Elysia({
       detail: {
         summary: 'Create message',
         permission: 'messages:write',
-        codes: ['EMAIL_SEND_FAILED'],
+        codes: ['EMAIL_SEND_FAILED', 'PRECONDITION_FAILED'],
         idempotency: 'by its command',
       },
     },

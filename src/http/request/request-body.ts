@@ -101,9 +101,12 @@ function bodyFault(message: string): ApiError {
   return new ApiError('VALIDATION_ERROR', { errors: [{ path: '', message }] })
 }
 
-/** In a create, null means absent. Only `company_id: null` has a meaning there: do not link a company by domain. */
+/** Fields whose null has a meaning in a create: no link to a company by domain, no message yet. */
+const NULLS = ['company_id', 'after']
+
+/** In a create, null means absent. */
 function withoutNulls(value: object): object {
-  const absent = Object.keys(value).filter((name) => Reflect.get(value, name) === null && name !== 'company_id')
+  const absent = Object.keys(value).filter((name) => Reflect.get(value, name) === null && !NULLS.includes(name))
   for (const name of absent) Reflect.deleteProperty(value, name)
   return value
 }

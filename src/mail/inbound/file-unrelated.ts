@@ -17,7 +17,7 @@ import type { ContactRef } from '../../desk/contacts/queries'
 import { findOrCreateContacts } from '../../desk/contacts/senders'
 import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
 import { createdEvent } from '../../desk/messages/commands'
-import { type Conversation, lockConversations } from '../../desk/messages/conversation'
+import { type Conversation, lockConversations, nextMessageId } from '../../desk/messages/conversation'
 import type { Message } from '../../desk/messages/model'
 import { getMessages } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
@@ -118,6 +118,7 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
   const [openings, replies] = [drafted.filter(isOpening), drafted.filter(isReply)]
   const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
   const conversations = await lockConversations(scope, ticket_ids)
+  for (const { ticket_id, draft } of replies) draft.id = nextMessageId(conversations.get(ticket_id)!)
   const opened = await openTickets(scope, openings.map(openingOf))
   await together([
     addMessages(
@@ -137,9 +138,9 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
     return { events, subscribers, traceparent: one.steps.traceparent }
   })
   await publishEach(scope, changes)
-  for (const { mail, ticket_id } of drafted) {
+  for (const { mail, ticket_id, draft } of drafted) {
     const [begun, answered] = [opened.get(ticket_id), conversations.get(ticket_id)]
-    const ticket = begun ? { ...begun.ticket, locked_at: begun.locked_at } : answered
+    const ticket = begun ? { ...begun.ticket, locked_at: begun.locked_at, last_message_id: draft.id } : answered
     if (ticket) await addNoteOf(scope, mail, ticket)
   }
   return drafted

@@ -3,11 +3,10 @@
  * from a mail program is sent on like an answer over the API.
  */
 import { addressKey } from '../../base/address/email'
-import { newId } from '../../base/db/columns'
 import type { Scope } from '../../base/scope'
 import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
-import { type Conversation, lockConversation } from '../../desk/messages/conversation'
+import { type Conversation, lockConversation, nextMessageId } from '../../desk/messages/conversation'
 import type { MessageDraft } from '../../desk/messages/draft'
 import { planEmail } from '../../desk/messages/outgoing'
 import type { Answer } from '../parse/answer-words'
@@ -72,7 +71,7 @@ function fieldWith({ headers: { to, cc } }: InboundMail, isWanted: (address: str
 export async function addNoteOf(
   scope: Scope,
   { passed_on }: InboundMail,
-  ticket: Pick<Conversation, 'id' | 'code' | 'subject' | 'locked_at'>,
+  ticket: Pick<Conversation, 'id' | 'code' | 'subject' | 'locked_at' | 'last_message_id'>,
 ): Promise<void> {
   if (!passed_on?.note) return
   const { by, note, note_html } = passed_on
@@ -144,7 +143,7 @@ async function draftAnswer(
 ): Promise<MessageDraft> {
   const { headers } = mail
   const body_html = htmlOf(answer.body_html, parts)
-  const id = newId()
+  const id = nextMessageId(conversation)
   const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
   // A member may be a participant, too.
   reached.add(addressKey(member.email))
