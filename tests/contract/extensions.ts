@@ -93,6 +93,8 @@ POST /tickets/:ticket_id/messages / after / 422 MESSAGE_NOT_FOUND <- after: a me
 POST /tickets/:ticket_id/messages / after / checked last, If-Match ignored <- after: after is checked last, and If-Match stays ignored
 POST /tickets/:ticket_id/messages / after / of two, one wins <- after: of ten with one after, one wins
 POST /tickets/:ticket_id/messages / after / against mail, too <- after: mail that waited while an answer was written comes after it, and is not gone over
+GET /messages <- all-messages: GET /messages has all messages of the organization, oldest first, as events have them
+GET /messages / without those of deleted tickets <- all-messages: the messages of a deleted ticket are in no page and not counted
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

@@ -4,6 +4,7 @@ import type { Scope } from '../../src/base/scope'
 import type { Page } from '../../src/base/shapes/page'
 import type { Paging } from '../../src/base/shapes/query'
 import { listContacts } from '../../src/desk/contacts/queries'
+import { listAllMessages } from '../../src/desk/messages/list-messages'
 import { listTickets } from '../../src/desk/tickets/list'
 import { listTimeEntries } from '../../src/desk/time-entries/queries'
 import { listActivity } from '../../src/desk/timeline/queries'
@@ -55,6 +56,7 @@ const lists: [name: string, list: List][] = [
   ]),
   ['time entries', (query) => listTimeEntries(scope, query)],
   ['the timeline of a ticket', (query) => listActivity(scope, ticket_id, query)],
+  ['all messages', async (query) => (await listAllMessages(scope, query)) as Page<unknown>],
   ['the audit log', (query) => listAuditLog(scope, query)],
   ['open tickets', (query) => listTickets(scope, { ...query, status: 'open' })],
 ]
@@ -67,18 +69,21 @@ test.skipIf(IS_REFUSED).each(lists)(
     // One more level of an index, and rows that lie less close together.
     expect([early.pages, deep.pages, deep.pages <= early.pages * 1.5 + 10]).toEqual([early.pages, deep.pages, true])
     expect(
-      deep.scans.filter((scan) => /^Seq Scan (tickets|contacts|time_entries|activities|audit_log)/.test(scan)),
+      deep.scans.filter((scan) => /^Seq Scan (tickets|messages|contacts|time_entries|activities|audit_log)/.test(scan)),
     ).toEqual([])
   },
 )
 
-/** Time, activities and audit entries of one ticket. */
+/** Time, activities and audit entries of one ticket, and a message of each. */
 async function insertHistory({ id: organization_id, admin, scope: { sql } }: Organization): Promise<void> {
   const ids = Array.from({ length: ROWS }, newId)
   const rows = () => sql`from unnest(${ids}::uuid[]) with ordinality as given (id, n)`
   await sql`
     insert into time_entries (organization_id, id, ticket_id, user_id, duration_minutes, currency, date)
     select ${organization_id}, id, ${ticket_id}, ${admin.user_id}, 5, 'USD', date '2026-01-01' + (n % 300)::integer ${rows()}`
+  await sql`
+    insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name)
+    select organization_id, id, id, 'Yes', 'Yes', 'inbound', 'Carla' from tickets where organization_id = ${organization_id}`
   await sql`
     insert into activities (organization_id, id, ticket_id, type, actor_type)
     select ${organization_id}, id, ${ticket_id}, 'created', 'system' ${rows()}`

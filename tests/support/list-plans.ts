@@ -1,13 +1,15 @@
 /** What lists read of an organization with few tickets, and of one with many. */
 import { expect } from 'bun:test'
-import { newId } from '../../src/base/db/columns'
+import { newId, ZERO_ID } from '../../src/base/db/columns'
 import { closeDatabase, connectDatabase, jobConnection } from '../../src/base/db/pool'
 import type { Sql } from '../../src/base/db/transact'
 import { type Scope, SYSTEM } from '../../src/base/scope'
 import { useSecrets } from '../../src/base/secrets'
+import { cursorOf } from '../../src/base/shapes/cursor'
 import { listCompanies } from '../../src/desk/companies/queries'
 import { listContacts } from '../../src/desk/contacts/queries'
 import { getLabel, listLabels } from '../../src/desk/labels/queries'
+import { listAllMessages } from '../../src/desk/messages/list-messages'
 import { foldTallies } from '../../src/desk/tallies/tallies'
 import { foldTicketCounts } from '../../src/desk/tickets/counts'
 import { listTickets } from '../../src/desk/tickets/list'
@@ -31,7 +33,7 @@ const PAGES_OF_DAYS = DAYS * 4
 /** Lists that are asked for so seldom that they may be planned anew each time. */
 const SELDOM = / page| by change$/
 /** Tables that no list may read as a whole. */
-const LARGE = /^Seq Scan (tickets|ticket_labels|tallies)$/
+const LARGE = /^Seq Scan (tickets|messages|ticket_labels|tallies)$/
 
 /**
  * Measures each list of a small organization and of one of `count` tickets. Fails when one reads much more of the large
@@ -108,6 +110,8 @@ function listsOf({
 }: Desk): Record<string, () => Promise<unknown>> {
   const [common, rare] = labels
   const middle = Math.floor(tickets / 40)
+  // Without a cursor all are counted.
+  const messages = cursorOf({ organization_id: scope.organization_id, name: 'messages', filter: {} }, [ZERO_ID])
   const year = { created_after: START, created_before: START + 365 * 86_400_000 }
   const filters: Record<string, Parameters<typeof listTickets>[1]> = {
     'the list': {},
@@ -137,6 +141,7 @@ function listsOf({
     'one label': () => getLabel(scope, common!),
     companies: () => listCompanies(scope, {}),
     contacts: () => listContacts(scope, {}),
+    'all messages': () => listAllMessages(scope, { cursor: messages }),
     'contacts of a company': () => listContacts(scope, { company_id }),
   }
 }
@@ -171,6 +176,9 @@ async function fillDesk(sql: Sql, tickets: number): Promise<Desk> {
       (${companies!}::uuid[])[${any(20, 3)}], case when ${any(3, 4)} = 1 then ${user_id}::uuid end,
       timestamptz '2026-06-01 00:00Z' + make_interval(secs => ${any(1_000_003, 5)})
     from generate_series(1::bigint, ${tickets}::bigint) as n`
+  await sql`
+    insert into messages (organization_id, id, ticket_id, body, body_html, direction, sender_name)
+    select organization_id, id, id, 'Yes', 'Yes', 'inbound', 'Carla' from tickets where organization_id = ${organization_id}`
   // The first label is on half of all tickets, the last one on 20.
   await sql`
     insert into ticket_labels (organization_id, ticket_id, label_id)

@@ -18,9 +18,10 @@ import { newMessageId } from './anchors'
 import { type Conversation, lockConversation, nextMessageId } from './conversation'
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import { insertMessages } from './insert-messages'
+import { requireNothingBetween } from './list-messages'
 import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
-import { getMessage, requireNothingBetween } from './queries'
+import { getMessage } from './queries'
 
 type TicketOfEvent = { id: string; code: string; subject: string }
 

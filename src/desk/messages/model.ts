@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../../base/address/email'
 import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
-import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, remembered, text } from '../../base/shapes/fields'
 import { Paging, query, queryFlag } from '../../base/shapes/query'
 import { Attachment } from '../attachments/model'
@@ -55,6 +55,12 @@ export const Message = Type.Object({
   created_at: Instant,
 })
 export type Message = typeof Message.static
+
+export const MessageOfTicket = Type.Composite([
+  Message,
+  Type.Object({ ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }) }),
+])
+export type MessageOfTicket = typeof MessageOfTicket.static
 
 const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', fault: 'must be an email address' })
 

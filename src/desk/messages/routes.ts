@@ -1,11 +1,13 @@
 import Elysia from 'elysia'
-import { listOrPage, NoContent, one } from '../../base/shapes/answers'
+import { listOrPage, NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
+import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done, inSteps } from '../../http/request/answer'
 import { createMessage, deleteMessage } from './commands'
-import { Message, MessageFilter, NewMessage } from './model'
-import { getMessage, listMessages, type MessagePage } from './queries'
+import { listAllMessages, listMessages, type MessagePage, type PageOfAll } from './list-messages'
+import { Message, MessageFilter, MessageOfTicket, NewMessage } from './model'
+import { getMessage } from './queries'
 import { resendMessage } from './resend'
 
 export const messageRoutes = new Elysia({
@@ -13,6 +15,16 @@ export const messageRoutes = new Elysia({
   detail: { about: 'Replies and internal notes of a ticket, sent by email where asked.' },
 })
   .use(inOrganization)
+
+  .get('/messages', async ({ scope, query }) => inSteps<PageOfAll>(await listAllMessages(scope, query)), {
+    query: query(Paging),
+    response: pageOf(MessageOfTicket),
+    detail: {
+      summary: 'List messages of all tickets',
+      description: 'Oldest first, with notes, each as in the events about it',
+      permission: 'messages:read',
+    },
+  })
 
   .get(
     '/tickets/:ticket_id/messages',

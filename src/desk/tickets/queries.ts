@@ -4,14 +4,8 @@ import { ApiError } from '../../base/errors'
 import { gathered } from '../../base/flow/gather'
 import { type Scope, together } from '../../base/scope'
 import type { InSteps } from '../../http/request/steps'
-import {
-  type MessageRow,
-  messageFields,
-  presentMessage,
-  STEP_SIZE,
-  sizeOfMessages,
-  versionedMessages,
-} from '../messages/queries'
+import { STEP_SIZE, sizeOfMessages, versionedMessages } from '../messages/list-messages'
+import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import { timeEntriesOfTicket } from '../time-entries/queries'
 import type { Ticket, TicketWithMessages } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
