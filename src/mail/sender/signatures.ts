@@ -20,7 +20,10 @@ export type Signatures = {
   /** Domains whose key could not be looked up. */
   undecided: string[]
   arc: Result
-  /** A valid signature covers less than what is shown: a field was added to it that programs read first. */
+  /**
+   * A valid signature covers less than what is shown: a field was added to it that programs read first. Of a message
+   * that is not acceptable: it has such a field, signed or not.
+   */
   is_extended: boolean
 }
 
@@ -35,7 +38,15 @@ const SINGLE_FIELDS = [
  */
 const MAX_HEADER_BYTES = 262_144
 const MAX_HEADER_LINES = 3000
+/** Blanks, line ends or dots in a row. Patterns of the library look at the end of a run from each place in it. */
+const MAX_RUN = 300
+const RUNS = new Set(Buffer.from(' \t\r\n.'))
+/** A line end before the colon of a field, which the library reads and nobody writes. */
+const PARTED_NAME = /^[!-9;-~]+\s*\n\s*:/m
 const MAX_FROM = 10_000
+/** Bytes of fields that name others, each of which the library looks for in the whole header. */
+const MAX_NAMING = 24_000
+const NAMING_FIELDS = ['dkim-signature', 'arc-message-signature', 'return-path']
 const MAX_SIGNATURES = 8
 /** The library scans an unfinished line again with each slice. */
 const MAX_LINE_BYTES = 524_288
@@ -67,21 +78,22 @@ export async function readSignatures(
   time_limit_ms: number,
 ): Promise<Signatures> {
   const header = headerBlock(raw)
-  const fields = splitHeader(header.subarray(0, MAX_HEADER_BYTES))
+  const fields = splitHeader(header)
+  const unacceptable = { ...UNACCEPTABLE, is_extended: leavesOut(fields) }
   const signed = fields.filter(({ key }) => key === 'dkim-signature').length
-  const from = fields.filter(({ key }) => key === 'from').reduce((size, { value }) => size + value.length, 0)
-  if (header.length > MAX_HEADER_BYTES || countLines(header) > MAX_HEADER_LINES || from > MAX_FROM) return UNACCEPTABLE
+  if (header.length > MAX_HEADER_BYTES || takesLong(header)) return unacceptable
+  if (sizeOf(fields, ['from']) > MAX_FROM || sizeOf(fields, NAMING_FIELDS) > MAX_NAMING) return unacceptable
   const has_body = signed > 0 || fields.some(({ key }) => key === 'arc-message-signature')
   if (!has_body || signed > MAX_SIGNATURES) {
     const read = await verify(Readable.from([header, '\r\n\r\n']), fields, lookup)
-    return has_body ? { ...UNACCEPTABLE, from: read.from, from_fields: read.from_fields } : read
+    return has_body ? { ...unacceptable, from: read.from, from_fields: read.from_fields } : read
   }
   try {
     return await verify(Readable.from(slicesOf(raw, performance.now() + time_limit_ms)), fields, lookup)
   } catch (error) {
     if (!(error instanceof BodyTooSlow)) throw error
     const { from, from_fields } = await verify(Readable.from([header, '\r\n\r\n']), fields, lookup)
-    return { ...UNACCEPTABLE, from, from_fields }
+    return { ...unacceptable, from, from_fields }
   }
 }
 
@@ -94,7 +106,7 @@ async function verify(message: Readable, fields: HeaderField[], lookup: RecordLo
   const found = await dkimVerify(message, { resolver: lookup, rejectRsaSha1: true })
   const results = found.results.map(({ signingDomain, signingHeaders, status }) => {
     const covered = (signingHeaders?.headers ?? []).map((line) => line.slice(0, line.indexOf(':')).trim().toLowerCase())
-    const is_extended = status.result === 'pass' && leavesOut(covered, fields)
+    const is_extended = status.result === 'pass' && leavesOut(fields, covered)
     const result = status.underSized || is_extended ? ('policy' as const) : resultOf(status.result)
     return { domain: signingDomain ?? '', fields: covered, result, is_extended }
   })
@@ -113,8 +125,11 @@ async function verify(message: Readable, fields: HeaderField[], lookup: RecordLo
   }
 }
 
-/** True when a message has a field once more than the signature that covers it: the check reads the last one first. */
-function leavesOut(signed: string[], fields: HeaderField[]): boolean {
+/**
+ * True when a message has a field once more than the signature that covers it: the check reads the last one first.
+ * @param signed by default each of these fields once
+ */
+function leavesOut(fields: HeaderField[], signed = SINGLE_FIELDS): boolean {
   return SINGLE_FIELDS.some((name) => {
     const covered = signed.filter((one) => one === name).length
     return covered > 0 && fields.filter(({ key }) => key === name).length > covered
@@ -142,8 +157,16 @@ async function* slicesOf(raw: Uint8Array, ends_at: number): AsyncGenerator<Buffe
   }
 }
 
-function countLines(bytes: Uint8Array): number {
-  let lines = 0
-  for (const byte of bytes) if (byte === 10) lines += 1
-  return lines
+function takesLong(header: Uint8Array): boolean {
+  let [lines, run] = [0, 0]
+  for (const byte of header) {
+    run = RUNS.has(byte) ? run + 1 : 0
+    if (byte === 10) lines += 1
+    if (run > MAX_RUN || lines > MAX_HEADER_LINES) return true
+  }
+  return PARTED_NAME.test(Buffer.from(header).toString('latin1'))
+}
+
+function sizeOf(fields: HeaderField[], keys: string[]): number {
+  return fields.reduce((size, { key, value }) => (keys.includes(key) ? size + value.length : size), 0)
 }

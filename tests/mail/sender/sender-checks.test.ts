@@ -160,6 +160,16 @@ const CASES: Case[] = [
     () => replay('Subject: Close my account', `${FROM_ELSEWHERE}\r\nAuthentication-Results: ${RESULTS}`, relay),
   ],
   [
+    'a relay that says pass, with another subject above the signed one, and a header that is not read',
+    false,
+    () =>
+      replay(
+        `Subject: Close my account\r\nX: a${' '.repeat(400)}b`,
+        `${FROM_ELSEWHERE}\r\nAuthentication-Results: ${RESULTS}`,
+        relay,
+      ),
+  ],
+  [
     'a server that SPF knows, with another subject above the signed one',
     true,
     () => replay('Subject: Close my account', '', (raw) => receive(raw, 'carla@passes.example'), 'passes.example'),
@@ -434,6 +444,18 @@ test('the ledger has the results in the words of RFC 8601, and the client that X
 
 test('a body that takes too long to read counts as not signed', async () => {
   const raw = await signed(mail('carla@rejects.example', {}, LONG), 'rejects.example')
+  expect((await receive(raw)).authentication).toMatchObject({ dkim: 'policy', dmarc: 'fail' })
+})
+
+test.each([
+  ['blanks', { X: `a${' '.repeat(400)}b` }],
+  ['blanks before a colon', { [`X${' '.repeat(400)}`]: 'b' }],
+  ['line ends of old Macs', { X: `a${'\r'.repeat(400)}b` }],
+  ['dots', { X: '.'.repeat(400) }],
+  ['other names of fields', { Return_Path: 'a:'.repeat(12_001) }],
+  ['a line end in the name of a field', { 'X\r\n ': 'b' }],
+])('a header that takes long to read by its %s counts as not signed', async (_, fields) => {
+  const raw = await signed(mail('carla@rejects.example', { Subject: undefined, ...fields }), 'rejects.example')
   expect((await receive(raw)).authentication).toMatchObject({ dkim: 'policy', dmarc: 'fail' })
 })
 
