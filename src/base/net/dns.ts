@@ -39,13 +39,19 @@ const RECENT_MS = 60_000
 const [LEAST_KEPT_S, MOST_KEPT_S] = [60, 300]
 const LEFT_ALONE_MS = 60_000
 const MOST_KEPT = 10_000
+/** Of all answers that are kept, as JSON. A usual one has 200; whoever has a domain can make some of 64 KB. */
+const MOST_KEPT_CHARACTERS = 8_000_000
 const NO_ANSWER: DnsAnswer = { code: 'ETIMEOUT' }
 const NO_SUCH_NAME: DnsAnswer = { code: 'ENOTFOUND' }
 const CLEAR = ['ENOTFOUND', 'ENODATA']
 
 class Dns {
   readonly #servers: DnsServer[]
-  readonly #answers = new LRUCache<string, DnsAnswer>({ max: MOST_KEPT })
+  readonly #answers = new LRUCache<string, DnsAnswer>({
+    max: MOST_KEPT,
+    maxSize: MOST_KEPT_CHARACTERS,
+    sizeCalculation: (answer) => JSON.stringify(answer).length,
+  })
   /** Questions under way. */
   readonly #asked = new Map<string, Promise<DnsAnswer>>()
   /** By `performance.now()`: the end of their rest, the last answer of any kind, and the last clear one. */
