@@ -2,7 +2,7 @@
  * Files mail of the team: what a member passes on becomes mail of the customer who wrote it, and what a member answers
  * from a mail program is sent on like an answer over the API.
  */
-import { addressKey } from '../../base/address/email'
+import { addressKey, mailboxKey } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
 import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
@@ -110,11 +110,17 @@ export async function readAnswer({ organization_id }: Scope, mail: InboundMail):
   return answer?.has_words ? answer : null
 }
 
-/** True when the sender has written the id that led to the ticket, or the ticket's address. */
+/**
+ * True when the sender has written the ticket's address, or the id that led to the ticket and the address of the
+ * mailbox. An id alone says nothing: a stranger may have given it to a mail that the member has answered in private.
+ */
 function isAnchoredBySender(mail: InboundMail, { rule, ticket_id }: { rule: string; ticket_id: string }): boolean {
-  const field = fieldWith(mail, (address) => readReplyTag(address) === ticket_id)
-  if (field && covers(mail, [field])) return true
-  return rule !== 'reply_tag' && covers(mail, [rule.replaceAll('_', '-')])
+  const tagged = fieldWith(mail, (address) => readReplyTag(address) === ticket_id)
+  if (tagged && covers(mail, [tagged])) return true
+  if (rule === 'reply_tag') return false
+  const key = mailboxKey(mail.recipient)
+  const field = fieldWith(mail, (address) => mailboxKey(address) === key)
+  return mail.proof === 'whole message' || (field !== undefined && covers(mail, [rule.replaceAll('_', '-'), field]))
 }
 
 /**

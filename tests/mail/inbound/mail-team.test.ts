@@ -395,8 +395,10 @@ test.each<[string, string, (ours: string, tagged: string) => [Fields, string?]]>
   ['In-Reply-To', 'inbound', (ours) => [{}, `In-Reply-To: ${ours}\r\n`]],
   ['References', 'inbound', (ours) => [{}, `References: ${ours}\r\n`]],
   ['Cc', 'inbound', (_, tagged) => [{}, `Cc: ${tagged}\r\n`]],
-  ['In-Reply-To', 'outbound', (ours) => [{ In_Reply_To: ours }]],
-  ['References', 'outbound', (ours) => [{ References: ours }]],
+  ['In-Reply-To', 'outbound', (ours) => [{ In_Reply_To: ours, To: desk.address }]],
+  ['References', 'outbound', (ours) => [{ References: ours, Cc: desk.address }]],
+  ['private answer to a stranger who used our id', 'inbound', (ours) => [{ In_Reply_To: ours, References: ours }]],
+  ['private answer to such a stranger', 'inbound', (ours) => [{ In_Reply_To: ours }, `Cc: ${desk.address}\r\n`]],
   ['To', 'outbound', (ours, tagged) => [{ To: tagged }, `In-Reply-To: ${ours}\r\n`]],
   ['Cc', 'outbound', (_, tagged) => [{ Cc: tagged }]],
 ])(
