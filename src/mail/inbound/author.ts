@@ -99,8 +99,9 @@ type IsOurs = (address: string) => boolean
  * Says where the sender was read: in From, in another field of mail from a mailbox of ours, or of anybody else's mail.
  */
 function sourceOf({ headers, sender: read }: InboundMail, sender: Sender | undefined, isMailbox: IsOurs): SenderSource {
+  if (!headers.from) return 'elsewhere'
   if (sender === undefined || sender === read) return 'from'
-  return headers.from && isMailbox(headers.from.address) ? 'list' : 'elsewhere'
+  return isMailbox(headers.from.address) ? 'list' : 'elsewhere'
 }
 
 /**

@@ -24,7 +24,7 @@ import { type Trust, trustIn } from './trust'
  * What the Message-ID of a message is: its own; one that its sender gave to another text of the same date; or one of
  * ours, under which others wrote it, and which leads nowhere.
  */
-export type IdUse = 'own' | 'repeated' | 'copied'
+type IdUse = 'own' | 'repeated' | 'copied'
 
 export type Decision =
   | { outcome: 'duplicate' | 'unmatched_bounce' }

@@ -6,7 +6,7 @@ import { unsignedUrl } from '../../desk/attachments/signed-url'
 import { readMessageId } from '../../desk/messages/anchors'
 import type { MessageDraft } from '../../desk/messages/draft'
 import { endsOf } from '../parse/parse'
-import type { IdUse } from './decide'
+import type { Decision } from './decide'
 import type { InboundMail } from './message'
 
 /** An attachment of an email, stored and waiting for its message. */
@@ -21,12 +21,14 @@ const UNPARSED = 'This email could not be read. The original is attached as mess
 /** Characters that nobody can see, or click in a list. */
 const INVISIBLE = /^[\p{Cf}\p{Z}\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*$/u
 
+type Filed = Extract<Decision, { id_use: unknown }>
+
 /** @param contact who wrote it */
 export function draftOf(
   mail: InboundMail,
   parts: StoredPart[],
   contact: { name: string; email: string },
-  { id_use }: { id_use: IdUse },
+  decision: Filed,
 ) {
   const { content, headers, sender } = mail
   const body = content?.text ?? UNPARSED
@@ -43,12 +45,22 @@ export function draftOf(
     auto_reply: content?.auto_reply ?? false,
     // The check was of the member who passed it on.
     sender_verified: mail.passed_on ? null : mail.sender_verified,
-    reply_to: mail.reply_to,
+    reply_to: mayDirectAnswers(mail, decision) ? mail.reply_to : null,
     cc: content ? [...new Set(headers.cc.map(({ address }) => address))] : [],
-    email_message_id: id_use === 'copied' ? null : headers.message_id,
+    email_message_id: decision.id_use === 'copied' ? null : headers.message_id,
     references: ancestorsOf(mail),
     attachment_ids: parts.map(({ id }) => id),
   } satisfies MessageDraft
+}
+
+/**
+ * True when answers may go to the Reply-To of the mail: whoever knows the code of a ticket could write in the name of
+ * its contact, and have them sent to another address of a provider that everybody uses. Nothing goes to that of forged
+ * mail (`desk/messages/outgoing`).
+ */
+function mayDirectAnswers({ sender_verified }: InboundMail, decision: Filed): boolean {
+  if (decision.outcome !== 'message' || sender_verified !== null) return true
+  return decision.trust.adds[decision.anchor] === 'confirmed'
 }
 
 /** The subject of the ticket that the email opens. */

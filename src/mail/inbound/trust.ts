@@ -38,14 +38,14 @@ const FORGED: Trust = {
 }
 
 /**
- * Where the sender was read: in From (or what stands in for a missing From), in another field of mail that has a
- * mailbox of ours in From, or in another field of any other mail, which nothing checks.
+ * Where the sender was read: in From, in another field of mail that has a mailbox of ours in From, or in another field
+ * or the envelope of any other mail, which nothing checks.
  */
 export type SenderSource = 'from' | 'list' | 'elsewhere'
 
 /** What mail may do whose sender stands in a field that no check covers, so that nobody poses as a customer there. */
 const BORROWED: Record<Exclude<SenderSource, 'from'>, Partial<Trust>> = {
-  list: { threads_by_foreign_ids: true, threads_by_code: false },
+  list: { threads_by_foreign_ids: true, threads_by_code: false, adds: { issued: 'listed', foreign: 'listed' } },
   elsewhere: {
     threads_by_foreign_ids: false,
     threads_by_code: false,

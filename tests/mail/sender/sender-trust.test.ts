@@ -213,3 +213,42 @@ test("a stranger in the customer's name gets no answer by his own Cc", async () 
     expect(email_recipients.map(({ email }: { email: string }) => email)).toEqual([contact])
   }
 })
+
+test.each([
+  ['no From, and the customer in the envelope', {}],
+  ['no address in From, and the customer in the envelope', { From: 'Carla' }],
+  ['a group of nobody in From, and the customer in the envelope', { From: 'undisclosed:;' }],
+])('mail with %s is of somebody whom nothing proves', async (_, fields: Fields) => {
+  const { desk, contact, ticket_id, theirs, ours, code } = await converse('flag', 'false')
+  const nobody = { From: undefined, Cc: 'private@attacker.example', ...fields }
+  for (const found of [{ In_Reply_To: theirs }, { Subject: `[${code}]` }]) {
+    expect(await file(desk, contact, { ...nobody, ...found })).toMatchObject({ outcome: 'ticket', rule: 'new' })
+  }
+  expect(await file(desk, contact, { ...nobody, In_Reply_To: ours })).toMatchObject({ ticket_id })
+  expect(await participantsOf(desk, ticket_id)).toEqual({ 'private@attacker.example': false })
+})
+
+test('mail from a mailbox of ours that names the customer elsewhere subscribes nobody to a ticket', async () => {
+  const { desk, contact, ticket_id, ours } = await converse('flag', 'false')
+  const fields = { In_Reply_To: ours, Reply_To: contact, Cc: 'private@attacker.example' }
+  expect(await file(desk, desk.address, fields)).toMatchObject({ ticket_id, from: { email: contact } })
+  expect(await participantsOf(desk, ticket_id)).toEqual({ 'private@attacker.example': false })
+})
+
+test.each<[Verified, boolean]>([
+  ['true', true],
+  ['null', false],
+])('with sender_verified %s and the code alone a Reply-To gets the answer: %p', async (verified, moves) => {
+  const { desk, contact, ticket_id, ours, theirs, code } = await converse('flag', verified)
+  const recipients = async () => {
+    const { email_recipients } = await createMessage(desk.agent, ticket_id, { body: 'Your new password is hunter2' })
+    return email_recipients.map(({ email }: { email: string }) => email)
+  }
+  const Reply_To = `private@${DOMAINS[verified]}`
+  for (const fields of [{ Subject: `[${code}]` }, { In_Reply_To: theirs }]) {
+    expect(await file(desk, contact, { ...fields, Reply_To })).toMatchObject({ ticket_id })
+    expect(await recipients()).toEqual([moves ? Reply_To : contact])
+  }
+  await file(desk, contact, { In_Reply_To: ours, Reply_To })
+  expect(await recipients()).toEqual([Reply_To])
+})
