@@ -8,6 +8,7 @@ import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { freeLane } from '../../delivery/outbox/lane-faults'
+import { isPerson } from '../../http/request/permissions'
 import { sendOptions } from '../outbound/settings'
 import { testMailbox as tryConnection } from '../outbound/transport'
 import { auditCreated, auditDeleted, auditUpdated, getMasked } from './audit-mailbox'
@@ -73,6 +74,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
         ...(is_other && { address_key: addressKey(address), has_address: false }),
         ...(name !== undefined && { name: name || null }),
         ...server,
+        ...(is_other && !isPerson(scope) && { is_smtp_by_key: true }),
         ...signing,
         updated_at: sql`now()`,
       })

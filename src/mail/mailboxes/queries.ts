@@ -40,8 +40,9 @@ export function getLetterSmtp(scope: Scope, id: string): Promise<MailboxSmtp | n
 }
 
 /**
- * SQL: letters may leave by the server of mailbox `m`, because a person who signed in has set it last. The link in a
- * letter opens an account. A program that may only write mailboxes must not get it.
+ * SQL: letters may leave by the server of mailbox `m`, because a person who signed in has set it last, and no program
+ * has changed the address since: bounces and automatic answers go there, and may quote the letter. The link in a letter
+ * opens an account. A program that may only write mailboxes must not get it.
  */
 export function carriesLetters(sql: Sql): Fragment {
   return sql`(m.smtp_host is not null and not m.is_smtp_by_key)`

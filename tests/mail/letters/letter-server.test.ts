@@ -69,6 +69,14 @@ describe('a letter', () => {
     expect(await lettersTo(admin.email)).toEqual([0, 0])
   })
 
+  test('leaves from no address of an API key, to which a bounce or an automatic answer may quote it', async () => {
+    const { admin } = desk
+    expect((await program.patch(mailbox(), { address: `${newId()}@theirs.example` })).status).toBe(200)
+    expect(await lettersTo(admin.email)).toEqual([0, 0])
+    await admin.patch(mailbox(), { smtp: smtpTo(started.sink, { password: null }) })
+    expect(await lettersTo(admin.email)).toEqual([1, 0])
+  })
+
   test('leaves by the server of an admin that an API key repeats', async () => {
     const { smtp } = (await program.get(mailbox())).body.data
     await program.patch(mailbox(), { name: 'Renamed', smtp })
