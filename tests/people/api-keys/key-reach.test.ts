@@ -4,10 +4,11 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
+import { turns } from '../../../src/base/flow/turns'
 import { permissionsOf } from '../../../src/http/request/permissions'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { type Client, createOrganization, type Organization, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
-import { pathWith, readEndpoints } from '../../support/endpoints'
+import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
 import {
   createCompany,
   createContact,
@@ -38,9 +39,11 @@ let settings: ChangedSettings
 let receiver: Receiver
 let organization: Organization
 let world: World
+let endpoints: Endpoint[]
 
 beforeAll(async () => {
   await startApi()
+  endpoints = await readEndpoints()
   settings = withSettings({ EMAIL_INLINE_WAIT_MS: 1 })
   receiver = await startTrustedReceiver((request) => new Response(JSON.stringify(request.json())))
   organization = await createOrganization()
@@ -70,11 +73,21 @@ afterAll(async () => {
 })
 
 test('an admin sees all of these texts', async () => {
-  const reads = (await readEndpoints()).filter(({ method, path }) => method === 'GET' && !path.includes('/auth/'))
+  const reads = endpoints.filter(({ method, path }) => method === 'GET' && !path.includes('/auth/'))
   const answers = await Promise.all(reads.map(({ path }) => organization.admin.get(pathWith(path, world))))
   const unseen = Object.keys(SEEN_BY).filter((text) => !answers.some((answer) => answer.text.includes(text)))
   expect(unseen).toEqual([])
 })
+
+/** @returns the text of the answer to a good request */
+async function call(program: Client, { name, method, path, body }: Endpoint): Promise<string> {
+  // A password, a role and an email are what no key may set.
+  const { password, role, email, ...others } = body ? goodBody(name, world) : {}
+  const given = name === 'POST /users' ? { ...others, email: `${newId()}@b.example` } : others
+  const answer = await program.send(method, pathWith(path, world), body && given)
+  expect([name, answer.status < 500]).toEqual([name, true])
+  return answer.text
+}
 
 test.each([...permissionsOf(['*:write'])])(
   'a key with %s alone shows nothing of other kinds, whatever it calls',
@@ -82,18 +95,9 @@ test.each([...permissionsOf(['*:write'])])(
     const { admin, agent } = organization
     const program = await createProgram(admin, [permission])
     const before = receiver.requests.length
-    const shown: string[] = []
-    const endpoints = (await readEndpoints()).filter(
-      ({ method, path }) => method !== 'DELETE' && path !== '/inbound-messages',
-    )
-    for (const endpoint of endpoints) {
-      // A password, a role and an email are what no key may set.
-      const { password, role, email, ...body } = endpoint.body ? goodBody(endpoint.name, world) : {}
-      const given = endpoint.name === 'POST /users' ? { ...body, email: `${newId()}@b.example` } : body
-      const answer = await program.send(endpoint.method, pathWith(endpoint.path, world), endpoint.body && given)
-      expect([endpoint.name, answer.status < 500]).toEqual([endpoint.name, true])
-      shown.push(answer.text)
-    }
+    const called = endpoints.filter(({ method, path }) => method !== 'DELETE' && path !== '/inbound-messages')
+    const inTurn = turns(10)
+    const shown = await Promise.all(called.map((endpoint) => inTurn(() => call(program, endpoint))))
     const mine = { url: `${receiver.url}/mine`, active: true }
     for (const path of [`/webhooks/${world.webhook_id}`, `/users/${agent.user_id}`, `/users/${admin.user_id}`]) {
       const changes = path.startsWith('/webhooks') ? mine : { email: `${newId()}@b.example` }
