@@ -139,14 +139,14 @@ test.each([
   },
 )
 
-test.each([2, 4, 8])('%d processes share 2,000 deliveries: each is sent exactly once', async (count) => {
+test.each([2, 4])('%d processes share 1,000 deliveries: each is sent exactly once', async (count) => {
   using receiver = await startReceiver()
-  await insertWebhooks(scope, receiver, 40)
+  await insertWebhooks(scope, receiver, 20)
   const processes = Array.from({ length: count }, () => startDrainProcess(database.url, receiver))
   for (let n = 0; n < 5; n++) await emitMany(scope, 10)
   await untilDone(scope)
   expect(await Promise.all(processes.map((child) => child.stop()))).toEqual(processes.map(() => 0))
-  expect(receiver.requests).toHaveLength(2000)
+  expect(receiver.requests).toHaveLength(1000)
   const deliveries = await checkDeliveries(scope, receiver.requests)
   expect(new Set(idsOf(receiver))).toEqual(new Set(deliveries.map(({ id }) => id)))
   expect(deliveries.every(({ status, attempts }) => status === 'success' && attempts === 1)).toBe(true)
