@@ -11,7 +11,7 @@ import { type ReceivedRequest, type Receiver, startReceiver } from '../support/r
 import { type Service, startService, until } from '../support/service'
 import { type SmtpSink, startSmtpSink } from '../support/smtp'
 
-const ROUNDS = Number(process.env.KILL_ROUNDS ?? 50)
+const ROUNDS = Number(process.env.KILL_ROUNDS ?? 25)
 const WRITERS = 3
 /** So many attempts that a receiver which fails by chance is never given up. */
 const SCHEDULE = ['0', ...Array(19).fill('0.2')].join()
