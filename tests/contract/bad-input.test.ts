@@ -309,7 +309,7 @@ function bodyFor({ name, body }: Endpoint, field: string, world: World): Record<
 
 /** The body as JSON with one field replaced by raw JSON. */
 function withField(body: Record<string, unknown>, [name, ...below]: string[], json: string): string {
-  const inner = below.length > 0 ? withField(body[name!] as Record<string, unknown>, below, json) : json
+  const inner = below.length > 0 ? withField((body[name!] ?? {}) as Record<string, unknown>, below, json) : json
   const others = Object.entries(body).filter(([key]) => key !== name)
   return `{${[...others.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`), `"${name}":${inner}`]}}`
 }

@@ -95,6 +95,13 @@ POST /tickets/:ticket_id/messages / after / of two, one wins <- after: of ten wi
 POST /tickets/:ticket_id/messages / after / against mail, too <- after: mail that waited while an answer was written comes after it, and is not gone over
 GET /messages <- all-messages: GET /messages has all messages of the organization, oldest first, as events have them
 GET /messages / without those of deleted tickets <- all-messages: the messages of a deleted ticket are in no page and not counted
+POST /tickets/bulk <- bulk: tickets by ids > each is changed as by a PATCH, with its events and activity, in the order given
+POST /tickets/bulk / each ticket wholly or not <- bulk: tickets by ids > what one refuses stands in its result, and it stays wholly as it is
+POST /tickets/bulk / request / filter | cursor <- bulk: tickets by filter > come 100 a call, newest first, and next_cursor leads on
+POST /tickets/bulk / filter / as in the list <- bulk: tickets by filter > match as in the list, whatever the filter
+POST /tickets/bulk / request / dry_run <- bulk: a dry run answers the same and changes nothing
+POST /tickets/bulk / faults of the request: 422, nothing done <- bulk: a request at fault changes nothing > %j is %s at %s
+POST /tickets/bulk / not reached in 25 s: SERVICE_UNAVAILABLE <- bulk: a ticket that somebody holds, and those after it, are SERVICE_UNAVAILABLE when the time is over
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

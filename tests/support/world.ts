@@ -96,6 +96,11 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       assignee_id: world.user_id,
       label_ids: [world.label_id],
     },
+    'POST /tickets/bulk': {
+      ids: [world.ticket_id],
+      changes: { priority: 'low', add_label_ids: [world.label_id], remove_label_ids: [] },
+      dry_run: false,
+    },
     'POST /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'DELETE /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'POST /tickets/{ticket_id}/assign': { assignee_id: world.user_id },

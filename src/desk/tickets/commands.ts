@@ -14,17 +14,26 @@ import { resolveUpdate, type TicketUpdate } from './references'
  * or nothing; no change, no event.
  * @throws TICKET_NOT_FOUND, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
-export function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
+export async function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
+  return (await changeTicket(scope, id, update)).ticket
+}
+
+/** As `updateTicket`. Says if the ticket was changed. */
+export function changeTicket(
+  scope: Scope,
+  id: string,
+  update: TicketUpdate,
+): Promise<{ ticket: Ticket; is_changed: boolean }> {
   return inTransaction(scope, async (scope) => {
     const { ticket: before, locked_at } = await lockTicket(scope, id)
     const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
-    if (Object.keys(changes).length === 0) return before
+    if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
     const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted, locked_at) }
     if (changes.subject) await rebuildSearch(scope, id)
     await recordActivity(scope, id, activityOf(before, after, changes))
     await publish(scope, eventsOf(before, after, changes))
-    return after
+    return { ticket: after, is_changed: true }
   })
 }
 

@@ -1,8 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
-import { body, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { isUuid } from '../../base/shapes/ids'
 import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../../base/shapes/query'
+import { timeOf } from '../../base/shapes/time'
 import { Message } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
 import type { TicketStatus } from './status'
@@ -102,15 +104,100 @@ export const NewTicket = body({
 })
 export type NewTicket = typeof NewTicket.static
 
-export const TicketChanges = body({
+const changes = {
   subject: optional(subject),
   status: optional(status),
   priority: optional(priority),
   assignee_id: optional(nullable(IdInput({ not_found: 'USER_NOT_FOUND', description: 'Null: unassigns' }))),
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
-})
+}
+export const TicketChanges = body(changes)
 export type TicketChanges = typeof TicketChanges.static
 
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })
+
+const filterId = text({ max: 36, rule: isUuid, fault: 'must be a UUID' })
+const filterInstant = text({
+  max: 64,
+  rule: (value) => timeOf(value.trim()) !== undefined,
+  fault: 'must be a time with offset, such as 2026-01-31T09:00:00Z',
+})
+
+/** The conditions of a list, as a body spells them. */
+const BulkFilter = body(
+  {
+    status: optional(status),
+    priority: optional(priority),
+    assignee_id: optional(filterId),
+    contact_id: optional(filterId),
+    company_id: optional(filterId),
+    label_ids: optional(
+      Type.Array(filterId, {
+        minItems: 1,
+        maxItems: 50,
+        fault: 'must be a list of 1 to 50 UUIDs',
+        description: 'Any of them',
+      }),
+    ),
+    search: optional(text({ min: 1, max: 255 })),
+    created_after: optional(filterInstant),
+    created_before: optional(filterInstant),
+  },
+  { description: 'At least one filter of the list: 100 tickets that match, newest first' },
+)
+export type BulkFilter = typeof BulkFilter.static
+
+export const BulkChange = body({
+  ids: optional(
+    Type.Array(Type.String({ fault: 'must be an id' }), {
+      minItems: 1,
+      maxItems: 100,
+      fault: 'must be a list of 1 to 100 ids',
+      description: 'Of tickets. Either these or `filter`',
+    }),
+  ),
+  filter: optional(BulkFilter),
+  cursor: optional(text({ max: 10_000, description: '`meta.next_cursor` of the call before, with the same `filter`' })),
+  changes: body(
+    {
+      ...changes,
+      add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
+      remove_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Without `label_ids`' })),
+    },
+    { description: 'At least one' },
+  ),
+  dry_run: optional(flag({ description: 'Answers the same and changes nothing. Default false' })),
+})
+export type BulkChange = typeof BulkChange.static
+
+const RESULTS = ['changed', 'unchanged', 'failed'] as const
+
+export const BulkResult = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String({ description: 'As given, when it names no ticket' }),
+      code: orNull(TicketCode, { description: 'Null: there is no such ticket' }),
+      result: oneOf(RESULTS),
+      error: orNull(
+        Type.Object({
+          code: Type.String(),
+          message: Type.String(),
+          details: Type.Record(Type.String(), Type.Unknown()),
+        }),
+        {
+          description: 'Of what failed, as a PATCH would answer; `SERVICE_UNAVAILABLE`: not reached within 25 seconds',
+        },
+      ),
+    }),
+    { description: 'One for each ticket, in the order of `ids` or of the list' },
+  ),
+  meta: Type.Object({
+    changed: Type.Integer(),
+    unchanged: Type.Integer(),
+    failed: Type.Integer(),
+    next_cursor: orNull(Type.String({ description: 'Leads on to the tickets that match and were not in this call' })),
+  }),
+})
+export type BulkResult = typeof BulkResult.static
 
 export const Assignment = body({ assignee_id: IdInput({ not_found: 'USER_NOT_FOUND' }) })

@@ -66,7 +66,7 @@ function checked(
 ): NewTicketReferences | ApiError {
   const refusal = refusalOf([
     !contact && unknown('CONTACT_NOT_FOUND', '/contact_id', [contact_id]),
-    assignee_id !== undefined && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    unknownUser(assignee_id, assignee),
     unknownLabels(label_ids, labels),
   ])
   if (refusal) return refusal
@@ -81,39 +81,56 @@ function checked(
   }
 }
 
-/** A change of a ticket: the fields of a PATCH, and labels one by one. */
+/** A change of a ticket: the fields of a PATCH, and labels one by one. No label is both added and removed. */
 export type TicketUpdate = TicketChanges & { add_label_ids?: string[]; remove_label_ids?: string[] }
+
+const LABEL_FIELDS = ['label_ids', 'add_label_ids', 'remove_label_ids'] as const
 
 /**
  * The fields of the ticket that an update sets, as the response shows them.
  * @throws INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
-export async function resolveUpdate(
-  scope: Scope,
-  before: Ticket,
-  { assignee_id, label_ids, add_label_ids, remove_label_ids, ...plain }: TicketUpdate,
-): Promise<Partial<Ticket>> {
-  const named = label_ids ?? add_label_ids ?? remove_label_ids
-  const kept = add_label_ids ? before.labels.map(({ id }) => id) : []
-  const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...(named ?? [])])
+export async function resolveUpdate(scope: Scope, before: Ticket, update: TicketUpdate): Promise<Partial<Ticket>> {
+  const { assignee_id, label_ids, add_label_ids, remove_label_ids, ...plain } = update
+  const named = label_ids ?? [...(add_label_ids ?? []), ...(remove_label_ids ?? [])]
+  const kept = label_ids || named.length === 0 ? [] : before.labels.map(({ id }) => id)
+  const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...named])
   const refusal = refusalOf([
     plain.status !== undefined && !isAllowed(before.status, plain.status) && forbidden(before.status, plain.status),
-    typeof assignee_id === 'string' && !assignee && unknown('USER_NOT_FOUND', '/assignee_id', [assignee_id]),
+    unknownUser(assignee_id, assignee),
     unknownLabels(named, labels),
   ])
   if (refusal) throw refusal
-  const others = before.labels.filter(({ id }) => !labels.some((label) => label.id === id))
+  const removed = asIds(remove_label_ids ?? [])
   return {
     ...plain,
     ...(assignee_id !== undefined && { assignee }),
-    ...(named && { labels: remove_label_ids ? others : labels }),
+    ...((label_ids || named.length > 0) && { labels: labels.filter(({ id }) => !removed.includes(id)) }),
   }
 }
 
-async function findNamed(scope: Scope, assignee_id: string | null | undefined, label_ids: string[]) {
+/**
+ * Checks that an update of any tickets names what exists.
+ * @param path of the update in the body
+ * @throws USER_NOT_FOUND, LABEL_NOT_FOUND
+ */
+export async function requireNamed(scope: Scope, update: TicketUpdate, path: string): Promise<void> {
+  const { assignee_id } = update
+  const ids = LABEL_FIELDS.flatMap((field) => update[field] ?? [])
+  const { assignee, labels } = await findNamed(scope, assignee_id, ids)
+  const refusal = refusalOf([
+    unknownUser(assignee_id, assignee, `${path}/assignee_id`),
+    ...LABEL_FIELDS.map((field) => unknownLabels(update[field], labels, `${path}/${field}`)),
+  ])
+  if (refusal) throw refusal
+}
+
+type Named = { assignee: Ticket['assignee']; labels: Label[] }
+
+async function findNamed(scope: Scope, assignee_id: string | null | undefined, label_ids: string[]): Promise<Named> {
   if (!assignee_id && label_ids.length === 0) return { assignee: null, labels: [] }
   const { sql, organization_id } = scope
-  const [found] = await sql<{ assignee: Ticket['assignee']; labels: Label[] }[]>`
+  const [found] = await sql<Named[]>`
     select ${labelsOf(sql, organization_id, sql`${asIds(label_ids)}::uuid[]`)} as labels, (
       select json_build_object('id', u.id, 'name', u.name)
       from memberships m join users u on u.id = m.user_id
@@ -150,9 +167,13 @@ function unknown(code: ErrorCode, path: string, ids: string[]): RefusedField {
   return { code, fault: { path, message: ERRORS[code][1] }, more: { ids } }
 }
 
-function unknownLabels(named: string[] = [], labels: Label[]): RefusedField | false {
+function unknownUser(id: string | null | undefined, found: unknown, path = '/assignee_id') {
+  return typeof id === 'string' && !found && unknown('USER_NOT_FOUND', path, [id])
+}
+
+function unknownLabels(named: string[] = [], labels: Label[], path = '/label_ids'): RefusedField | false {
   const ids = [...new Set(named)].filter((id) => !labels.some((label) => label.id === id.toLowerCase()))
-  return ids.length > 0 && unknown('LABEL_NOT_FOUND', '/label_ids', ids)
+  return ids.length > 0 && unknown('LABEL_NOT_FOUND', path, ids)
 }
 
 function forbidden(from: Ticket['status'], to: Ticket['status']): RefusedField {

@@ -7,11 +7,14 @@ import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done, inSteps } from '../../http/request/answer'
 import { Activity } from '../timeline/model'
 import { listActivity } from '../timeline/queries'
+import { changeTickets } from './bulk'
 import { deleteTicket, updateTicket } from './commands'
 import { createTicket } from './create-ticket'
 import { listTickets } from './list'
 import {
   Assignment,
+  BulkChange,
+  BulkResult,
   NewTicket,
   Ticket,
   TicketChanges,
@@ -38,6 +41,17 @@ export const ticketRoutes = new Elysia({
     body: NewTicket,
     response: { 201: one(Ticket) },
     detail: { summary: 'Create ticket', permission: 'tickets:write', idempotency: 'by its command' },
+  })
+
+  .post('/tickets/bulk', ({ scope, body }) => changeTickets(scope, body), {
+    body: BulkChange,
+    response: BulkResult,
+    detail: {
+      summary: 'Change many tickets',
+      description: 'Each ticket wholly or not at all, as by a PATCH. Repeated, what is done is `unchanged`',
+      permission: 'tickets:write',
+      idempotency: 'afterwards',
+    },
   })
 
   .get('/tickets/:ticket_id', ({ scope, params }) => ticketAnswer(scope, params.ticket_id), {
