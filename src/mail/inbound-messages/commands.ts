@@ -14,7 +14,6 @@ import { contentLengthOf, holdBody, holdMore, inTime } from '../../http/request/
 import { decide } from '../inbound/decide'
 import { discardAfter, fileAll, prepareFiling, readMail } from '../inbound/filing'
 import { type InboundMail, type LedgerEntry, withCheckedSender } from '../inbound/message'
-import { withOurs } from '../inbound/own-mail'
 import { unwrapForwarded } from '../inbound/team-mail'
 import type { InboundMessage, InboundOptions } from './model'
 import { getInboundMessage, openOriginal } from './queries'
@@ -41,7 +40,7 @@ export async function importMessage(scope: Scope, request: Request, options: Inb
     group: scope.organization_id,
     steps,
   })
-  const mail = await withOurs(scope, unwrapForwarded(await withCheckedSender(parsed)))
+  const mail = unwrapForwarded(await withCheckedSender(parsed))
   if (options.dry_run) return dryRun(scope, mailbox, mail)
   const storage_key = `inbound/${mail.id}`
   steps.enter('store')

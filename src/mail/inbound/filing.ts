@@ -14,6 +14,7 @@ import { withSenders } from './author'
 import { type Filing, fileUnrelated } from './file-unrelated'
 import { MAX_ANCESTORS } from './mail-draft'
 import { type InboundMail, inboundMail, type LedgerEntry } from './message'
+import { findSent, withOurs } from './own-mail'
 import { discardParts, storeParts } from './stored-parts'
 import { readAnswer } from './team-mail'
 
@@ -28,8 +29,8 @@ const withSender = gathered(
 )
 
 /**
- * Parses a message, in another process, and finds its sender. A message that the parser refuses is an InboundMail
- * without content.
+ * Parses a message, in another process, finds its sender, and tells if it is ours. A message that the parser refuses is
+ * an InboundMail without content.
  * @throws ParserBusy unless `is_patient`; other errors say nothing about the message: it is to be tried again
  */
 export async function readMail(
@@ -41,7 +42,8 @@ export async function readMail(
   steps.enter('wait')
   const mail = await parseEntry(entry, raw, { ...options, onStart: () => steps.enter('parse') })
   steps.enter('check')
-  return withSender({ scope, mail })
+  const [known, sent] = await Promise.all([withSender({ scope, mail }), findSent({ scope, mail })])
+  return withOurs(scope, known, sent)
 }
 
 type ReadOptions = Pick<ParserOptions, 'is_slow' | 'is_patient' | 'group'> & { steps: InboundSteps }

@@ -25,16 +25,16 @@ type Sent = { place: number; is_named: boolean; id: string; size: number }
  * have copied that address, so there it does not count. Another organization of the service may write to us like
  * anybody else. To be called outside a transaction: the parser compares long texts. Nothing comes back before the
  * transaction that sent it has ended.
+ * @param sent what `findSent` has found
  */
-export async function withOurs(scope: Scope, mail: InboundMail): Promise<InboundMail> {
-  const sent = await findSent({ scope, mail })
+export async function withOurs(scope: Scope, mail: InboundMail, sent: Sent[]): Promise<InboundMail> {
   if (sent.length === 0) return mail
   if (await isOneOf(scope, mail, sent)) return { ...mail, ours: 'sent' }
   return { ...mail, ours: sent.some(({ is_named }) => is_named) ? 'copied id' : 'copied address' }
 }
 
 /** Finds the emails that a message names. Messages of an organization that ask at the same time share a statement. */
-const findSent = gathered(
+export const findSent = gathered(
   async (asked: { scope: Scope; mail: InboundMail }[]) => {
     const rows = asked.flatMap(({ mail }, place) => anchorsOf(mail, place))
     const found = rows.length === 0 ? [] : await findSentOf(asked[0]!.scope, rows)

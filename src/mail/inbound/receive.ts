@@ -17,7 +17,7 @@ import type { Filing } from './file-unrelated'
 import { discardAfter, fileAll, prepareFiling, readMail } from './filing'
 import { type InboundMail, inboundMail, type LedgerEntry, withCheckedSender } from './message'
 import { noteMessageId, overtakesParent } from './overtaking'
-import { withOurs } from './own-mail'
+import { findSent, withOurs } from './own-mail'
 import { unwrapForwarded } from './team-mail'
 
 /** The outcome of a message that must not overtake the one that it answers: no fault, so it does not count. */
@@ -99,9 +99,8 @@ async function fileOrPutOff(
     log.info({ id: job.id, delay_s }, 'the sender of an email cannot be looked up now, it waits')
     return { type: 'retry', delay_s, counts: true, healthy: true }
   }
-  const known = await withOurs(scope, checked)
   steps.enter('wait')
-  return (await overtakesParent(scope, known, comesBefore)) ? NOT_YET : fileInSettlement(scope, known, steps)
+  return (await overtakesParent(scope, checked, comesBefore)) ? NOT_YET : fileInSettlement(scope, checked, steps)
 }
 
 /** Waits until few large messages are in memory. @returns what lets the next one in */
@@ -127,7 +126,8 @@ async function fileUnread(job: OutboxJob, connection: Connection): Promise<Outco
   const scope = scopeOf(job, connection)
   const raw = await storage().read(pending.storage_key)
   const [mail] = await withSenders(scope, [inboundMail(pending.entry, raw, null)])
-  return fileInSettlement(scope, await withOurs(scope, mail!), new InboundSteps())
+  const known = await withOurs(scope, mail!, await findSent({ scope, mail: mail! }))
+  return fileInSettlement(scope, known, new InboundSteps())
 }
 
 /**
