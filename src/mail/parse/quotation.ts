@@ -9,6 +9,7 @@ import {
   ATTRIBUTIONS,
   FROM_FIELD,
   HISTORY,
+  LIST_OF_REPLIES,
   NAME_AS_AUTHOR,
   OTHER_FIELD,
   PERSON_AS_AUTHOR,
@@ -40,15 +41,17 @@ const MAX_FIELDS = 7
 
 /** Characters that only turn the direction of text. Mail programs put them around names in Hebrew and Arabic. */
 const DIRECTIONS = /[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Arabic and Persian digits. */
+const DIGITS = /[\u0660-\u0669\u06f0-\u06f9]/g
+const NOT_PLAIN = new RegExp(`${DIRECTIONS.source}|${DIGITS.source}`)
 
 /** Gives lines without characters that only turn their direction, with Arabic and Persian digits as ASCII. */
 export function plainLines(lines: string[]): string[] {
-  return lines.map((line) =>
-    line
-      .slice(0, MAX_LINE + 1)
-      .replace(DIRECTIONS, '')
-      .replace(/[\u0660-\u0669\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) & 0xf)),
-  )
+  return lines.map((line) => {
+    const start = line.slice(0, MAX_LINE + 1)
+    if (!NOT_PLAIN.test(start)) return start
+    return start.replace(DIRECTIONS, '').replace(DIGITS, (digit) => String(digit.charCodeAt(0) & 0xf))
+  })
 }
 
 /**
@@ -58,8 +61,17 @@ export function plainLines(lines: string[]): string[] {
  */
 export function findHistory(plain: string[], mail: 'answer' | 'first mail'): number {
   const starts = mail === 'answer' ? startsHistory : startsMarked
-  return plain.findIndex((line, index) => line.length <= MAX_LINE && starts(plain, index))
+  return plain.findIndex((line, index) => line.length <= MAX_LINE && mayStart(plain, index) && starts(plain, index))
 }
+
+/** False for most lines, at little cost: a header and an announcement have a colon, and a rule has dashes. */
+function mayStart(plain: string[], index: number): boolean {
+  const line = plain[index] ?? ''
+  if (SIGN.test(line) || LIST_OF_REPLIES.test(line)) return true
+  return SIGN.test(plain[index + 1] ?? '') || SIGN.test(plain[index + 2] ?? '')
+}
+
+const SIGN = /[:：]|--/
 
 /**
  * Finds the place in a text where the message begins that it quotes with a header.

@@ -8,7 +8,7 @@
  * line of 100 KB that begins like an announcement.
  */
 import { announcementOf, dropSeparators, findHistory, isQuoted, isSeparator, plainLines } from './quotation'
-import { DEVICE_SIGNATURES, FOOTER, GATEWAY_WARNING, REPLY_ABOVE } from './reply-words'
+import { ANSWER_WORDS, DEVICE_SIGNATURES, FOOTER, GATEWAY_WARNING, REPLY_ABOVE } from './reply-words'
 
 /** Longest signature, with the line above it. */
 const MAX_SIGNATURE_LINES = 25
@@ -51,7 +51,9 @@ export function ownText(text: string, mail: 'answer' | 'first mail' = 'answer'):
  * request: its words are below.
  */
 function withoutRequest(lines: string[]): string[] {
-  const request = lines.findIndex((line) => line.length <= 200 && REPLY_ABOVE.test(line) && !isQuoted(line))
+  const request = lines.findIndex(
+    (line) => line.length <= 200 && REPLY_ABOVE.test(line) && ANSWER_WORDS.test(line) && !isQuoted(line),
+  )
   if (request < 0) return lines
   const above = lines.slice(0, request)
   const has_words = above.some((line) => !isSeparator(line) && !isQuoted(line) && !GATEWAY_WARNING.test(line))

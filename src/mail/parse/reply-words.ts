@@ -46,6 +46,10 @@ export const PERSON_AS_AUTHOR = new RegExp(
 export const NAME_AS_AUTHOR =
   /^["“]?\p{Lu}[\p{L}\p{M}.'’" -]{0,60} (?:wrote|writes|schrieb|skrev|a écrit|escribió|ha scritto|escreveu|schreef|kirjoitti) ?:$/u
 
+/** Matches the title of what a helpdesk repeats. */
+export const LIST_OF_REPLIES =
+  /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i
+
 /** Lines that begin the history: everything below them is quoted. */
 export const HISTORY = [
   /^[\s>]*-{2,}\s*(?:original message|forwarded message|urspr(?:ü|ue)ngliche nachricht|weitergeleitete nachricht|message d['’]origine|message transféré|message original|mensaje original|mensaje reenviado|messaggio originale|messaggio inoltrato|mensagem original|oorspronkelijk bericht|original(?:meddelande|meddelelse)|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|исходное сообщение|пересылаемое сообщение|原始邮件|원본 메시지)\s*-{2,}\s*$/i,
@@ -54,7 +58,7 @@ export const HISTORY = [
   /^\s*\p{L}.{4,80}\b20\d\d.{0,60}\d:\d\d.{0,100}<[^<>\s]{1,100}@[^<>\s]{1,100}>.{0,20}[:：]\s{2,}\S/u,
   /^.{2,80} ---\d{1,2}[./]\d{1,2}[./]\d{4} .{4,40}---/,
   /^\s*(?:begin forwarded message|anfang der weitergeleiteten (?:nachricht|e-mail)|début du message (?:réexpédié|transféré)|inicio del mensaje reenviado|inizio messaggio inoltrato)\s*:\s*$/i,
-  /^\s*\*{0,2}(?:previous replies|vorherige antworten|réponses précédentes|respuestas anteriores|risposte precedenti)\*{0,2}\s*$/i,
+  LIST_OF_REPLIES,
 ]
 
 /** Words above and below which a helpdesk wants its answers: "above this line" in the languages of Zendesk and Jira. */
@@ -65,16 +69,17 @@ const ABOVE_LINE = [
   'bu satırın üst[üu]ne|выше этой (?:строки|линии|черты)|この(?:行|線)(?:より|の)上|在此(?:行|线)(?:之)?上|이 줄 위',
 ]
 
-const ANSWER_WORDS =
-  'repl|respon|answer|comment|antw|reage|répon|rispo|respuest|respost|svar|vasta|odpow|odpov|yanıt|ответ|返信|回复|回覆|답'
+/** Matches the words of which a line that asks for an answer above it has one. */
+export const ANSWER_WORDS =
+  /repl|respon|answer|comment|antw|reage|répon|rispo|respuest|respost|svar|vasta|odpow|odpov|yanıt|ответ|返信|回复|回覆|답/iu
 
 /**
  * Matches the line that a helpdesk puts at the beginning of its mail, such as `##- Please type your reply above this
- * line
- * -##`. People write of such a line, too, but not a line of these words alone.
+ * line -##`, when it also has one of `ANSWER_WORDS`. People write of such a line, too, but not a line of these words
+ * alone.
  */
 export const REPLY_ABOVE = new RegExp(
-  `^(?=.*(?:${ANSWER_WORDS}))[^\\p{L}\\p{N}?]*(?:\\p{L}+,? ){0,7}(?:${ABOVE_LINE.join('|')})(?: \\p{L}+){0,8}[^\\p{L}\\p{N}?]*$`,
+  `^[^\\p{L}\\p{N}?]*(?:\\p{L}+,? ){0,7}(?:${ABOVE_LINE.join('|')})(?: \\p{L}+){0,8}[^\\p{L}\\p{N}?]*$`,
   'iu',
 )
 
