@@ -148,17 +148,21 @@ export function textToHtml(text: string): string {
   let result = ''
   let position = 0
   let links = 0
-  for (const { 0: word, index } of lines.matchAll(/\S+/g)) {
-    if (!LINK_SIGN.test(word)) continue
+  for (const { index } of lines.matchAll(LINK_SIGN)) {
+    // In the word before.
+    if (index < position) continue
     links += 1
     if (links > MAX_LINKS) break
-    result += linesToHtml(lines.slice(position, index)) + linkWord(word)
-    position = index + word.length
+    let start = index
+    while (start > position && !/\s/.test(lines[start - 1] ?? '')) start -= 1
+    const word = /^\S+/.exec(lines.slice(start))?.[0] ?? ''
+    result += linesToHtml(lines.slice(position, start)) + linkWord(word)
+    position = start + word.length
   }
   return result + linesToHtml(lines.slice(position))
 }
 
-const LINK_SIGN = /:\/\/|@/
+const LINK_SIGN = /:\/\/|@/g
 
 function linesToHtml(lines: string): string {
   return escapeHtml(lines).replaceAll('\n', '<br>\n')
