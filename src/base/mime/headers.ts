@@ -236,9 +236,14 @@ function readDate(value: string | null): Date | null {
   return value && !Number.isNaN(date.getTime()) ? date : null
 }
 
+/** True for a value with raw 8-bit bytes or ISO-2022, which only the charset of the message tells how to read. */
+export function hasRawText(value: string): boolean {
+  return /[\x80-\xff]|\x1b\$/.test(value)
+}
+
 /** Decodes raw bytes. Those inside a Q word belong to the word's charset, so they are escaped there first. */
 function decodeEightBit(value: string, charset?: string | null): string {
-  if (!/[\x80-\xff]|\x1b\$/.test(value)) return value
+  if (!hasRawText(value)) return value
   const escaped = value.replace(/=\?[^?\s]{1,64}\?[Qq]\?[^?]*\?=/g, (word) =>
     word.replace(/[\x80-\xff]/g, (char) => `=${char.charCodeAt(0).toString(16).toUpperCase()}`),
   )

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { detectCharset } from '../../base/mime/charset'
 import { openContainers } from '../../base/mime/containers'
-import { type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../../base/mime/headers'
+import { hasRawText, type MailHeaders, messageIds, rawHeader, readFields, splitHeader } from '../../base/mime/headers'
 import { findParts, type Part, splitParts } from '../../base/mime/parts'
 import { isAutomatic } from './automatic'
 import { type ParsedAttachment, readAttachments, readBody } from './bodies'
@@ -47,7 +47,7 @@ const MAX_NOTIFICATION_BYTES = 65_536
  */
 export async function parseMail(raw: Uint8Array, envelope_sender: EnvelopeSender = 'unknown'): Promise<ParsedMail> {
   const root = openContainers(splitParts(raw))
-  const headers = readFields(root.fields, firstCharset(root) ?? detectCharset(firstText(root)))
+  const headers = readFields(root.fields, charsetOfHeader(root))
   const in_reply_to = headers.in_reply_to.length > 0 ? headers.in_reply_to : readMessages(root)
   const { text, body_html, unsigned, cut } = readBody(root)
   const bounce = readBounce(root, text, envelope_sender)
@@ -87,12 +87,17 @@ function readMessages(root: Part): string[] {
   return messageIds(rawHeader(fields, 'original-message-id') ?? '')
 }
 
+/** Guesses the charset of raw bytes in the header, which is the charset of the body. */
+function charsetOfHeader(root: Part): string | null {
+  if (!root.fields.some(({ value }) => hasRawText(value))) return null
+  return firstCharset(root) ?? detectCharset(firstText(root))
+}
+
 function firstText(part: Part): Buffer {
   if (part.children.length === 0) return /^(?:text\/|$)/.test(part.content_type) ? part.content : Buffer.alloc(0)
   return part.children.map(firstText).find(({ length }) => length > 0) ?? Buffer.alloc(0)
 }
 
-/** Finds the charset of the body, which is the best guess for a header with raw bytes. */
 function firstCharset(part: Part): string | null {
   const own = part.content_params.get('charset')
   if (own) return own
