@@ -1,5 +1,4 @@
 /** The same change of many tickets: each in a transaction of its own, as by a PATCH. */
-import { transact } from '../../base/db/transact'
 import { ApiError, fieldError } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
@@ -69,9 +68,10 @@ async function choose(
 ): Promise<{ chosen: Chosen[]; next_cursor: string | null }> {
   if (ids) return { chosen: await withCodes(scope, ids), next_cursor: null }
   const conditions = { ...conditionsOf(filter!), per_page: MOST, cursor }
-  // A slow search outside a transaction would keep back what others send on its connection.
-  const { data, meta } = await transact(scope, async (inner) => {
-    const [, page] = await together([limitStatements(inner, limit_ms), listTickets({ ...scope, ...inner }, conditions)])
+  // A slow search outside a transaction would keep back what others send on its connection. It writes nothing to list.
+  const reading = { ...scope, before_commit: undefined, alongside: undefined }
+  const { data, meta } = await inTransaction(reading, async (scope) => {
+    const [, page] = await together([limitStatements(scope, limit_ms), listTickets(scope, conditions)])
     return page
   }).catch((error: unknown) => {
     if (cursor === undefined || !(error instanceof ApiError) || error.code !== 'VALIDATION_ERROR') throw error
@@ -133,6 +133,6 @@ async function wouldChange(scope: Scope, id: string, changes: TicketUpdate): Pro
 }
 
 /** Ends each statement of the transaction after a time: one may wait for the lock of a ticket. */
-async function limitStatements({ sql }: Pick<Scope, 'sql'>, limit_ms: number): Promise<void> {
+async function limitStatements({ sql }: Scope, limit_ms: number): Promise<void> {
   await sql`select set_config('statement_timeout', ${String(Math.ceil(limit_ms))}, true)`
 }

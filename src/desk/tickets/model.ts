@@ -177,24 +177,24 @@ export const BulkResult = Type.Object({
     Type.Object({
       id: Type.String({ description: 'As given, when it names no ticket' }),
       code: orNull(TicketCode, { description: 'Null: there is no such ticket' }),
-      result: oneOf(RESULTS),
+      result: oneOf(RESULTS, { description: '`unchanged`: it was so already' }),
       error: orNull(
         Type.Object({
-          code: Type.String(),
-          message: Type.String(),
-          details: Type.Record(Type.String(), Type.Unknown()),
+          code: Type.String({
+            description: 'As a PATCH would answer; `SERVICE_UNAVAILABLE`: not reached in 25 seconds',
+          }),
+          message: Type.String({ description: 'For people' }),
+          details: Type.Record(Type.String(), Type.Unknown(), { description: 'As of the error of a PATCH' }),
         }),
-        {
-          description: 'Of what failed, as a PATCH would answer; `SERVICE_UNAVAILABLE`: not reached within 25 seconds',
-        },
+        { description: 'Of what failed' },
       ),
     }),
     { description: 'One for each ticket, in the order of `ids` or of the list' },
   ),
   meta: Type.Object({
-    changed: Type.Integer(),
-    unchanged: Type.Integer(),
-    failed: Type.Integer(),
+    changed: Type.Integer({ description: 'Tickets that were changed' }),
+    unchanged: Type.Integer({ description: 'Tickets that were so already' }),
+    failed: Type.Integer({ description: 'Tickets with an error' }),
     next_cursor: orNull(Type.String({ description: 'Leads on to the tickets that match and were not in this call' })),
   }),
 })
