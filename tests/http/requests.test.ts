@@ -113,6 +113,14 @@ describe('a JSON body', () => {
     expect(steps[1]!.turn).toBeGreaterThan(steps[0]!.turn)
   })
 
+  test('with a list that is far too long is refused before its items are read', async () => {
+    const { admin } = await createOrganization()
+    const key = { name: 'Key', permissions: ['tickets:read'], allowed_networks: Array(2000).fill('nowhere') }
+    const { status, body } = await admin.post('/api-keys', key)
+    const message = 'must be a list of at most 50 networks'
+    expect([status, body.error.details.errors]).toEqual([422, [{ path: '/allowed_networks', message }]])
+  })
+
   test('of 8 MiB is read, a larger one is refused', async () => {
     const { agent } = await createOrganization()
     const ofSize = (bytes: number) => `{"name":"Large","color":"#EF4444","padding":"${'x'.repeat(bytes - 47)}"}`
