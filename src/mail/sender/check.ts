@@ -80,8 +80,8 @@ async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): 
   const trusted = handover?.is_relayed ? readTrustedResults(fields, domain) : null
   const lookup = lookupFor(LIMIT_MS)
   const others = lookupFor(OTHERS_LIMIT_MS)
-  const organization = domain && !trusted ? findOrganization(domain, lookup) : ''
-  const lookupOf = async (name: string) => (isWithin(name, await organization) ? lookup : others)
+  const alignment = domain && !trusted ? findAlignment(domain, lookup) : { ...RELAXED, organization: domain ?? '' }
+  const lookupOf = async (name: string) => (isWithin(name, (await alignment).organization) ? lookup : others)
   const [spf, signatures] = await Promise.all([
     client ? checkSpf(client, envelope_sender ?? '', byFirstName(lookupOf)) : NO_SPF,
     readSignatures(raw, async (name, type) => (await lookupOf(name))(name, type), BODY_LIMIT_MS),
@@ -93,21 +93,31 @@ async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): 
     : await checkDmarc(domain, spf, signatures, lookup)
   if (isReadDifferently(from, signatures)) return { ...found, sender_verified: false, proof: [], is_undecided: false }
   const sent = believed ? believed.spf_domain : spf.result === 'pass' ? spf.domain : undefined
-  return { ...found, proof: domain ? proofOf((await organization) || domain, sent, signatures) : [] }
+  return { ...found, proof: domain ? proofOf(domain, await alignment, sent, signatures) : [] }
 }
 
-/**
- * @param organization the domain of From, or its organizational domain when that is known
- * @param sent the domain that SPF has proven
- */
-function proofOf(organization: string, sent: string | undefined, { passing }: Signatures): Proof {
-  if (sent && isWithin(sent, organization)) return 'whole message'
-  return passing.filter(({ domain }) => isWithin(domain, organization)).map(({ fields }) => fields)
+/** Which domains speak for From: its organizational one and those below it, as far as known, or From's alone (strict). */
+type Alignment = { organization: string; is_spf_strict: boolean; is_dkim_strict: boolean }
+
+const RELAXED = { is_spf_strict: false, is_dkim_strict: false }
+
+/** @param sent the domain that SPF has proven */
+function proofOf(
+  from: string,
+  { organization, is_spf_strict, is_dkim_strict }: Alignment,
+  sent: string | undefined,
+  { passing }: Signatures,
+): Proof {
+  const isAligned = (domain: string, is_strict: boolean) =>
+    is_strict ? domain.toLowerCase() === from : isWithin(domain, organization)
+  if (sent && isAligned(sent, is_spf_strict)) return 'whole message'
+  return passing.filter(({ domain }) => isAligned(domain, is_dkim_strict)).map(({ fields }) => fields)
 }
 
-/** The organizational domain of From. Asking for it also reads the policy, before anything else is asked. */
-async function findOrganization(domain: string, lookup: RecordLookup): Promise<string> {
-  return (await evaluate(domain, [], lookup).catch(() => undefined))?.organization ?? domain
+/** Asking for it also reads the policy, before anything else is asked. */
+async function findAlignment(domain: string, lookup: RecordLookup): Promise<Alignment> {
+  const found = await evaluate(domain, [], lookup).catch(() => undefined)
+  return found?.alignment ?? { ...RELAXED, organization: domain }
 }
 
 /** True for a domain and the names below it. */
@@ -172,10 +182,7 @@ async function checkDmarc(
   }
 }
 
-/**
- * Evaluates DMARC for domains that SPF or DKIM have proven. @returns also the organizational domain, as far as it is
- * known
- */
+/** Evaluates DMARC for domains that SPF or DKIM have proven. */
 async function evaluate(domain: string, signed: string[], lookup: RecordLookup, sent: string[] = []) {
   const { dmarc } = await importDmarc()
   const found = await dmarc({
@@ -184,8 +191,13 @@ async function evaluate(domain: string, signed: string[], lookup: RecordLookup, 
     dkimDomains: signed.map((one) => ({ domain: one })),
     resolver: lookup,
   })
-  if (!found) return { result: 'none' as const, policy: undefined, organization: domain }
-  return { result: resultOf(found.status.result), policy: found.policy, organization: found.domain ?? domain }
+  if (!found) return { result: 'none' as const, policy: undefined, alignment: { ...RELAXED, organization: domain } }
+  const alignment = {
+    organization: found.domain ?? domain,
+    is_spf_strict: found.alignment?.spf.strict ?? false,
+    is_dkim_strict: found.alignment?.dkim.strict ?? false,
+  }
+  return { result: resultOf(found.status.result), policy: found.policy, alignment }
 }
 
 /**

@@ -21,6 +21,8 @@ let settings: ChangedSettings
 const PROVEN = 'alan@team.example'
 const UNKNOWN = 'uma@unknown.example'
 const FORGED = 'fred@rejects.example'
+/** Of a domain that lets none of its subdomains send in its name. */
+const STRICT = 'sam@strict.example'
 
 beforeAll(async () => {
   dns = await startDns({
@@ -29,10 +31,14 @@ beforeAll(async () => {
     [keyName('team.example')]: { TXT: [KEY_RECORD] },
     'rejects.example': { TXT: ['v=spf1 -all'] },
     '_dmarc.rejects.example': { TXT: ['v=DMARC1; p=reject'] },
+    'guest.strict.example': { TXT: ['v=spf1 ip4:127.0.0.1 -all'] },
+    '_dmarc.strict.example': { TXT: ['v=DMARC1; p=reject; aspf=s; adkim=s'] },
+    [keyName('strict.example')]: { TXT: [KEY_RECORD] },
+    [keyName('guest.strict.example')]: { TXT: [KEY_RECORD] },
   })
   settings = withSettings({ DNS_SERVERS: [dns.address] })
   desk = await startDesk({ address: 'support@desk.example' })
-  for (const email of [PROVEN, UNKNOWN, FORGED]) {
+  for (const email of [PROVEN, UNKNOWN, FORGED, STRICT]) {
     const name = `${email[0]!.toUpperCase()}${email.slice(1, email.indexOf('@'))}`
     const { status } = await desk.admin.post('/users', { email, name, password: PASSWORD })
     expect(status).toBe(201)
@@ -414,6 +420,21 @@ test.each<[string, string, (ours: string, tagged: string) => [Fields, string?]]>
     expect(messages.at(-1)).toMatchObject({ direction, sender: { email: PROVEN } })
   },
 )
+
+test('a subdomain proves no answer where DMARC wants the domain itself', async () => {
+  const { ticket_id, ours, tagged } = await converse()
+  const header = { From: STRICT, To: 'eve@elsewhere.example', Message_ID: `<${newId()}@strict.example>` }
+  const own = await signed(rawMail({ Subject: 'Hello', ...header }, 'Approved.'), 'strict.example')
+  const added = Buffer.concat([Buffer.from(`In-Reply-To: ${ours}\r\nCc: ${tagged}\r\n`), own])
+  await deliver(desk.port, {
+    from: 'eve@guest.strict.example',
+    to: tagged,
+    raw: await signed(added, 'guest.strict.example'),
+  })
+  expect((await ledgerOf(desk))[0]).toMatchObject({ outcome: 'message', ticket_id, sender_verified: true })
+  const { messages } = await readTicket(desk.agent, ticket_id)
+  expect(messages.at(-1)).toMatchObject({ direction: 'inbound', sender: { email: STRICT } })
+})
 
 test.each([
   ['outbound', 'spf=pass smtp.mailfrom=alan@mail.team.example'],
