@@ -24,7 +24,7 @@ import { within } from '../../base/flow/within'
 import { useSecrets } from '../../base/secrets'
 import { SETTINGS } from '../../base/settings/table'
 import { refuseUnfinishedRestore } from './data-dir'
-import { checkFolder } from './preflight'
+import { checkFolder, whoMayRead } from './preflight'
 
 export type OpenDatabase = {
   kind: 'embedded' | 'external'
@@ -167,12 +167,19 @@ export function isDatabaseReady(): Promise<boolean> {
   return answer
 }
 
-/** The secret key of the embedded database. It is a file beside the data, so that a copy of DATA_DIR has both. */
+/**
+ * The secret key of the embedded database. It is a file beside the data, so that a copy of DATA_DIR has both.
+ * @throws ConfigError with what mends it, when this user may not read the file
+ */
 function generatedSecret(): string {
   const file = path.join(config.DATA_DIR, SETTINGS.SECRET_KEY.generated_file)
-  if (!existsSync(file)) {
-    writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
-    chmodSync(file, 0o600)
+  try {
+    if (!existsSync(file)) {
+      writeFileSync(file, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' })
+      chmodSync(file, 0o600)
+    }
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new ConfigError(`the secret key cannot be used: ${reasonOf(error)}${whoMayRead(error, file)}`)
   }
-  return readFileSync(file, 'utf8').trim()
 }

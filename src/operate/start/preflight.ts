@@ -73,6 +73,14 @@ function whoMayWrite(error: unknown, data_dir: string): string {
   return `. This is OS user ${uid}: as root, mkdir -p ${data_dir} && chown -R ${uid}:${gid} ${data_dir}`
 }
 
+/** Says who asks and what mends it, when the system refuses a file of DATA_DIR to this user. */
+export function whoMayRead(error: unknown, file: string): string {
+  const { code } = error as NodeJS.ErrnoException
+  if (code !== 'EACCES' && code !== 'EPERM') return ''
+  const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
+  return `. This is OS user ${uid}: as root, chown ${uid}:${gid} ${file} && chmod 600 ${file}`
+}
+
 /** True for a folder of the user who may not do everything in it. */
 function isClosedTo(uid: number | undefined, folder: string): boolean {
   try {

@@ -151,6 +151,20 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
+test('a secret key that the user of the service may not read is named, with what mends it', () => {
+  const DATA_DIR = path.join(dir, 'closed-key')
+  expect(run('cli.ts', ['migrate'], { DATA_DIR }).status).toBe(0)
+  const key = path.join(DATA_DIR, 'secret-key')
+  fs.chmodSync(key, 0)
+  const { status, stderr } = run('cli.ts', ['organization', 'list'], { DATA_DIR })
+  const { uid, gid } = fs.statSync(key)
+  expect([status, stderr]).toEqual([
+    78,
+    `deskwire: the secret key cannot be used: EACCES: permission denied, open '${key}'. ` +
+      `This is OS user ${uid}: as root, chown ${uid}:${gid} ${key} && chmod 600 ${key}\n`,
+  ])
+})
+
 test('commands that operate on what is there make no database, others do', () => {
   const DATA_DIR = path.join(dir, 'typo')
   const refused = run('cli.ts', ['organization', 'list'], { DATA_DIR })
