@@ -49,6 +49,7 @@ async function start(): Promise<void> {
     no_database: 'create',
     pool_size: config.DATABASE_POOL,
   })
+  if (database.migrated.length > 0) log.info({ migrations: database.migrated }, 'the database was migrated')
   const watching = database.is_cluster && watchMachines(watchConnection(), endConnections)
   await Promise.all([watchClock(connection()), watching, connectRedis()])
   await startTracing(connection().sql)

@@ -61,6 +61,14 @@ test.skipIf(!on_linux || !is_root)('started by root, nothing of it runs as root 
   for (const pid of pids) expect(readProc(pid, 'status')).toMatch(/^CapEff:\t0+$/m)
 })
 
+test('the log says which migrations the start has run', () => {
+  const line = service
+    .output()
+    .split('\n')
+    .find((one) => one.includes('"the database was migrated"'))
+  expect(JSON.parse(line!).migrations[0]).toEqual({ migration: '0000_initial', duration_ms: expect.any(Number) })
+})
+
 test('nothing under DATA_DIR is for others', () => {
   const files = fs.readdirSync(data_dir, { recursive: true, encoding: 'utf8' }).map((file) => path.join(data_dir, file))
   expect(files.length).toBeGreaterThan(100)
