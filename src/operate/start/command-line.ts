@@ -53,22 +53,34 @@ export function readCommandLine(
   args: string[],
   commands: Command[],
 ): { command: Command; options: Options; rest: string[] } {
-  const words = args.length > 0 && ['--help', '-h'].includes(args[0]!) ? ['help'] : args
+  const words = isHelp(args[0]) ? ['help'] : args
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '))
   if (!command) {
     throw new UnknownCommandError(`${args.length > 0 ? 'unknown command' : 'a command is missing'}\n${help(commands)}`)
   }
   const rest = words.slice(command.name.split(' ').length)
+  // A command that hands over its arguments has the help of the other program.
+  if (isHelp(rest[0]) && command.options !== '...') return { command: helpOn(command), options: {}, rest: [] }
   return { command, options: command.options === '...' ? {} : readOptions(rest, command.options ?? ''), rest }
 }
 
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h'
+}
+
+/** Shows one command instead of running it. */
+function helpOn({ name, options, meaning }: Command): Command {
+  const shown = help([{ name, options, meaning }])
+  return { name, meaning, needs: 'nothing', run: () => shown }
+}
+
 /** All commands: each with its options, and below it what it does. */
-export function help(commands: Command[]): string {
+export function help(commands: Described[]): string {
   const blocks = commands.map(({ name, options = '', meaning }) => [
     `  bun run cli ${name} ${options}`.trimEnd(),
     `      ${meaning}`,
   ])
-  return ['Commands:', ...blocks.flat()].join('\n')
+  return [commands.length === 1 ? 'Command:' : 'Commands:', ...blocks.flat()].join('\n')
 }
 
 /** @throws UsageError when the option is missing or blank */
@@ -94,7 +106,7 @@ function readOptions(args: string[], described: string): Options {
   const argument = /^[A-Z]+/.exec(described)?.[0]
   const { values, positionals } = parsed(args, options, argument !== undefined)
   if (argument === undefined) return values
-  if (positionals.length !== 1) throw new UsageError(`give one ${argument.toLowerCase()}`)
+  if (positionals.length !== 1) throw new UsageError(`give one argument, ${argument}`)
   return { ...values, [argument.toLowerCase()]: positionals[0] }
 }
 

@@ -9,6 +9,7 @@ import { connection } from '../../../src/base/db/pool'
 import { acceptMessage, findRecipient } from '../../../src/mail/inbound/accept'
 import type { RcptMailbox } from '../../../src/mail/smtp/envelope'
 import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import { runCli } from '../../support/backups'
 import type { TestDatabase } from '../../support/database'
 import { createContact, createMessage, createTicket } from '../../support/factories'
 import { createMailbox, rawMail } from '../../support/mail'
@@ -168,6 +169,20 @@ test('wrong calls are refused with one line that says why', async () => {
     expect({ args, code, lines }).toEqual({ args, code: status, lines: [] })
     expect(stderr.split('\n')[0]).toStartWith(`deskwire: ${why}`)
   }
+})
+
+test('--help behind a command shows it and runs nothing, and a missing argument is named', async () => {
+  const { code, stdout } = await runCli(['outbox', 'retry', '--help'], {})
+  expect([code, stdout.split('\n')]).toEqual([
+    0,
+    [
+      'Command:',
+      '  bun run cli outbox retry --organization ID',
+      '      Makes all waiting work of an organization due now, except for failed webhooks.',
+      '',
+    ],
+  ])
+  expect((await runCli(['profile'], {})).stderr).toBe('deskwire: give one argument, SECONDS\n')
 })
 
 test('domain allow verifies a domain without a record', async () => {
