@@ -75,29 +75,21 @@ export function readBounce(root: Part, text: string, envelope_sender: EnvelopeSe
   const kind = root.content_params.get('report-type')?.toLowerCase()
   if (kind === 'feedback-report' || kind === 'disposition-notification') return null
   if (findParts(root, 'message/feedback-report').length > 0) return null
-  const report = readReport(root, text, envelope_sender)
-  const status = readStatus(report)
+  const subject = (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC)
+  const author = readAuthor(root, subject, envelope_sender)
+  const status = readStatus(root, author)
+  const is_named = kind === 'delivery-status' || status !== undefined || headerText(root.fields, 'x-failed-recipients')
+  if (author === 'other' && !is_named) return null
+  const report: Report = { root, returned: readReturned(root, text.slice(0, MAX_TEXT)), author, subject }
   const recipients = status ? readRecipients(status) : []
   if (recipients.length > 0) return { ...describe(report, recipients), is_formal: true }
-  return kind === 'delivery-status' || status || readsAsBounce(report)
-    ? { ...describe(report, guessRecipients(report)), is_formal: false }
-    : null
+  return is_named || readsAsBounce(report) ? { ...describe(report, guessRecipients(report)), is_formal: false } : null
 }
 
 /** Finds the part that machines read. In a message that is not a report it counts only when a machine wrote it. */
-function readStatus({ root, author }: Report): Part | undefined {
+function readStatus(root: Part, author: Author): Part | undefined {
   if (root.content_type !== 'multipart/report' && author === 'other') return undefined
   return ['message/delivery-status', 'message/global-delivery-status'].flatMap((type) => findParts(root, type))[0]
-}
-
-function readReport(root: Part, text: string, envelope_sender: EnvelopeSender): Report {
-  const subject = (headerText(root.fields, 'subject') ?? '').slice(0, MAX_DIAGNOSTIC)
-  return {
-    root,
-    returned: readReturned(root, text.slice(0, MAX_TEXT)),
-    author: readAuthor(root, subject, envelope_sender),
-    subject,
-  }
 }
 
 function describe(report: Report, recipients: BounceRecipient[]): Omit<Bounce, 'is_formal'> {
@@ -158,9 +150,7 @@ function typed(fields: HeaderField[], key: string): string | null {
 }
 
 function readsAsBounce(report: Report): boolean {
-  const { root, returned, author, subject } = report
-  if (headerText(root.fields, 'x-failed-recipients')) return true
-  if (author === 'other') return false
+  const { returned, author, subject } = report
   const notice = returned.notice.slice(0, 20_000)
   const is_failure = FAILED_TEXT.test(notice) || DELAYED_TEXT.test(notice)
   const has_code = SMTP_ERROR.test(returned.notice)
