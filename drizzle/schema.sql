@@ -779,6 +779,17 @@ create table users (
 );
 CREATE UNIQUE INDEX users_email ON users USING btree (email_key);
 
+create table viewers (
+  organization_id uuid not null,
+  ticket_id uuid not null,
+  user_id uuid not null,
+  writing boolean not null,
+  seen_at timestamp with time zone default now() not null,
+  constraint viewers_organization_id_ticket_id_user_id_pk PRIMARY KEY (organization_id, ticket_id, user_id),
+  constraint viewers_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX viewers_age ON viewers USING btree (seen_at);
+
 create table webhooks (
   organization_id uuid not null,
   id uuid not null,

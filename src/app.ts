@@ -34,6 +34,7 @@ import { statsRoutes } from './desk/stats/routes'
 import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
 import { timerRoutes } from './desk/timers/routes'
+import { viewingRoutes } from './desk/viewing/routes'
 import { documentationRoutes } from './http/openapi/documentation-page'
 import { healthRoutes } from './http/pipeline/health'
 import { pipeline } from './http/pipeline/pipeline'
@@ -68,6 +69,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(labelRoutes)
     .use(timeEntryRoutes)
     .use(timerRoutes)
+    .use(viewingRoutes)
     .use(webhookRoutes)
     .use(organizationRoutes)
     .use(ownOrganizationRoutes)

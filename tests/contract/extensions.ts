@@ -102,6 +102,11 @@ POST /tickets/bulk / filter / as in the list <- bulk: tickets by filter > match 
 POST /tickets/bulk / request / dry_run <- bulk: a dry run answers the same and changes nothing
 POST /tickets/bulk / faults of the request: 422, nothing done <- bulk: a request at fault changes nothing > %j is %s at %s
 POST /tickets/bulk / not reached in 25 s: SERVICE_UNAVAILABLE <- bulk: a ticket that somebody holds, and those after it, are SERVICE_UNAVAILABLE when the time is over
+PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
+PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
+PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is
+PUT /tickets/:ticket_id/viewing / no keys <- viewing: a wrong body, an API key, an unknown, deleted or foreign ticket change nothing
+DELETE /tickets/:ticket_id/viewing <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

@@ -29,6 +29,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /tickets/{ticket_id}/unassign': [5, 3],
   'GET /tickets/{ticket_id}/activity': [3, 1],
   'POST /tickets/bulk': [12, 9],
+  'PUT /tickets/{ticket_id}/viewing': [6, 5],
   'GET /messages': [3, 2],
   'GET /tickets/{ticket_id}/messages': [2, 1],
   'POST /tickets/{ticket_id}/messages': [17, 7],

@@ -101,6 +101,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       changes: { priority: 'low', add_label_ids: [world.label_id], remove_label_ids: [] },
       dry_run: false,
     },
+    'PUT /tickets/{ticket_id}/viewing': { writing: true },
     'POST /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'DELETE /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'POST /tickets/{ticket_id}/assign': { assignee_id: world.user_id },

@@ -737,6 +737,23 @@ export const messages = distributedTable(
   ],
 )
 
+/** Members who have a ticket open, and when they last said so (`desk/viewing`). */
+export const viewers = distributedTable(
+  'viewers',
+  {
+    organization_id: uuid().notNull(),
+    ticket_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    writing: boolean().notNull(),
+    seen_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.ticket_id, table.user_id] }),
+    index('viewers_age').on(table.seen_at),
+    reference('viewers_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+  ],
+)
+
 /** Recipients of a message that goes out by email, with the outcome for each. */
 export const message_recipients = distributedTable(
   'message_recipients',

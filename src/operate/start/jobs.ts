@@ -21,6 +21,7 @@ import { purgeDeletedTickets } from '../../desk/tickets/purge'
 import { fillCompanies } from '../../desk/time-entries/companies'
 import { foldTimeTotals } from '../../desk/time-entries/totals'
 import { stopAbandonedTimers } from '../../desk/timers/commands'
+import { removeOldViewers } from '../../desk/viewing/commands'
 import { writeKeyUses } from '../../http/admission/key-uses'
 import { removeIdempotencyKeys } from '../../http/rerun/idempotency-keys'
 import { removeOldLedger } from '../../mail/inbound/ledger-retention'
@@ -46,6 +47,7 @@ const JOBS: CronJob[] = [
   { name: 'end waits for mailboxes', pattern: '35 * * * * *', run: endWaits },
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
+  { name: 'remove old viewers', pattern: '20 */10 * * * *', run: removeOldViewers },
   { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
   { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },
   { name: 'write entries about accounts', pattern: '6-59/10 * * * * *', run: writeNotedEntries },

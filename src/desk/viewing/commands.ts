@@ -1,0 +1,72 @@
+/**
+ * Knows who has a ticket open. Each member says so again and again, and is forgotten a minute later. The rows are in
+ * the database, so that all processes show the same.
+ */
+import { withRows, workOff } from '../../base/db/all-organizations'
+import type { Connection, Fragment, Sql } from '../../base/db/transact'
+import { inBatches } from '../../base/flow/batches'
+import { inTransaction, type Scope, together } from '../../base/scope'
+import { requirePerson } from '../../http/request/permissions'
+import { requireTicket } from '../timeline/require-ticket'
+import type { NewViewing, Viewer } from './model'
+
+const BATCH = 1000
+
+/** Notes that the caller has the ticket open. @returns the others who have it open, by name @throws TICKET_NOT_FOUND */
+export function view(scope: Scope, ticket_id: string, { writing = false }: NewViewing): Promise<Viewer[]> {
+  return inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    const user_id = requirePerson(scope).id
+    await requireTicket(scope, ticket_id)
+    const [, others] = await together([
+      sql`
+        insert into viewers (organization_id, ticket_id, user_id, writing, seen_at)
+        values (${organization_id}, ${ticket_id}, ${user_id}, ${writing}, now())
+        on conflict (organization_id, ticket_id, user_id)
+        do update set writing = excluded.writing, seen_at = excluded.seen_at`,
+      sql<Viewer[]>`
+        select json_build_object('id', u.id, 'name', u.name) as user, v.writing, v.seen_at
+        from viewers v
+        join memberships m on m.organization_id = ${organization_id} and m.user_id = v.user_id
+          and m.active and m.removed_at is null
+        join users u on u.id = m.user_id
+        where v.organization_id = ${organization_id} and v.ticket_id = ${ticket_id} and v.user_id <> ${user_id}
+          and not ${isOver(sql)}
+        order by lower(u.name), u.id`,
+    ])
+    return [...others]
+  })
+}
+
+/** Notes that the caller has closed the ticket. @throws TICKET_NOT_FOUND */
+export async function leave(scope: Scope, ticket_id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    const { sql, organization_id } = scope
+    await together([
+      requireTicket(scope, ticket_id),
+      sql`
+        delete from viewers
+        where organization_id = ${organization_id} and ticket_id = ${ticket_id} and user_id = ${requirePerson(scope).id}`,
+    ])
+  })
+}
+
+/** Removes what counts no more. For a background job, in any number of processes. @returns how many rows */
+export function removeOldViewers({ sql }: Connection): Promise<number> {
+  return workOff(sql, withRows(sql, 'viewers', isOver(sql), 'seen_at'), (organization_id) =>
+    inBatches(BATCH, async () => {
+      const { count } = await sql`
+        with given as materialized (
+          select ticket_id, user_id from viewers v where v.organization_id = ${organization_id} and ${isOver(sql)}
+          order by seen_at limit ${BATCH} for update skip locked
+        )
+        delete from viewers v using given g
+        where v.organization_id = ${organization_id} and v.ticket_id = g.ticket_id and v.user_id = g.user_id`
+      return count
+    }),
+  )
+}
+
+function isOver(sql: Sql): Fragment {
+  return sql`seen_at <= now() - interval '60 seconds'`
+}
