@@ -96,7 +96,7 @@ async function judge({ raw, from, envelope_sender, delivery }: SenderQuestion): 
   return { ...found, proof: domain ? proofOf(domain, await alignment, sent, signatures) : [] }
 }
 
-/** Which domains speak for From: its organizational one and those below it, as far as known, or From's alone (strict). */
+/** Which domains speak for From: those of its organization, as far as it is known, or From's alone (strict). */
 type Alignment = { organization: string; is_spf_strict: boolean; is_dkim_strict: boolean }
 
 const RELAXED = { is_spf_strict: false, is_dkim_strict: false }
