@@ -31,7 +31,7 @@ const MORE_PAGES = 60
 /** A far page reads the numbers of all days and statuses, wherever these rows lie. */
 const PAGES_OF_DAYS = DAYS * 4
 /** Lists that are asked for so seldom that they may be planned anew each time. */
-const SELDOM = / page| by change$/
+const SELDOM = / page| by change$|^all messages$/
 /** Tables that no list may read as a whole. */
 const LARGE = /^Seq Scan (tickets|messages|ticket_labels|tallies)$/
 
