@@ -95,7 +95,7 @@ POST /tickets/:ticket_id/messages / after / of two, one wins <- after: of ten wi
 POST /tickets/:ticket_id/messages / after / against mail, too <- after: mail that waited while an answer was written comes after it, and is not gone over
 GET /messages <- all-messages: GET /messages has all messages of the organization, oldest first, as events have them
 GET /messages / without those of deleted tickets <- all-messages: the messages of a deleted ticket are in no page and not counted
-POST /tickets/bulk <- bulk: tickets by ids > each is changed as by a PATCH, with its events and activity, in the order given
+POST /tickets/bulk <- bulk: tickets by ids > each is changed like by PATCH, with its events and activity, in the order given
 POST /tickets/bulk / each ticket wholly or not <- bulk: tickets by ids > what one refuses stands in its result, and it stays wholly as it is
 POST /tickets/bulk / request / filter | cursor <- bulk: tickets by filter > come 100 a call, newest first, and next_cursor leads on
 POST /tickets/bulk / filter / as in the list <- bulk: tickets by filter > match as in the list, whatever the filter

@@ -39,7 +39,7 @@ const RECENT_MS = 60_000
 const [LEAST_KEPT_S, MOST_KEPT_S] = [60, 300]
 const LEFT_ALONE_MS = 60_000
 const MOST_KEPT = 10_000
-/** Of all answers that are kept, as JSON. A usual one has 200; whoever has a domain can make some of 64 KB. */
+/** Most characters of all answers kept, as JSON. A usual one has 200; the owner of a domain can make some of 64 KB. */
 const MOST_KEPT_CHARACTERS = 8_000_000
 const NO_ANSWER: DnsAnswer = { code: 'ETIMEOUT' }
 const NO_SUCH_NAME: DnsAnswer = { code: 'ENOTFOUND' }

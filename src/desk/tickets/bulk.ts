@@ -1,4 +1,4 @@
-/** The same change of many tickets: each in a transaction of its own, as by a PATCH. */
+/** Changes many tickets alike: each in a transaction of its own, by the command of PATCH. */
 import { ApiError, fieldError } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'

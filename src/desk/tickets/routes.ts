@@ -48,7 +48,7 @@ export const ticketRoutes = new Elysia({
     response: BulkResult,
     detail: {
       summary: 'Change many tickets',
-      description: 'Each ticket wholly or not at all, as by a PATCH. Repeated, what is done is `unchanged`',
+      description: 'Each ticket is changed wholly or not at all, like by PATCH. After a fault, repeat it',
       permission: 'tickets:write',
       idempotency: 'afterwards',
     },

@@ -54,7 +54,7 @@ export function draftOf(
 }
 
 /**
- * True when answers may go to the Reply-To of the mail: whoever knows the code of a ticket could write in the name of
+ * True when answers may go to the Reply-To of the mail: one who knows the code of a ticket could write in the name of
  * its contact, and have them sent to another address of a provider that everybody uses. Nothing goes to that of forged
  * mail (`desk/messages/outgoing`).
  */

@@ -88,7 +88,7 @@ export async function addNoteOf(
 
 /**
  * True for mail that a member may have written to the customer of a ticket: proven to be the member's, with an anchor
- * of ours that the member has written. Nobody signs the address at RCPT, and some sign no ids: whoever got mail of the
+ * of ours that the member has written. Nobody signs the address at RCPT, and some sign no ids: one who got mail of the
  * member could send it on as an answer.
  */
 export function mayBeAnswerOfTeam(mail: InboundMail, decision: Decision): boolean {

@@ -20,7 +20,7 @@ export type Forwarded = {
   reply_text: string | null
   /** Its files, and the others of the message that passes it on; null: exactly those of that message. */
   attachments: ParsedAttachment[] | null
-  /** The words of whoever passes it on; '' without any. */
+  /** The words of the person who passes it on; '' without any. */
   note: string
   note_html: string
 }

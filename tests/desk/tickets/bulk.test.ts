@@ -23,7 +23,7 @@ async function several({ scope }: Organization, count: number) {
 const ids = (tickets: { id: string }[]) => tickets.map(({ id }) => id)
 
 describe('tickets by ids', () => {
-  test('each is changed as by a PATCH, with its events and activity, in the order given', async () => {
+  test('each is changed like by PATCH, with its events and activity, in the order given', async () => {
     const organization = await createOrganization()
     const { agent, scope } = organization
     const [keep, drop, add] = [await createLabel(agent), await createLabel(agent), await createLabel(agent)]
