@@ -59,11 +59,14 @@ create table attachments (
   content_id text,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   uploader_id uuid,
+  draft_id uuid,
   constraint attachments_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint attachments_draft_fk FOREIGN KEY (organization_id, draft_id) REFERENCES drafts(organization_id, id) ON DELETE CASCADE,
   constraint attachments_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE,
   constraint attachments_size CHECK ((size >= 0)),
   constraint attachments_storage_key CHECK ((storage_key ~ '^attachments/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
 );
+CREATE INDEX attachments_draft ON attachments USING btree (organization_id, draft_id) WHERE (draft_id IS NOT NULL);
 CREATE INDEX attachments_message ON attachments USING btree (organization_id, message_id, id);
 CREATE INDEX attachments_unused ON attachments USING btree (id) WHERE (message_id IS NULL);
 CREATE INDEX attachments_unused_by ON attachments USING btree (organization_id, uploader_id) WHERE (message_id IS NULL);
@@ -190,6 +193,27 @@ create table domains (
   constraint domains_verified_complete CHECK ((num_nulls(verified_at, verified_by) = ANY (ARRAY[0, 2])))
 );
 CREATE UNIQUE INDEX domains_domain ON domains USING btree (organization_id, domain);
+
+create table drafts (
+  organization_id uuid not null,
+  id uuid not null,
+  ticket_id uuid not null,
+  author_type text not null,
+  author_id uuid not null,
+  body text not null,
+  body_html text not null,
+  text text not null,
+  is_internal boolean not null,
+  cc text[],
+  based_on uuid,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint drafts_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint drafts_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text])))
+);
+CREATE INDEX drafts_author ON drafts USING btree (organization_id, author_id, id);
+CREATE INDEX drafts_ticket ON drafts USING btree (organization_id, ticket_id, id);
 
 create table email_anchors (
   organization_id uuid not null,
@@ -357,6 +381,20 @@ create table letters (
 CREATE INDEX letters_about ON letters USING btree (organization_id, about_id);
 CREATE INDEX letters_expiry ON letters USING btree (expires_at);
 
+create table macros (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  body text,
+  is_internal boolean default false not null,
+  changes jsonb default '{}'::jsonb not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint macros_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint macros_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
+CREATE UNIQUE INDEX macros_name ON macros USING btree (organization_id, lower(name));
+
 create table mailboxes (
   organization_id uuid not null,
   id uuid not null,
@@ -379,6 +417,7 @@ create table mailboxes (
   address_key text not null,
   has_address boolean default true not null,
   is_smtp_by_key boolean default false not null,
+  signature text,
   constraint mailboxes_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint mailboxes_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint mailboxes_dkim_complete CHECK ((num_nulls(dkim_domain, dkim_selector, dkim_private_key) = ANY (ARRAY[0, 3]))),
@@ -444,6 +483,7 @@ create table messages (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   sender_verified boolean,
   reply_to text,
+  drafted_by jsonb,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_direction CHECK ((direction = ANY (ARRAY['inbound'::text, 'outbound'::text]))),

@@ -27,6 +27,7 @@ import { webhookRoutes } from './delivery/webhooks/routes'
 import { attachmentRoutes } from './desk/attachments/routes'
 import { companyRoutes } from './desk/companies/routes'
 import { contactRoutes } from './desk/contacts/routes'
+import { draftRoutes } from './desk/drafts/routes'
 import { labelRoutes } from './desk/labels/routes'
 import { messageRoutes } from './desk/messages/routes'
 import { participantRoutes } from './desk/participants/routes'
@@ -62,6 +63,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(authRoutes)
     .use(ticketRoutes)
     .use(messageRoutes)
+    .use(draftRoutes)
     .use(attachmentRoutes)
     .use(participantRoutes)
     .use(contactRoutes)

@@ -102,6 +102,26 @@ POST /tickets/bulk / filter / as in the list <- bulk: tickets by filter > match 
 POST /tickets/bulk / request / dry_run <- bulk: a dry run answers the same and changes nothing
 POST /tickets/bulk / faults of the request: 422, nothing done <- bulk: a request at fault changes nothing > %j is %s at %s
 POST /tickets/bulk / not reached in 25 s: SERVICE_UNAVAILABLE <- bulk: a ticket that somebody holds, and those after it, are SERVICE_UNAVAILABLE when the time is over
+GET /drafts <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
+GET /drafts / filter / ticket_id | author_id | stale <- drafts: drafts are listed newest first, by ticket, author and stale, with cursors
+GET /drafts/:draft_id <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody
+POST /tickets/:ticket_id/drafts <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody
+POST /tickets/:ticket_id/drafts / code / DRAFT_EXISTS <- drafts: how many: > a person has one reply and one note in a ticket, also of two at once
+POST /tickets/:ticket_id/drafts / 20 of a key <- drafts: how many: > an API key has 20 in a ticket, replies and notes
+PATCH /drafts/:draft_id <- drafts: stale: > a reply is, once a public message came that it is not based on; based_on clears it
+PATCH /drafts/:draft_id / code / MESSAGE_NOT_FOUND <- drafts: stale: > based_on is a public message of the ticket, else MESSAGE_NOT_FOUND
+PATCH /drafts/:draft_id / 403 <- drafts: rights: > a person's draft is read by all, changed by its author alone, and removed by admins too
+DELETE /drafts/:draft_id <- drafts: rights: > a key's draft is changed by itself and every person, by no other key
+Drafts / drafts:write uploads, never sends <- drafts: rights: > a key needs drafts:read or drafts:write; the latter uploads and never sends
+Drafts / attachments are used by it <- drafts: its files are used: by nothing else, and not removed after a day; what it gives up is unused again
+Drafts / go with ticket and membership <- drafts: drafts go with their ticket and with the membership of their author
+Drafts / no events, activity <- drafts: a draft shows its ticket, author, text, files and what it is based on, and tells nobody
+POST /drafts/:draft_id/send <- send-draft: a key's draft that a person sends is a message of that person, with its files, and says who wrote it
+POST /drafts/:draft_id/send / code / DRAFT_STALE <- send-draft: a stale draft is DRAFT_STALE with the messages that came, also when they were mail; it stays and can be sent later
+POST /drafts/:draft_id/send / errors keep it <- send-draft: an error keeps the draft and its files
+POST /drafts/:draft_id/send / once <- send-draft: of ten who send it at once one makes a message
+POST /drafts/:draft_id/send / Idempotency-Key <- send-draft: a repeated Idempotency-Key gets the first answer although the draft is gone; two at once make one message
+POST /drafts/:draft_id/send / If-Match <- send-draft: the tag that was read counts
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { connection } from '../../src/base/db/pool'
 import type { ResourceId } from '../../src/http/request/resources'
-import { type Answer, type Client, type Organization, PASSWORD } from './api'
+import { type Answer, type Client, clientWithKey, type Organization, PASSWORD } from './api'
 import { nodeUrls } from './cluster'
 import {
   createCompany,
@@ -40,6 +40,10 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const message = await createMessage(agent, ticket.id, { body: mark, attachment_ids: [used.id], send_email: false })
   const upload = await uploadFile(agent, mark, `${mark}.txt`)
   const entry = await logTime(admin, ticket.id, { description: mark })
+  const drafting = await created(admin.post('/api-keys', { name: mark, permissions: ['drafts:write'] }))
+  const draft = await created(
+    clientWithKey(drafting.key).post(`/tickets/${ticket.id}/drafts`, { body: mark, is_internal: true }),
+  )
   const participant = await created(
     agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
   )
@@ -54,6 +58,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   return {
     ticket_id: ticket.id,
     message_id: message.id,
+    draft_id: draft.id,
     participant_id: participant.id,
     attachment_id: used.id,
     upload_id: upload.id,
@@ -112,6 +117,9 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       attachment_ids: [],
       cc: ['cc@customer.example'],
     },
+    'POST /tickets/{ticket_id}/drafts': draft(),
+    'PATCH /drafts/{draft_id}': draft(),
+    'POST /drafts/{draft_id}/send': { send_email: false },
     'POST /tickets/{ticket_id}/participants': { email: `${crypto.randomUUID()}@customer.example`, name: 'Paula' },
     'POST /contacts': {
       name: 'Carl',
@@ -218,6 +226,12 @@ const company = () => ({
   notes: 'Pays late',
 })
 
+const draft = () => ({
+  body: 'Have you tried water?',
+  is_internal: false,
+  attachment_ids: [],
+  cc: ['cc@customer.example'],
+})
 const label = () => ({ name: crypto.randomUUID(), color: '#EF4444', description: 'Burning' })
 
 const time = () => ({ duration_minutes: 30, description: 'Put out', billable: true, date: '2026-03-01', rate: 80 })

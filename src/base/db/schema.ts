@@ -51,6 +51,8 @@ const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
+/** Authors of drafts. */
+export const AUTHOR_TYPES = ['user', 'api_key'] as const
 export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
 /** Actors of the audit log. Customers do nothing that it lists. */
 export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
@@ -406,6 +408,8 @@ export const mailboxes = referenceTable(
     dkim_private_key: text(),
     /** The envelope sender names the message, so that every report about the message comes back with its name. */
     verp: boolean().notNull().default(false),
+    /** Stands below public answers in the email, with variables (`desk/macros/variables.ts`). */
+    signature: text(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -725,6 +729,8 @@ export const messages = distributedTable(
     email_message_id: text(),
     email_status: text({ enum: EMAIL_STATUSES }).notNull().default('none'),
     email_error: text(),
+    /** The author of the draft that it was sent from, with the name at that time. */
+    drafted_by: jsonb().$type<{ type: (typeof AUTHOR_TYPES)[number]; id: string; name: string }>(),
     created_at: createdAt(),
   },
   (table) => [
@@ -734,6 +740,55 @@ export const messages = distributedTable(
     check('messages_direction', isOneOf(table.direction, MESSAGE_DIRECTIONS)),
     check('messages_note', sql`${table.is_internal} = (${table.direction} is null)`),
     check('messages_email_status', isOneOf(table.email_status, EMAIL_STATUSES)),
+  ],
+)
+
+/** Replies and notes that are not sent yet. */
+export const drafts = distributedTable(
+  'drafts',
+  {
+    ...tenant(),
+    ticket_id: uuid().notNull(),
+    author_type: text({ enum: AUTHOR_TYPES }).notNull(),
+    author_id: uuid().notNull(),
+    body: text().notNull(),
+    /** Sanitized: safe to show in a page. */
+    body_html: text().notNull(),
+    /** Plain text, for the search once it is sent. */
+    text: text().notNull(),
+    is_internal: boolean().notNull(),
+    /** Null: the confirmed participants when it is sent. */
+    cc: text().array(),
+    /** The newest public message that its author has seen. It may be deleted since. */
+    based_on: uuid(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('drafts_ticket').on(table.organization_id, table.ticket_id, table.id),
+    index('drafts_author').on(table.organization_id, table.author_id, table.id),
+    reference('drafts_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    check('drafts_author_type', isOneOf(table.author_type, AUTHOR_TYPES)),
+  ],
+)
+
+/** Prepared answers with changes of the ticket. */
+export const macros = distributedTable(
+  'macros',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** With variables (`desk/macros/variables.ts`). */
+    body: text(),
+    is_internal: boolean().notNull().default(false),
+    changes: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('macros_name').on(table.organization_id, sql`lower(${table.name})`),
   ],
 )
 
@@ -825,6 +880,8 @@ export const attachments = distributedTable(
     ...tenant(),
     /** Null until a message uses the upload. */
     message_id: uuid(),
+    /** The draft that uses the upload. */
+    draft_id: uuid(),
     /** Id of the user or API key who uploaded it; null for a file of an email and rows of older releases. */
     uploader_id: uuid(),
     filename: text().notNull(),
@@ -840,9 +897,11 @@ export const attachments = distributedTable(
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('attachments_message').on(table.organization_id, table.message_id, table.id),
+    index('attachments_draft').on(table.organization_id, table.draft_id).where(sql`${table.draft_id} is not null`),
     index('attachments_unused').on(table.id).where(sql`${table.message_id} is null`),
     index('attachments_unused_by').on(table.organization_id, table.uploader_id).where(sql`${table.message_id} is null`),
     reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),
+    reference('attachments_draft', [table.organization_id, table.draft_id], drafts, 'cascade'),
     check('attachments_size', sql`${table.size} >= 0`),
     check('attachments_storage_key', isStorageKey(table.storage_key, 'attachments')),
   ],

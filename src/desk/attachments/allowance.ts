@@ -93,7 +93,8 @@ async function requireFewUnused({ sql, organization_id, actor }: Scope, under_wa
     select count(*) as unused,
       extract(epoch from min(created_at) + ${UNUSED_HOURS} * interval '1 hour' - now())::float8 as wait_s
     from attachments
-    where organization_id = ${organization_id} and uploader_id = ${actor.id} and message_id is null`
+    where organization_id = ${organization_id} and uploader_id = ${actor.id} and message_id is null
+      and draft_id is null`
   const { unused, wait_s } = row!
   if (unused + under_way <= UNUSED_MOST) return
   const reason = `${UNUSED_MOST} uploads are not used by a message yet`

@@ -1,6 +1,6 @@
-/** Gives uploads to the messages that use them. */
+/** Gives uploads to the messages and drafts that use them. */
 import { unknownIds } from '../../base/errors'
-import type { Scope } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 
 /**
@@ -24,8 +24,32 @@ export async function claimForEach(
       select * from json_to_recordset(${JSON.stringify(wanted)}::text::json) as x (id uuid, message_id uuid)
     )
     update attachments a set message_id = given.message_id from given
-    where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null
+    where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null and a.draft_id is null
     returning a.id`
+  requireAll(named, claimed)
+}
+
+/**
+ * Gives a draft, which the caller's transaction has locked, these uploads and no others. Those that it gives up are
+ * unused again.
+ * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown or used by something else
+ */
+export async function claimForDraft({ sql, organization_id }: Scope, draft_id: string, given: string[]): Promise<void> {
+  const ids = asIds(given)
+  const [, claimed] = await together([
+    sql`
+      update attachments set draft_id = null
+      where organization_id = ${organization_id} and draft_id = ${draft_id} and not id = any(${ids}::uuid[])`,
+    sql<{ id: string }[]>`
+      update attachments set draft_id = ${draft_id}
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+        and (draft_id is null or draft_id = ${draft_id})
+      returning id`,
+  ])
+  requireAll(given, claimed)
+}
+
+function requireAll(named: string[], claimed: { id: string }[]): void {
   const known = new Set(claimed.map(({ id }) => id))
   const unknown = [...new Set(named)].filter((id) => !known.has(id.toLowerCase()))
   if (unknown.length > 0) throw unknownIds('ATTACHMENT_NOT_FOUND', '/attachment_ids', unknown)

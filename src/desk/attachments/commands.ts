@@ -1,4 +1,4 @@
-/** Stores files, gives them to messages, and removes those that no message used. */
+/** Stores files, and removes those that no message or draft used. */
 import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
@@ -118,7 +118,7 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
     const removed = await sql<{ storage_key: string }[]>`
       with unused as (
         select id from attachments
-        where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
+        where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null and draft_id is null
         for update skip locked
       )
       delete from attachments a using unused u where a.organization_id = ${organization_id} and a.id = u.id
@@ -127,10 +127,10 @@ export async function discardUploads(scope: Scope, ids: string[]): Promise<void>
   })
 }
 
-/** Removes the uploads of all organizations that no message used within 24 hours. Returns how many. */
+/** Removes the uploads of all organizations that no message or draft used within 24 hours. Returns how many. */
 export function removeUnusedUploads(connection: Connection): Promise<number> {
   const { sql } = connection
-  const is_unused = sql`message_id is null and created_at < now() - interval '24 hours'`
+  const is_unused = sql`message_id is null and draft_id is null and created_at < now() - interval '24 hours'`
   const find = withRows(sql, 'attachments', is_unused)
   return workOffInBatches(connection, find, { size: BATCH }, (batch) => removeUnusedBatch(batch, is_unused))
 }

@@ -19,7 +19,8 @@ export async function getStoredAttachment({ sql, organization_id }: Scope, id: s
     select a.id, a.filename, a.content_type, a.size, a.digest, a.storage_key
     from attachments a
     left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
-    left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id
+    left join drafts d on d.organization_id = ${organization_id} and d.id = a.draft_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = coalesce(m.ticket_id, d.ticket_id)
     where a.organization_id = ${organization_id} and a.id = ${id} and t.deleted_at is null`
   if (!attachment) throw new ApiError('ATTACHMENT_NOT_FOUND')
   return attachment

@@ -11,7 +11,7 @@ import { organizationOfUrl } from './signed-url'
 
 export const attachmentRoutes = new Elysia({
   tags: ['Attachments'],
-  detail: { about: 'Files: uploaded on their own, then named by a message.' },
+  detail: { about: 'Files: uploaded on their own, then named by a message or a draft.' },
 })
   .use(inOrganization)
 
@@ -21,6 +21,7 @@ export const attachmentRoutes = new Elysia({
     detail: {
       summary: 'Upload attachment',
       permission: 'messages:write',
+      or_permission: 'drafts:write',
       idempotency: 'afterwards',
       requestBody: {
         required: true,

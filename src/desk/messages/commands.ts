@@ -28,6 +28,9 @@ type TicketOfEvent = { id: string; code: string; subject: string }
 /** `locked_at` is the time of the change. */
 type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
 
+/** What the caller says in a message. */
+type Written = Omit<NewMessage, 'after'> & Pick<MessageDraft, 'drafted_by'>
+
 /**
  * Writes a note or a public reply of the caller. When the reply goes out by email, it waits for the outcome of the
  * first attempt, up to EMAIL_INLINE_WAIT_MS.
@@ -35,17 +38,44 @@ type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: str
  *   ATTACHMENT_NOT_FOUND; for `after` MESSAGE_NOT_FOUND, PRECONDITION_FAILED (others wrote since)
  */
 export async function createMessage(scope: Scope, ticket_id: string, input: NewMessage): Promise<Message> {
-  const rendered = await render(input.body, scope.organization_id)
-  if (isLong(input.body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
+  const rendered = await renderWritten(scope, input.body)
   const message = await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    const id = await addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
+    const id = await addWritten(scope, conversation, input, rendered)
     if (input.after !== undefined) await requireNothingBetween(scope, ticket_id, input.after, id)
     return getMessage(scope, ticket_id, id)
   })
+  return withFirstAttempt(scope, ticket_id, message)
+}
+
+/** Renders the body of a message of the team. To be called outside a transaction. @throws EMPTY_BODY */
+export async function renderWritten(scope: Scope, body: string): Promise<RenderedBody> {
+  const rendered = await render(body, scope.organization_id)
+  if (isLong(body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
+  return rendered
+}
+
+/**
+ * Adds a message of the caller to a ticket that the caller's transaction has locked.
+ * @returns its id
+ * @throws EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
+ */
+export async function addWritten(
+  scope: Scope,
+  conversation: Conversation,
+  input: Written,
+  rendered: RenderedBody,
+): Promise<string> {
+  return addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
+}
+
+/**
+ * Waits for the outcome of the first attempt to send a message, up to EMAIL_INLINE_WAIT_MS, and reads it again. The
+ * message is stored whatever happens now: an error here would make the client write it twice.
+ */
+export async function withFirstAttempt(scope: Scope, ticket_id: string, message: Message): Promise<Message> {
   if (message.email_status !== 'queued') return message
   await waitForFirstAttempt(scope, message.id, config.EMAIL_INLINE_WAIT_MS)
-  // The message is stored whatever happens now: an error here would make the client write it twice.
   return getMessage(scope, ticket_id, message.id).catch(() => message)
 }
 
@@ -115,11 +145,11 @@ export function createdEvent(message: Message, ticket: TicketOfEvent): NewEvent 
 async function draftReply(
   scope: Scope,
   conversation: Conversation,
-  input: NewMessage,
+  input: Written,
   { body_html, text }: RenderedBody,
 ): Promise<MessageDraft> {
   const { actor } = scope
-  const { body, is_internal = false, send_email, attachment_ids, cc } = input
+  const { body, is_internal = false, send_email, attachment_ids, cc, drafted_by } = input
   const id = nextMessageId(conversation)
   const draft = {
     id,
@@ -128,6 +158,7 @@ async function draftReply(
     text,
     is_internal,
     attachment_ids,
+    drafted_by,
     sender_name: actor.name,
     sender_email: actor.email ?? (await findMailboxAddress(scope, conversation)),
   }

@@ -1,3 +1,5 @@
+import type { Message } from './model'
+
 /** The parts of a new message, which an agent, the API or an email writes. */
 export type MessageDraft = {
   id?: string
@@ -24,6 +26,7 @@ export type MessageDraft = {
   /** Message-IDs of others that an email refers to. They lead to its ticket, too. */
   references?: string[]
   attachment_ids?: string[]
+  drafted_by?: Message['drafted_by']
   /** Set when the message is to be sent by email. */
   email?: DraftEmail
 }

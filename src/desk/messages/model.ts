@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../../base/address/email'
-import { EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
+import { AUTHOR_TYPES, EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, remembered, text } from '../../base/shapes/fields'
@@ -12,6 +12,14 @@ const BODY_HTML =
   'and so are https images that the team wrote. In what a customer wrote the address of any other image is in ' +
   '`data-src`, because loading it would tell the sender that the message is read: copy it to `src` to show the image. ' +
   'At most 2,000,000 characters; `body` has everything'
+
+/** The author of a draft. */
+export const Author = Type.Object({
+  type: oneOf(AUTHOR_TYPES, { description: 'A person or an API key' }),
+  id: Uuid,
+  name: Type.String(),
+})
+export type Author = typeof Author.static
 
 export const Message = Type.Object({
   id: Uuid,
@@ -52,6 +60,7 @@ export const Message = Type.Object({
         'Of an inbound email: where its sender wants answers, when that is another address. An answer to the ticket goes there when the domains are the same',
     }),
   ),
+  drafted_by: orNull(Author, { description: 'Who wrote the draft that it was sent from' }),
   created_at: Instant,
 })
 export type Message = typeof Message.static
@@ -66,7 +75,8 @@ const email = text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL', faul
 
 export const EMPTY_BODY = 'must have text or an image'
 
-export const NewMessage = body({
+/** What a message of the team says, and to which addresses; a draft says the same. */
+export const said = {
   body: text({
     max: 1_000_000,
     trim: false,
@@ -78,7 +88,6 @@ export const NewMessage = body({
     description: 'Plain text or HTML',
   }),
   is_internal: optional(flag({ description: 'An internal note, which never sends email. Default false' })),
-  send_email: optional(flag({ description: 'Default true for public messages' })),
   attachment_ids: optional(IdsInput({ not_found: 'ATTACHMENT_NOT_FOUND' })),
   cc: optional(
     Type.Array(email, {
@@ -88,6 +97,16 @@ export const NewMessage = body({
       description: 'Instead of the confirmed participants',
     }),
   ),
+}
+
+export const send_email = optional(flag({ description: 'Default true for public messages' }))
+
+export const NewMessage = body({
+  body: said.body,
+  is_internal: said.is_internal,
+  send_email,
+  attachment_ids: said.attachment_ids,
+  cc: said.cc,
   after: optional(
     nullable(
       IdInput({

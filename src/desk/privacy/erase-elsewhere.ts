@@ -20,6 +20,7 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   const erased: Erased = { messages: 0, attachments: 0 }
   await eraseMessagesElsewhere(scope, traces, erased)
   await eraseRecipients(scope, traces)
+  await eraseDrafts(scope, traces)
   await eraseTimelines(scope, traces)
   const { sql, organization_id } = scope
   await sql`
@@ -87,6 +88,24 @@ async function writeAddresses({ sql, organization_id }: Scope, rows: (Addressed 
     )
     update messages m set cc = array(select json_array_elements_text(given.cc)), reply_to = given.reply_to from given
     where m.organization_id = ${organization_id} and m.id = given.id`
+}
+
+/** Takes the address out of drafts of answers to others. */
+function eraseDrafts(scope: Scope, { isAddress }: Traces): Promise<void> {
+  const { sql, organization_id } = scope
+  return walk(
+    (after) => sql<{ id: string; cc: string[] }[]>`
+      select id, cc from drafts where organization_id = ${organization_id} and id > ${after} and cc is not null
+      order by id limit ${STEP}`,
+    async (rows) => {
+      for (const { id, cc } of rows.filter((row) => row.cc.some(isAddress))) {
+        const kept = cc.filter((address) => !isAddress(address))
+        await sql`
+          update drafts set cc = ${kept}::text[]
+          where organization_id = ${organization_id} and id = ${id} and cc = ${cc}::text[]`
+      }
+    },
+  )
 }
 
 type RecipientRow = { message_id: string; position: number; email: string }

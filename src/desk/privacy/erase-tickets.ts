@@ -3,6 +3,7 @@
 import { ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
+import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
 import { ERASED, walk } from './traces'
@@ -18,7 +19,7 @@ export async function eraseTickets(scope: Scope, tickets: string[]): Promise<Era
   for (let start = 0; start < tickets.length; start += TICKETS) {
     const some = tickets.slice(start, start + TICKETS)
     await eraseMessagesOf(scope, some, erased)
-    await inTransaction(scope, (inner) => eraseRows(inner, some))
+    erased.attachments += await inTransaction(scope, (inner) => eraseRows(inner, some))
   }
   return erased
 }
@@ -39,8 +40,8 @@ function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promi
   )
 }
 
-/** Erases all but the messages of some tickets, in the caller's transaction. */
-async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
+/** Erases all but the messages of some tickets, in the caller's transaction. @returns how many attachments of drafts */
+async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   const { sql, organization_id } = scope
   const [, time] = await withChangeTime(
     sql,
@@ -49,6 +50,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
       order by id for no key update`,
   )
   const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
+  const attachments = await removeDrafts(scope, sql`d.ticket_id = any(${ids}::uuid[])`)
   await sql`delete from email_anchors where ${these}`
   await sql`delete from participants where ${these}`
   await sql`
@@ -60,6 +62,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<void> {
   await sql`
     update tickets set subject = ${ERASED}, updated_at = ${time}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return attachments
 }
 
 /** Leaves of the search documents of tickets, which the caller has locked, the code and the facets. */

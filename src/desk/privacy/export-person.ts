@@ -5,6 +5,8 @@ import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { InSteps, Steps } from '../../http/request/steps'
+import type { Draft } from '../drafts/model'
+import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
 import { type Traces, tracesOf } from './traces'
@@ -17,8 +19,8 @@ const LOOK = 20_000
 const MESSAGES = 20
 
 /**
- * Gives what is kept of a contact: its tickets with all messages, notes too, what the person wrote in other tickets,
- * and the mail of the person. Files come as signed addresses. Noted in the audit log.
+ * Gives what is kept of a contact: its tickets with all messages, notes and drafts, what the person wrote in other
+ * tickets, and the mail of the person. Files come as signed addresses. Noted in the audit log.
  * @throws CONTACT_NOT_FOUND
  */
 export async function exportPerson(scope: Scope, contact_id: string): Promise<InSteps<Person>> {
@@ -32,6 +34,7 @@ export async function exportPerson(scope: Scope, contact_id: string): Promise<In
     contact: contact!,
     tickets: ticketsOf(scope, traces),
     messages: messagesOf(scope, traces),
+    drafts: draftsOf(scope, traces),
     time_entries: timeOf(scope, traces),
     participations: participationsOf(scope, traces),
     inbound_messages: mailOf(scope, traces),
@@ -80,6 +83,21 @@ async function* readMessages(scope: Scope, messages: { id: string }[]): Steps<Pe
       select m.ticket_id, ${messageFields(scope)} from messages m
       where m.organization_id = ${organization_id} and m.id = any(${ids}::uuid[]) order by m.ticket_id, m.id`
     yield rows.map((row) => ({ ticket_id: row.ticket_id, ...presentMessage(organization_id, row) }))
+  }
+}
+
+async function* draftsOf(scope: Scope, traces: Traces): Steps<Draft> {
+  const { sql, organization_id } = scope
+  for (const tickets of stepsOf(traces.tickets)) {
+    const rows = await sql<{ id: string }[]>`
+      select id from drafts where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      order by ticket_id, id`
+    for (let start = 0; start < rows.length; start += MESSAGES) {
+      yield await getDrafts(
+        scope,
+        rows.slice(start, start + MESSAGES).map(({ id }) => id),
+      )
+    }
   }
 }
 

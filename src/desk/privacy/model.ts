@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { INBOUND_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
+import { Draft } from '../drafts/model'
 import { Message } from '../messages/model'
 
 const text = (description: string) => orNull(Type.String({ description }))
@@ -74,6 +75,7 @@ export const Person = Type.Object({
   messages: Type.Array(PersonMessage, {
     description: 'All of these tickets, notes too, and what the person wrote in others',
   }),
+  drafts: Type.Array(Draft, { description: 'Of answers in these tickets, without hidden ones' }),
   time_entries: Type.Array(PersonTime, { description: 'Work on these tickets' }),
   participations: Type.Array(PersonParticipation, { description: 'Tickets in which the person takes part' }),
   inbound_messages: Type.Array(PersonMail, { description: 'The mail ledger of the person and of these tickets' }),

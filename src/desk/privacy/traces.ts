@@ -96,6 +96,10 @@ async function idsOf({ sql, organization_id }: Scope, tickets: string[]): Promis
     union all
     select a.id from own join attachments a on a.organization_id = ${organization_id} and a.message_id = own.id
     union all
+    select a.id from drafts d
+    join attachments a on a.organization_id = ${organization_id} and a.draft_id = d.id
+    where d.organization_id = ${organization_id} and d.ticket_id = any(${tickets}::uuid[])
+    union all
     select id from participants where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
     union all
     select id from inbound_messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])`

@@ -6,10 +6,12 @@ import { removeSoon } from '../attachments/removals'
 
 const BATCH = 50
 
-/** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their messages. */
+/** Tables whose rows belong to a ticket, anchors before their messages; attachments go with their
+ * messages and drafts. */
 const DEPENDENTS = [
   'email_anchors',
   'messages',
+  'drafts',
   'participants',
   'activities',
   'ticket_labels',
@@ -38,7 +40,11 @@ async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Frag
   const attached = await sql<{ storage_key: string }[]>`
     select a.storage_key from messages m
     join attachments a on a.organization_id = ${organization_id} and a.message_id = m.id
-    where m.organization_id = ${organization_id} and m.ticket_id = any(${ids}::uuid[])`
+    where m.organization_id = ${organization_id} and m.ticket_id = any(${ids}::uuid[])
+    union all
+    select a.storage_key from drafts d
+    join attachments a on a.organization_id = ${organization_id} and a.draft_id = d.id
+    where d.organization_id = ${organization_id} and d.ticket_id = any(${ids}::uuid[])`
   await removeSoon(sql, attached)
   for (const table of DEPENDENTS) {
     await sql`delete from ${sql(table)} where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`

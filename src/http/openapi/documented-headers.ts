@@ -43,10 +43,12 @@ export function headersOf(declared: Declared, method: string, path: string, is_s
 }
 
 /**
- * Tells whether an operation changes or deletes what its path names. To take something off it by a word is an action.
+ * Tells whether an operation changes or deletes what its path names, or says that it heeds the header. To take
+ * something off it by a word is an action.
  */
-export function heedsIfMatch({ permission }: Declared, method: string, path: string): boolean {
-  return isInOrganization(permission) && (method === 'patch' || (method === 'delete' && path.endsWith('}')))
+export function heedsIfMatch({ permission, if_match }: Declared, method: string, path: string): boolean {
+  const is_change = method === 'patch' || (method === 'delete' && path.endsWith('}'))
+  return isInOrganization(permission) && (is_change || if_match !== undefined)
 }
 
 /** Tells whether an operation gives a repeated Idempotency-Key its first answer. */

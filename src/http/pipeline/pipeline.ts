@@ -75,7 +75,7 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
       .use(admission(declarations))
 
       // path, If-Match, key
-      .use(ifMatch(handlers))
+      .use(ifMatch(handlers, declarations))
       .use(idempotency(handlers, declarations))
       .use(keyWrites(handlers, declarations))
 

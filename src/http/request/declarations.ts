@@ -36,10 +36,16 @@ export type Declared = {
   /** One sentence about the whole section, beside its tag. */
   about?: string
   permission?: Access
+  /** Another permission that is enough. */
+  or_permission?: Permission
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
   codes?: readonly ErrorCode[]
   /** Needed by every POST in an organization. */
   idempotency?: Idempotency
+  /** A repeated Idempotency-Key gets the first answer although the request has removed what its path names. */
+  removes_path?: true
+  /** The command compares the header If-Match itself, behind locks of its own. So a POST can heed it. */
+  if_match?: 'by its command'
   /** The route takes a request without a body for one with an empty object. */
   has_optional_body?: true
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
@@ -53,6 +59,9 @@ declare module 'elysia' {
 
 export type Declaration = {
   permission: Access
+  or_permission?: Permission
+  removes_path?: true
+  if_match?: 'by its command'
   /** `never` for all that is no POST. */
   idempotency: Idempotency
   link?: (url: string) => string | undefined
@@ -83,10 +92,12 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const detail: Detail = hooks.detail ?? {}
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
-    const { permission, idempotency = 'never', link, has_optional_body = false } = detail
+    const { permission, idempotency = 'never', has_optional_body = false } = detail
+    const { or_permission, removes_path, if_match, link } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
-    declarations.set(name, { permission: permission!, idempotency, link, body, model, has_optional_body, success })
+    const plain = { or_permission, removes_path, if_match, link, has_optional_body }
+    declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success })
   }
 }
 

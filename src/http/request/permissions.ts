@@ -6,6 +6,7 @@ import type { Actor, Scope } from '../../base/scope'
 const RESOURCES = [
   'tickets', // with their labels, participants and activity
   'messages', // with attachments
+  'drafts',
   'contacts',
   'companies',
   'labels',
@@ -34,6 +35,7 @@ export type Standing = 'member' | 'admin'
 /** Permissions of an agent. Closed by default: admins may do everything, and all that is missing here is theirs. */
 const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['member', 'tickets:read', 'tickets:write', 'messages:read', 'messages:write'] as const),
+  ...(['drafts:read', 'drafts:write'] as const),
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
   ...(['users:read', 'organization:read'] as const),
@@ -51,6 +53,15 @@ export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | St
   if (actor.type !== 'user') return false
   if (actor.role === 'admin') return true
   return roleMay(actor.role, needed) && (owner_id === undefined || owner_id === actor.id)
+}
+
+/**
+ * Decides whether the scope's actor may change, or use as the author, what a person or an API key wrote: people what
+ * they or any key wrote, a key only what it wrote itself.
+ */
+export function mayChange({ actor }: Pick<Scope, 'actor'>, author: { type: string; id: string }): boolean {
+  if (actor.type === 'user' && author.type === 'api_key') return true
+  return actor.type === author.type && actor.id === author.id
 }
 
 /** The 403 for an actor who lacks what is needed. A program is told which permission that is. */
@@ -77,6 +88,12 @@ export function rolesThatMay(needed: Permission): Role[] {
 /** Tells whether the scope's actor is a person who signed in. */
 export function isPerson({ actor }: Pick<Scope, 'actor'>): boolean {
   return actor.type === 'user'
+}
+
+/** The person or API key in whose name something is written. @throws FORBIDDEN when it is neither */
+export function requireAuthor({ actor }: Pick<Scope, 'actor'>): Extract<Actor, { type: 'user' | 'api_key' }> {
+  if (actor.type !== 'user' && actor.type !== 'api_key') throw new ApiError('FORBIDDEN')
+  return actor
 }
 
 /** The person in whose name something is done. @throws FORBIDDEN when it is not a person who signed in */

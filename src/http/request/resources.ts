@@ -30,6 +30,7 @@ type Resource = {
 const RESOURCES = {
   ticket_id: { table: 'tickets', code: 'TICKET_NOT_FOUND', deleted: 'deleted_at' },
   message_id: { table: 'messages', code: 'MESSAGE_NOT_FOUND', parent: 'ticket_id' },
+  draft_id: { table: 'drafts', code: 'DRAFT_NOT_FOUND', foreign_keys: ['attachments_draft_fk'] },
   participant_id: { table: 'participants', code: 'PARTICIPANT_NOT_FOUND', parent: 'ticket_id' },
   attachment_id: { table: 'attachments', code: 'ATTACHMENT_NOT_FOUND' },
   contact_id: { table: 'contacts', code: 'CONTACT_NOT_FOUND', foreign_keys: ['tickets_contact_fk'] },

@@ -2,10 +2,10 @@
  * Tags single objects with an ETag (RFC 9110, section 8.8.3) and answers 304 to a GET whose If-None-Match names it.
  * The tag is the hash of the answer's text, so it needs no column and holds for every way in which an object changes.
  */
-import { createHash } from 'node:crypto'
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
 import fresh from 'fresh'
 import { LargeAnswer } from '../request/answer'
+import { etagOf, tagsOf } from '../request/tags'
 import type { Handlers } from './route-handlers'
 
 /** Returns the plugin that tags the answers of all routes. */
@@ -36,19 +36,6 @@ export function entityTags(handlers: Handlers) {
   )
 }
 
-/**
- * Returns the tags that hold for what a GET shows, the tag of its own answer first. Where the GET shows more than the
- * answers of writes do (a ticket's messages and time entries), the tag of those answers holds too.
- */
-export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
-  if (shown instanceof LargeAnswer) return shown.versions.map((version) => etagOf(JSON.stringify(version)))
-  const { data } = shown
-  const { messages, time_entries, ...own } = data as Record<string, unknown>
-  const tags = [etagOf(JSON.stringify({ data }))]
-  // A message of 20 MB takes 50 ms of a processor.
-  return messages || time_entries ? [...tags, etagOf(JSON.stringify({ data: own }))] : tags
-}
-
 /** The tag of an answer. A secret that only the answer to a create shows does not count: no later answer has it. */
 function tagOf(value: unknown, text: string): string {
   const { data } = value as { data: Record<string, unknown> }
@@ -70,16 +57,6 @@ function isTagged({ reads }: Handlers, method: string, route: string, is_of_path
 function idOf(value: unknown): string | undefined {
   const id = (value as { data?: { id?: unknown } | null } | null | undefined)?.data?.id
   return typeof id === 'string' ? id : undefined
-}
-
-/** The signatures in addresses of attachments (`desk/attachments/signed-url.ts`), in JSON fields and in HTML. */
-const SIGNATURES =
-  /(\/api\/v1\/attachments\/[0-9a-f-]{36}\/content)\?organization=[0-9a-f-]{36}&(?:amp;)?expires=\d+&(?:amp;)?signature=[\w-]+/g
-
-/** The signatures change every five minutes although the object does not, so they are left out. */
-function etagOf(text: string): string {
-  const lasting = text.includes('signature=') ? text.replace(SIGNATURES, '$1') : text
-  return `"${createHash('sha256').update(lasting).digest('base64url').slice(0, 27)}"`
 }
 
 function isKnown({ method, headers }: Request, etag: string): boolean {

@@ -32,7 +32,8 @@ export function idempotency(handlers: Handlers, declarations: Declarations) {
       const declared = declarationOf(declarations, 'POST', route)
       if (!handler || declared.idempotency === 'never' || scope.actor.id === null) return
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as Call
-      await requirePath(scope, call.params)
+      const is_removed_by_first = declared.removes_path && KEY.test(request.headers.get('idempotency-key')!)
+      if (!is_removed_by_first) await requirePath(scope, call.params)
       const key = requireKey(request)
       const { pathname } = new URL(request.url)
       const claim = { caller_id: scope.actor.id, key_digest: keyDigest(pathname, key), token: newId() }

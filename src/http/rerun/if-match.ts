@@ -1,18 +1,19 @@
 /** Answers 412 to a PATCH or DELETE whose If-Match no longer holds (RFC 9110, section 13.1.1). */
 import Elysia, { ElysiaCustomStatusResponse } from 'elysia'
-import { ApiError } from '../../base/errors'
 import { inTransaction } from '../../base/scope'
 import type { LargeAnswer } from '../request/answer'
+import { type Declarations, declarationOf } from '../request/declarations'
 import { stateOf } from '../request/request'
 import { lockPath } from '../request/resources'
-import { tagsOf } from './etag'
+import { requireTag } from '../request/tags'
 import type { Call, Handlers } from './route-handlers'
 
 /**
  * Returns the plugin that runs the handler of a PATCH or DELETE with If-Match in a transaction. The transaction locks
- * the resource's row, so that nobody changes it between the check and the change.
+ * the resource's row, so that nobody changes it between the check and the change. A route whose command does that
+ * itself is left to it.
  */
-export function ifMatch(handlers: Handlers) {
+export function ifMatch(handlers: Handlers, declarations: Declarations) {
   return new Elysia({ name: 'if-match' }).onBeforeHandle(
     { as: 'global' },
     // Each field is named: Elysia prepares for every request whatever a global hook seems to use.
@@ -20,6 +21,7 @@ export function ifMatch(handlers: Handlers) {
       const { scope } = stateOf(request)
       const handler = scope && request.headers.has('if-match') && handlers.find(request.method, route)
       if (!handler || !isConditional(request.method, route)) return
+      if (declarationOf(declarations, request.method, route).if_match) return
       const call = { request, route, params: params ?? {}, query, body, set, status, scope } as Call
       return inTransaction(scope, async (inner) => {
         await lockPath(inner, call.params)
@@ -39,9 +41,7 @@ export async function requireMatch(handlers: Handlers, call: Call): Promise<void
   const header = request.headers.get('if-match')
   if (header === null || !isConditional(request.method, route) || header.trim() === '*') return
   const read = handlers.find('GET', route)
-  const current = read ? tagsOf((await read(call)) as { data: object } | LargeAnswer) : []
-  // If-Match compares strongly: a weak tag never holds. `fresh` compares weakly and does not read this header.
-  if (!header.split(',').some((tag) => current.includes(tag.trim()))) throw new ApiError('PRECONDITION_FAILED')
+  requireTag(header, read && ((await read(call)) as { data: object } | LargeAnswer))
 }
 
 /** A DELETE that ends in a word instead of an id (`/tickets/:ticket_id/labels`) is an action, without conditions. */

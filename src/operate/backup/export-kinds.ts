@@ -6,6 +6,7 @@ import type { Scope } from '../../base/scope'
 import { listDeliveries, listWebhooks } from '../../delivery/webhooks/queries'
 import { listCompanies } from '../../desk/companies/queries'
 import { listContacts } from '../../desk/contacts/queries'
+import { getDrafts } from '../../desk/drafts/queries'
 import { listLabels } from '../../desk/labels/queries'
 import { getMessages } from '../../desk/messages/queries'
 import { listTickets } from '../../desk/tickets/list'
@@ -42,11 +43,12 @@ export const KINDS: Kind[] = [
   { name: 'labels', meaning: 'labels', read: pages(listLabels) },
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
+  { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
   { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },
   { name: 'activity', meaning: 'timelines of tickets', read: byId(activityRows) },
   {
     name: 'attachments',
-    meaning: 'files of messages, and uploads that no message uses yet',
+    meaning: 'files of messages and drafts, and uploads that nothing uses yet',
     read: byId(attachmentRows),
   },
   { name: 'time_entries', meaning: 'logged time', read: pages(listTimeEntries) },
@@ -107,10 +109,23 @@ async function* messages(scope: Scope): AsyncGenerator<readonly object[]> {
   }
 }
 
-type Message = NonNullable<ReturnType<Awaited<ReturnType<typeof getMessages>>['get']>>
+async function* drafts(scope: Scope): AsyncGenerator<readonly object[]> {
+  const { sql, organization_id } = scope
+  const idsAfter: Rows = (_, after, most) => sql<{ id: string }[]>`
+    select id from drafts where organization_id = ${organization_id} and id > ${after} order by id ${most}`
+  for await (const rows of byId(idsAfter, MESSAGES)(scope)) {
+    const found = await getDrafts(
+      scope,
+      rows.map(({ id }) => id),
+    )
+    yield found.map(withPlaces)
+  }
+}
+
+type WithFiles = { body_html: string; attachments: { id: string; url: string }[] }
 
 /** Puts the place in the export where the API has a signed address, in the HTML of inline images too. */
-function withPlaces(message: Message): Message {
+function withPlaces<T extends WithFiles>(message: T): T {
   let { body_html } = message
   const attachments = message.attachments.map((attachment) => {
     const place = placeOf(attachment.id)
@@ -155,7 +170,7 @@ function activityRows(scope: Scope, after: string, most: Fragment) {
 function attachmentRows(scope: Scope, after: string, most: Fragment) {
   const { sql, organization_id } = scope
   return sql<{ id: string }[]>`
-    select a.id, a.message_id, a.filename, a.content_type, a.size, a.digest as sha256,
+    select a.id, a.message_id, a.draft_id, a.filename, a.content_type, a.size, a.digest as sha256,
       'files/attachments/' || a.id as url, a.created_at
     from attachments a ${withLiveMessage(scope)}
     where a.organization_id = ${organization_id} and a.id > ${after} and t.deleted_at is null order by a.id ${most}`
@@ -184,5 +199,6 @@ function withLiveTicket({ sql, organization_id }: Scope, row: Fragment): Fragmen
 function withLiveMessage({ sql, organization_id }: Scope): Fragment {
   return sql`
     left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
-    left join tickets t on t.organization_id = ${organization_id} and t.id = m.ticket_id`
+    left join drafts d on d.organization_id = ${organization_id} and d.id = a.draft_id
+    left join tickets t on t.organization_id = ${organization_id} and t.id = coalesce(m.ticket_id, d.ticket_id)`
 }

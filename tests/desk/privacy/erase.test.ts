@@ -114,6 +114,9 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   })
   await createMessage(agent, ticket.id, { body: `${MARK} is angry`, is_internal: true })
   await agent.patch(`/tickets/${ticket.id}`, { subject: `${MARK} cannot print at all` })
+  const draft_file = await uploadFile(agent, `${MARK} bytes`, `${MARK}.doc`)
+  const draft = { body: `<b>Dear</b> ${MARK}`, cc: [`${MARK}.boss@customer.example`], attachment_ids: [draft_file.id] }
+  await agent.post(`/tickets/${ticket.id}/drafts`, draft, { 'idempotency-key': newId() })
   const entry = await logTime(agent, ticket.id, { description: `Called ${MARK}`, rate: 60 })
   await agent.patch(`/time-entries/${entry.id}`, { description: `Called ${MARK} again` })
   await agent.post(`/tickets/${ticket.id}/participants`, { email: `${MARK}.boss@customer.example`, name: MARK })
@@ -152,6 +155,7 @@ async function plantElsewhere({ agent, scope, address }: Desk) {
   const other = await insertTicket(scope, { contact: { name: 'Olga Other', email: 'olga@other.example' } })
   await agent.post(`/tickets/${other.id}/participants`, { email: EMAIL, name: `${MARK} Person` })
   await createMessage(agent, other.id, { body: 'To both of you', cc: [EMAIL, 'paul@other.example'] })
+  await agent.post(`/tickets/${other.id}/drafts`, { body: 'To you', cc: [EMAIL, 'paul@other.example'] })
   await deliver(desk.port, {
     from: EMAIL,
     to: address,
@@ -174,6 +178,7 @@ describe('erasing a person', () => {
     expect(await columnsWith(MARK)).toEqual(
       expect.arrayContaining([
         ...['activities.data', 'activities.actor_name', 'attachments.filename', 'contacts.email', 'contacts.name'],
+        ...['drafts.body', 'drafts.body_html', 'drafts.cc', 'drafts.text'],
         ...[
           'contacts.notes',
           'contacts.phone',
@@ -199,7 +204,7 @@ describe('erasing a person', () => {
 
     const answer = await own.admin.post(`/contacts/${contact.id}/erase`)
     expect(answer.status).toBe(200)
-    expect(answer.body.data).toEqual({ tickets: expect.any(Number), messages: expect.any(Number), attachments: 2 })
+    expect(answer.body.data).toEqual({ tickets: expect.any(Number), messages: expect.any(Number), attachments: 3 })
     await removeStoredBytes(connection())
     expect(await columnsWith(MARK)).toEqual([])
     expect(await filesWith(MARK)).toEqual([])

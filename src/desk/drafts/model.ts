@@ -1,0 +1,47 @@
+import { Type } from '@sinclair/typebox'
+import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
+import { body, IdInput, nullable, optional } from '../../base/shapes/fields'
+import { Paging, query, queryFlag, queryId } from '../../base/shapes/query'
+import { Attachment } from '../attachments/model'
+import { Author, Message, said, send_email } from '../messages/model'
+
+export const Draft = Type.Object({
+  id: Uuid,
+  ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }),
+  author: Author,
+  body: Message.properties.body,
+  body_html: Message.properties.body_html,
+  is_internal: Message.properties.is_internal,
+  cc: orNull(Type.Array(Type.String()), { description: 'Null: the confirmed participants when it is sent' }),
+  attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
+  based_on: orNull(Uuid, {
+    description: 'The newest public message that its author has seen; null: the ticket had none',
+  }),
+  stale: Type.Boolean({ description: 'A reply, and a public message newer than `based_on` has come' }),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Draft = typeof Draft.static
+
+const based_on = (description: string) => IdInput({ not_found: 'MESSAGE_NOT_FOUND', description })
+
+export const NewDraft = body({
+  ...said,
+  based_on: optional(based_on('The newest public message that you have seen. Default: the newest of the ticket')),
+})
+export type NewDraft = typeof NewDraft.static
+
+export const DraftChanges = body({
+  body: optional(said.body),
+  is_internal: said.is_internal,
+  attachment_ids: said.attachment_ids,
+  cc: optional(nullable(said.cc)),
+  based_on: optional(based_on('A public message that you have seen: the draft is stale no more if it is the newest')),
+})
+export type DraftChanges = typeof DraftChanges.static
+
+export const DraftSending = body({ send_email })
+export type DraftSending = typeof DraftSending.static
+
+export const DraftFilter = query({ ticket_id: queryId(), author_id: queryId(), stale: queryFlag(), ...Paging })
+export type DraftFilter = typeof DraftFilter.static

@@ -1,0 +1,131 @@
+import { ZERO_ID } from '../../base/db/columns'
+import { hasFewRows } from '../../base/db/few-rows'
+import type { Fragment } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import { viewHtml } from '../../base/html/view'
+import type { Scope } from '../../base/scope'
+import type { PageMeta } from '../../base/shapes/answers'
+import { page } from '../../base/shapes/page'
+import type { InSteps, Steps } from '../../http/request/steps'
+import { withUrl } from '../attachments/queries'
+import { STEP_SIZE } from '../messages/list-messages'
+import type { Draft, DraftFilter } from './model'
+
+export type DraftPage = { data: Draft[]; meta: PageMeta }
+
+/**
+ * Lists the drafts of the organization, newest first, without those of deleted tickets. In steps when they are too
+ * large to be held at once.
+ */
+export async function listDrafts(scope: Scope, filter: DraftFilter): Promise<InSteps<DraftPage>> {
+  const { sql, organization_id } = scope
+  const { ticket_id, author_id, stale } = filter
+  const matching = () => sql`
+    from drafts d
+    join tickets t on t.organization_id = ${organization_id} and t.id = d.ticket_id and t.deleted_at is null
+    where d.organization_id = ${organization_id}
+      ${ticket_id === undefined ? sql`` : sql`and d.ticket_id = ${ticket_id}`}
+      ${author_id === undefined ? sql`` : sql`and d.author_id = ${author_id}`}
+      ${stale === undefined ? sql`` : sql`and ${isStale(scope)} = ${stale}`}`
+  const { data: rows, meta } = await page(scope, filter, {
+    name: 'drafts',
+    sort: { keys: [{ sql: sql`d.id`, field: 'id' }], direction: 'desc' },
+    rows: ({ slice }) => sql<{ id: string; size: number }[]>`
+      select d.id, octet_length(d.body) + octet_length(d.body_html) as size ${matching()} ${slice}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total ${matching()}`,
+  })
+  const steps = stepsOf(rows)
+  return { data: steps.length > 1 ? readEach(scope, steps) : await getDrafts(scope, steps[0] ?? []), meta }
+}
+
+/** Divides drafts into steps. The draft that reaches the size of a step is the last one in it. */
+function stepsOf(rows: { id: string; size: number }[]): string[][] {
+  const steps: string[][] = []
+  let left = 0
+  for (const { id, size } of rows) {
+    if (left <= 0) {
+      steps.push([])
+      left = STEP_SIZE
+    }
+    steps.at(-1)!.push(id)
+    left -= size
+  }
+  return steps
+}
+
+async function* readEach(scope: Scope, steps: string[][]): Steps<Draft> {
+  for (const ids of steps) yield await getDrafts(scope, ids)
+}
+
+/** Reads drafts by their ids, in that order; those that are gone are left out. */
+export async function getDrafts(scope: Scope, ids: string[]): Promise<Draft[]> {
+  if (ids.length === 0) return []
+  const { sql, organization_id } = scope
+  const given = ids.map((id, place) => ({ place, id }))
+  const rows = await sql<DraftRow[]>`
+    select ${draftFields(scope)}
+    from json_to_recordset(${JSON.stringify(given)}::text::json) as g (place integer, id uuid)
+    join drafts d on d.organization_id = ${organization_id} and d.id = g.id ${withNames(scope)}
+    where ${hasFewRows(sql)} order by g.place`
+  return rows.map((row) => presentDraft(organization_id, row))
+}
+
+/** @throws DRAFT_NOT_FOUND, also when its ticket is deleted */
+export async function getDraft(scope: Scope, id: string): Promise<Draft> {
+  return presentDraft(scope.organization_id, await getDraftRow(scope, id))
+}
+
+/** Reads a draft as it is stored. @throws DRAFT_NOT_FOUND */
+export async function getDraftRow(scope: Scope, id: string): Promise<DraftRow> {
+  const { sql, organization_id } = scope
+  const [row] = await sql<DraftRow[]>`
+    select ${draftFields(scope)} from drafts d ${withNames(scope)}
+    where d.organization_id = ${organization_id} and d.id = ${id}`
+  if (!row) throw new ApiError('DRAFT_NOT_FOUND')
+  return row
+}
+
+export type DraftRow = Omit<Draft, 'attachments'> & {
+  attachments: Omit<Draft['attachments'][number], 'url'>[]
+  text: string
+}
+
+/** The columns of a draft; needs `drafts d` and `withNames`. */
+function draftFields(scope: Scope) {
+  const { sql, organization_id } = scope
+  return sql`
+    d.id, json_build_object('id', t.id, 'code', t.code, 'subject', t.subject) as ticket,
+    json_build_object('type', d.author_type, 'id', d.author_id, 'name', coalesce(u.name, k.name, '')) as author,
+    d.body, d.body_html, d.text, d.is_internal, d.cc,
+    (
+      select coalesce(json_agg(json_build_object(
+        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
+      ) order by a.id), '[]')
+      from attachments a where a.organization_id = ${organization_id} and a.draft_id = d.id
+    ) as attachments,
+    d.based_on, ${isStale(scope)} as stale, d.created_at, d.updated_at`
+}
+
+/** Joins to `drafts d` its ticket, unless that is deleted, and its author. */
+function withNames({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    join tickets t on t.organization_id = ${organization_id} and t.id = d.ticket_id and t.deleted_at is null
+    left join users u on d.author_type = 'user' and u.id = d.author_id
+    left join api_keys k on k.organization_id = ${organization_id} and k.id = d.author_id and d.author_type = 'api_key'`
+}
+
+/** SQL: a public message has come to the ticket of `drafts d`, a reply, that its author has not seen. */
+function isStale({ sql, organization_id }: Scope): Fragment {
+  return sql`(not d.is_internal and exists (
+    select 1 from messages m
+    where m.organization_id = ${organization_id} and m.ticket_id = d.ticket_id and not m.is_internal
+      and m.id > coalesce(d.based_on, ${ZERO_ID})
+  ))`
+}
+
+/** Makes the response of a row. */
+export function presentDraft(organization_id: string, { text: _, ...row }: DraftRow): Draft {
+  const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
+  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
+  return { ...row, body_html: viewHtml(row.body_html, urlOf, 'as written'), attachments }
+}
