@@ -1,4 +1,7 @@
-/** Measures how long others wait while the largest organization sends the slowest requests that it can. */
+/**
+ * Measures how long others wait while the largest organization sends the slowest requests that it can. The bare limit
+ * is what they wait beside a process that only counts: it takes one processor too, and asks the service for nothing.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { HTTP_GENERATOR, sendHttpLoad } from './http-load'
@@ -13,7 +16,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 /** One agent who asks for 14 lists at a time. */
 const GREEDY = 14
 const OTHERS = 4
-const MOST_TIMES = 1.5
+/** Of the bare limit, where the load of the others leaves no processor idle. */
+const MOST_TIMES = 1.25
 
 /** Requests that read most: words of half of all tickets, and orders and pages that no index has. */
 function worstOf({ top_company, top_label, rare_label }: Subject): string[] {
@@ -49,19 +53,27 @@ export async function benchBeside(rig: Rig): Promise<void> {
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const alone = await others()
+    const counting = Bun.spawn(['sh', '-c', 'while :; do :; done'])
+    const bare = await others().finally(() => counting.kill())
     const [beside, mix] = await Promise.all([others(), send('greedy', greedy, worstOf(subject), GREEDY)])
-    rounds.push({ alone, beside, mix, times: beside.p99_ms / alone.p99_ms })
+    rounds.push({ alone, bare, beside, mix, times: beside.p99_ms / bare.p99_ms })
   }
-  const { alone, beside, mix, times } = rounds.toSorted((a, b) => a.times - b.times)[Math.floor(ROUNDS / 2)]!
+  const { alone, bare, beside, mix, times } = rounds.toSorted((a, b) => a.times - b.times)[Math.floor(ROUNDS / 2)]!
+  const row = (name: string, { per_s, p50_ms, p99_ms, errors }: typeof alone) => [
+    name,
+    rounded(per_s),
+    rounded(p50_ms),
+    rounded(p99_ms),
+    rounded(p99_ms / alone.p99_ms),
+    String(errors),
+  ]
   printTable(
-    ['Others', 'per s', 'p50 ms', 'p99 ms', 'errors'],
-    [
-      ['alone', rounded(alone.per_s), rounded(alone.p50_ms), rounded(alone.p99_ms), String(alone.errors)],
-      ['beside', rounded(beside.per_s), rounded(beside.p50_ms), rounded(beside.p99_ms), String(beside.errors)],
-    ],
+    ['Others', 'per s', 'p50 ms', 'p99 ms', 'times', 'errors'],
+    [row('alone', alone), row('beside a process that counts', bare), row('beside the slowest requests', beside)],
   )
   console.log(
     `\nThe slowest requests: ${mix.requests} answered; ${mix.errors} answers were no 2xx, or came after the patience of the sender`,
   )
-  console.log(`p99 of others: ${rounded(times)} times, ${verdict('p99 of others', times, { at_most: MOST_TIMES })}`)
+  const reached = verdict('p99 of others, beside a process that counts', times, { at_most: MOST_TIMES })
+  console.log(`p99 of others: ${rounded(times)} times of beside a process that counts, ${reached}`)
 }
