@@ -298,6 +298,9 @@ create table inbound_messages (
   relay_address text,
   sender_verified boolean,
   authentication jsonb,
+  recipients text[] default '{}'::text[] not null,
+  from_keys text[] default '{}'::text[] not null,
+  to_keys text[] default '{}'::text[] not null,
   constraint inbound_messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint inbound_messages_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
   constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text]))),
@@ -579,6 +582,21 @@ create table refresh_tokens (
 CREATE INDEX refresh_tokens_expiry ON refresh_tokens USING btree (expires_at);
 CREATE UNIQUE INDEX refresh_tokens_id ON refresh_tokens USING btree (id);
 CREATE INDEX refresh_tokens_user ON refresh_tokens USING btree (user_id);
+
+create table refused_messages (
+  organization_id uuid not null,
+  id uuid not null,
+  recipient text not null,
+  envelope_sender text not null,
+  from_keys text[] not null,
+  to_keys text[] not null,
+  smtp_reply text not null,
+  remote_address text not null,
+  helo text,
+  tls boolean not null,
+  received_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint refused_messages_organization_id_id_pk PRIMARY KEY (organization_id, id)
+);
 
 create table released_addresses (
   organization_id uuid not null,

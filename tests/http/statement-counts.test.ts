@@ -87,6 +87,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /domains': [5, 5],
   'GET /inbound-messages': [2, 1],
   'POST /inbound-messages': [34, 18],
+  'GET /inbound-messages/{inbound_message_id}': [1, 1],
   'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
   'GET /audit-log': [2, 1],
   'GET /stats': [3, 2],

@@ -10,6 +10,7 @@ import { KINDS } from '../../src/delivery/outbox/kinds'
 import { Settler } from '../../src/delivery/outbox/settle'
 import { acceptMessage, findRecipient } from '../../src/mail/inbound/accept'
 import { fileInbound } from '../../src/mail/inbound/receive'
+import { recordRefusal } from '../../src/mail/inbound/refused-ledger'
 import { type SmtpListener, startSmtpListener } from '../../src/mail/smtp/listener'
 import type { SmtpOptions } from '../../src/mail/smtp/options'
 import { HANDLERS } from '../../src/operate/start/outbox-handlers'
@@ -28,6 +29,7 @@ export function startListener(changes: Partial<SmtpOptions> = {}): Promise<SmtpL
     max_bytes: MAX_BYTES,
     recipients: (address) => findRecipient(connection(), address),
     store: (envelope, raw) => acceptMessage(connection(), envelope, raw),
+    refused: (note, mail) => void (mail && recordRefusal(connection(), note, mail)),
     log,
     ...changes,
   })

@@ -66,6 +66,8 @@ export const INBOUND_OUTCOMES = [
   'unmatched_bounce',
   'unparsed',
 ] as const
+/** What the ledger says became of mail; what was refused has a table of its own. */
+export const LEDGER_OUTCOMES = [...INBOUND_OUTCOMES, 'refused'] as const
 export const THREADING_RULES = ['in_reply_to', 'references', 'message_id', 'reply_tag', 'subject_code', 'new'] as const
 /** Results of SPF, DKIM, DMARC and ARC (RFC 8601, section 2.7). */
 export const AUTHENTICATION_RESULTS = [
@@ -1184,6 +1186,11 @@ export const inbound_messages = distributedTable(
     mailbox_address: text().notNull(),
     /** The address at RCPT, with its +tag. */
     recipient: text().notNull(),
+    /** The organization's addresses at RCPT, and once it is filed those of To and Cc; empty in older rows. */
+    recipients: text().array().notNull().default(sql`'{}'`),
+    /** What a search finds the row by (`base/address/search-keys.ts`): senders, and recipients; empty in older rows. */
+    from_keys: text().array().notNull().default(sql`'{}'`),
+    to_keys: text().array().notNull().default(sql`'{}'`),
     /** Empty for the null sender. */
     envelope_sender: text().notNull(),
     /**
@@ -1224,6 +1231,28 @@ export const inbound_messages = distributedTable(
     check('inbound_messages_rule', isOneOf(table.rule, THREADING_RULES)),
     check('inbound_messages_storage_key', isStorageKey(table.storage_key, 'inbound')),
   ],
+)
+
+/** Mail that was refused for good, at a domain where no other organization has a mailbox; kept for 30 days. */
+export const refused_messages = distributedTable(
+  'refused_messages',
+  {
+    ...tenant(),
+    /** The address at RCPT. */
+    recipient: text().notNull(),
+    /** Empty for the null sender. */
+    envelope_sender: text().notNull(),
+    /** As in the ledger. */
+    from_keys: text().array().notNull(),
+    to_keys: text().array().notNull(),
+    /** What the client was told, such as `550 5.1.1 No such mailbox here`. */
+    smtp_reply: text().notNull(),
+    remote_address: text().notNull(),
+    helo: text(),
+    tls: boolean().notNull(),
+    received_at: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
 )
 
 /** Fingerprints by which a message is recognized when it is delivered again (`mail/inbound/fingerprint.ts`). */

@@ -43,3 +43,8 @@ export function storable(text: string, max_length = text.length): string {
 export function isAscii(text: string): boolean {
   return !/[^\0-\x7f]/.test(text)
 }
+
+/** Text as a part of a pattern of LIKE that stands for itself. */
+export function escapeLike(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
+}

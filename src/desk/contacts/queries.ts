@@ -2,7 +2,7 @@ import { addressKey } from '../../base/address/email'
 import type { Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
-import { fold } from '../../base/shapes/fold'
+import { escapeLike, fold } from '../../base/shapes/fold'
 import { type Page, page } from '../../base/shapes/page'
 import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
@@ -121,8 +121,4 @@ const TRIGRAM = /[a-z0-9]{3}/
  */
 function contains(sql: Sql, part: string) {
   return TRIGRAM.test(part) ? sql`c.search like ${`%${escapeLike(part)}%`}` : sql`strpos(c.search, ${part}) > 0`
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[\\%_]/g, '\\$&')
 }

@@ -124,21 +124,31 @@ async function* mailOf(scope: Scope, { isAddress, address_like, tickets }: Trace
   const own = new Set(tickets)
   for await (const { part } of partsOf(scope, 'inbound_messages')) {
     const rows = await sql<(PersonMail & { ticket_id: string | null })[]>`
-      select id, ticket_id, received_at, from_name, from_email, envelope_sender, subject, size, outcome, remote_address,
-        helo, email_message_id
+      select id, ticket_id, received_at, from_name, from_email, envelope_sender, recipients, subject, size, outcome,
+        remote_address, helo, email_message_id
       from inbound_messages
       where organization_id = ${organization_id} and ${part} and (
         from_email ilike ${address_like} or envelope_sender ilike ${address_like}
-        or ticket_id in (select unnest(${tickets}::uuid[]))
+        or array_to_string(recipients, ' ') ilike ${address_like} or ticket_id in (select unnest(${tickets}::uuid[]))
       )
       order by id`
     yield rows.filter(
       (row) =>
         isAddress(row.from_email) ||
         isAddress(row.envelope_sender) ||
+        row.recipients.some(isAddress) ||
         (row.ticket_id !== null && own.has(row.ticket_id)),
     )
   }
+  const refused = await sql<PersonMail[]>`
+    select id, null as ticket_id, received_at, null as from_name, null as from_email, envelope_sender,
+      array[recipient] as recipients, null as subject, 0 as size, 'refused' as outcome, remote_address, helo,
+      null as email_message_id
+    from refused_messages
+    where organization_id = ${organization_id}
+      and (envelope_sender ilike ${address_like} or recipient ilike ${address_like})
+    order by id`
+  yield refused.filter((row) => isAddress(row.envelope_sender) || row.recipients.some(isAddress))
 }
 
 /** Conditions on the id of a table, each of which holds for `LOOK` rows that follow the last ones. */

@@ -1,6 +1,6 @@
 /** What the export and the erasure of a person answer. */
 import { Type } from '@sinclair/typebox'
-import { INBOUND_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { LEDGER_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
 import { Draft } from '../drafts/model'
@@ -48,9 +48,10 @@ const PersonMail = Type.Object({
   from_name: text('The display name'),
   from_email: text('Null: there is no usable address'),
   envelope_sender: Type.String({ description: 'Empty for reports and for imports' }),
+  recipients: Type.Array(Type.String(), { description: 'Addresses of the envelope, of To and Cc' }),
   subject: text('As sent'),
   size: Type.Integer({ description: 'Bytes of the original' }),
-  outcome: oneOf(INBOUND_OUTCOMES, { description: 'As of the inbound message' }),
+  outcome: oneOf(LEDGER_OUTCOMES, { description: 'As of the inbound message' }),
   remote_address: text('IP address of the server that delivered it'),
   helo: text('What that server called itself'),
   email_message_id: text('Without angle brackets'),

@@ -1,5 +1,6 @@
 /** Imports originals of email, or only tries what they would become, and opens them for reading. */
 
+import { searchKeys } from '../../base/address/search-keys'
 import { audit } from '../../base/audit/audit'
 import { config } from '../../base/config'
 import { newId, ZERO_ID } from '../../base/db/columns'
@@ -79,6 +80,13 @@ async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promis
   return {
     id: null,
     mailbox,
+    envelope_from: null,
+    recipients: [
+      mailbox.address,
+      ...headers.to.map(({ address }) => address),
+      ...headers.cc.map(({ address }) => address),
+    ],
+    smtp_reply: null,
     email_message_id: headers.message_id,
     from: { name: sender?.name || null, email: sender?.email ?? null },
     subject: headers.subject,
@@ -101,10 +109,10 @@ async function addToLedger(scope: Scope, mailbox: Mailbox, mail: InboundMail, st
   const { sql, organization_id } = scope
   await keep(sql, storage_key)
   await sql`
-    insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, envelope_sender, size,
-      storage_key)
-    values (${organization_id}, ${mail.id}, ${mailbox.id}, ${mailbox.address}, ${mail.recipient}, '', ${mail.raw.length},
-      ${storage_key})`
+    insert into inbound_messages (organization_id, id, mailbox_id, mailbox_address, recipient, recipients, to_keys,
+      envelope_sender, size, storage_key)
+    values (${organization_id}, ${mail.id}, ${mailbox.id}, ${mailbox.address}, ${mail.recipient}, ${[mail.recipient]},
+      ${searchKeys([mail.recipient])}, '', ${mail.raw.length}, ${storage_key})`
 }
 
 async function requireMailbox({ sql, organization_id }: Scope, id: string): Promise<Mailbox> {

@@ -1,14 +1,25 @@
 /** The mail ledger as the API shows it, and the queries that it takes. */
 import { Type } from '@sinclair/typebox'
-import { AUTHENTICATION_RESULTS, INBOUND_OUTCOMES, THREADING_RULES } from '../../base/db/schema'
+import { toDomain } from '../../base/address/domains'
+import { addressKey, isEmailAddress } from '../../base/address/email'
+import { AUTHENTICATION_RESULTS, LEDGER_OUTCOMES, THREADING_RULES } from '../../base/db/schema'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
-import { Paging, query, queryFlag, queryId, queryValue, queryWord } from '../../base/shapes/query'
+import {
+  Paging,
+  query,
+  queryFlag,
+  queryId,
+  queryInstant,
+  queryText,
+  queryValue,
+  queryWord,
+} from '../../base/shapes/query'
 
 const OUTCOMES =
   '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: a report about a message of ours; ' +
   '`unmatched_bounce`: about no message of ours; `duplicate`: filed before; `own`: sent by this service; ' +
-  '`unparsed`: became a ticket with the original attached'
+  '`unparsed`: became a ticket with the original attached; `refused`: it was not taken, and `smtp_reply` says why'
 
 export const InboundMessage = Type.Object({
   id: orNull(Uuid, { description: 'Null: a dry run, which stores nothing' }),
@@ -27,8 +38,14 @@ export const InboundMessage = Type.Object({
     }),
     { description: 'The sender; null while pending' },
   ),
+  envelope_from: orNull(Type.String(), {
+    description: 'The address that MAIL named, empty for reports; null for imports',
+  }),
+  recipients: Type.Array(Type.String(), {
+    description: 'Addresses of this organization that RCPT named, and those of To and Cc once it is filed',
+  }),
   subject: orNull(Type.String({ description: 'As sent; null while pending, or without one' })),
-  size: Type.Integer({ description: 'Bytes of the original' }),
+  size: Type.Integer({ description: 'Bytes of the original; 0 when it was refused' }),
   remote_address: orNull(
     Type.String({ description: 'IP address of the server that delivered it; behind a trusted proxy, of its client' }),
     { description: 'Null: imported, or taken by a release that did not keep it. The same holds for `helo` and `tls`' },
@@ -49,7 +66,8 @@ export const InboundMessage = Type.Object({
     { description: 'Results in the words of RFC 8601; null while pending, or when it was not checked' },
   ),
   received_at: Instant,
-  outcome: oneOf(INBOUND_OUTCOMES, { description: OUTCOMES }),
+  outcome: oneOf(LEDGER_OUTCOMES, { description: OUTCOMES }),
+  smtp_reply: orNull(Type.String(), { description: 'What the sender was told when it was refused; else null' }),
   rule: orNull(oneOf(THREADING_RULES), {
     description:
       'What led to the ticket; `message_id`: a reply to it that arrived before; `new`: nothing did, so a ticket was made',
@@ -59,7 +77,30 @@ export const InboundMessage = Type.Object({
 })
 export type InboundMessage = typeof InboundMessage.static
 
-export const InboundFilter = query({ outcome: queryWord(INBOUND_OUTCOMES), mailbox_id: queryId(), ...Paging })
+const ADDRESS = 'An address, or `@` and a domain'
+
+/** An address, or `@domain`: a key of the ledger (`base/address/search-keys.ts`). */
+function queryAddress(description: string) {
+  const decode = (text: string) => {
+    const address = text.trim()
+    const is_valid = address.startsWith('@') ? toDomain(address.slice(1)) !== undefined : isEmailAddress(address)
+    return is_valid ? addressKey(address) : undefined
+  }
+  return queryValue({ type: 'string' }, decode, { fault: 'must be an address, or @ and a domain', description })
+}
+
+export const InboundFilter = query({
+  outcome: queryWord(LEDGER_OUTCOMES),
+  mailbox_id: queryId(),
+  from: queryAddress(`${ADDRESS}, of From or of the envelope`),
+  to: queryAddress(`${ADDRESS}, of To, Cc or the envelope`),
+  subject: queryText({ description: 'Words of the subject; all must be in it' }),
+  email_message_id: queryText({ description: 'The Message-ID, with or without angle brackets' }),
+  received_after: queryInstant(),
+  received_before: queryInstant(),
+  include_refused: queryFlag({ description: 'Also mail that was refused for good in the last 30 days. Default false' }),
+  ...Paging,
+})
 export type InboundFilter = typeof InboundFilter.static
 
 export const InboundOptions = query({

@@ -3,28 +3,34 @@
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
+import { escapeLike } from '../../base/shapes/fold'
+import { firstIdAt } from '../../base/shapes/ids'
 import { type Page, page } from '../../base/shapes/page'
 import { storage } from '../../desk/attachments/storage'
 import type { InboundFilter, InboundMessage } from './model'
 
 /** Lists the mail ledger, newest first. */
 export function listInboundMessages(scope: Scope, filter: InboundFilter): Promise<Page<InboundMessage>> {
-  const { sql, organization_id } = scope
-  const condition = sql`
-    ${filter.outcome ? sql`and outcome = ${filter.outcome}` : sql``}
-    ${filter.mailbox_id ? sql`and mailbox_id = ${filter.mailbox_id}` : sql``}`
+  const { sql } = scope
+  const has_refused = filter.include_refused === true || filter.outcome === 'refused'
+  const found = has_refused ? sql`${taken(scope)} union all ${refused(scope)}` : taken(scope)
+  const condition = conditionOf(scope, filter)
   return page(scope, filter, {
     name: 'inbound-messages',
     sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
-    rows: ({ slice, order }) => selectRows(scope, sql`${condition} ${slice}`, order),
-    count: () => sql<{ total: number }[]>`
-      select count(*) as total from inbound_messages where organization_id = ${organization_id} ${condition}`,
+    rows: ({ slice, order }) =>
+      presented(scope, sql`select * from (${found}) m where true ${condition} ${slice}`, order),
+    count: () => sql<{ total: number }[]>`select count(*) as total from (${found}) m where true ${condition}`,
   })
 }
 
 /** @throws INBOUND_MESSAGE_NOT_FOUND */
 export async function getInboundMessage(scope: Scope, id: string): Promise<InboundMessage> {
-  const [row] = await selectRows(scope, scope.sql`and id = ${id}`)
+  const { sql } = scope
+  const [row] = await presented(
+    scope,
+    sql`select * from (${taken(scope)} union all ${refused(scope)}) m where id = ${id}`,
+  )
   if (!row) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
   return row
 }
@@ -40,12 +46,56 @@ export async function openOriginal({ sql, organization_id }: Scope, id: string):
   return storage().open(row.storage_key)
 }
 
+/** Conditions on columns that mail which was taken and mail which was refused both have. */
+function conditionOf({ sql }: Scope, filter: InboundFilter): Fragment {
+  const { outcome, mailbox_id, from, to, subject, received_after, received_before } = filter
+  const email_message_id = filter.email_message_id?.replace(/^<|>$/g, '')
+  const words = subject?.split(/\s+/).filter(Boolean) ?? []
+  return sql`
+    ${outcome === undefined ? sql`` : sql`and outcome = ${outcome}`}
+    ${mailbox_id === undefined ? sql`` : sql`and mailbox_id = ${mailbox_id}`}
+    ${email_message_id === undefined ? sql`` : sql`and email_message_id = ${email_message_id}`}
+    ${received_after === undefined ? sql`` : sql`and id >= ${firstIdAt(received_after + 1)}`}
+    ${received_before === undefined ? sql`` : sql`and id < ${firstIdAt(received_before)}`}
+    ${from === undefined ? sql`` : sql`and ${from} = any(from_keys)`}
+    ${to === undefined ? sql`` : sql`and ${to} = any(to_keys)`}
+    ${words.length === 0 ? sql`` : words.map((word) => sql`and subject ilike ${`%${escapeLike(word)}%`}`)}`
+}
+
+/** Selects mail that got a 250. */
+function taken({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    select id, mailbox_id, mailbox_address, email_message_id, from_name, from_email, envelope_sender, recipient,
+      recipients, from_keys, to_keys, subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome,
+      null as smtp_reply, rule, ticket_id, message_id
+    from inbound_messages where organization_id = ${organization_id}`
+}
+
+/** Selects mail that was refused. */
+function refused({ sql, organization_id }: Scope): Fragment {
+  return sql`
+    select id, null::uuid, null::text, null, null, null, envelope_sender, recipient, '{}'::text[],
+      from_keys, to_keys, null, 0::bigint,
+      remote_address, helo, tls, null::boolean, null::jsonb, received_at, 'refused', smtp_reply, null, null::uuid,
+      null::uuid
+    from refused_messages where organization_id = ${organization_id}`
+}
+
 /** JSON is made of the rows of the page alone: the database would make it of those before the page too. */
-function selectRows({ sql, organization_id }: Scope, rest: Fragment, order?: Fragment) {
+function presented({ sql }: Scope, rows: Fragment, order?: Fragment) {
   return sql<InboundMessage[]>`
-    select id, json_build_object('id', mailbox_id, 'address', mailbox_address) as mailbox, email_message_id,
-      case when outcome <> 'pending' then json_build_object('name', from_name, 'email', from_email) end as "from",
-      subject, size, remote_address, helo, tls, sender_verified, authentication, received_at,
-       outcome, rule, ticket_id, message_id
-    from (select * from inbound_messages where organization_id = ${organization_id} ${rest}) as m ${order ?? sql``}`
+    select id,
+      case when mailbox_address is not null then
+        json_build_object('id', mailbox_id, 'address', mailbox_address)
+      end as mailbox,
+      email_message_id,
+      case when outcome not in ('pending', 'refused') then json_build_object('name', from_name, 'email', from_email) end
+        as "from",
+      case when remote_address is not null then envelope_sender end as envelope_from,
+      case when recipients = '{}' then array[recipient] else
+        array(select one from unnest(recipients) with ordinality as each (one, place) group by one order by min(place))
+      end as recipients,
+      subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome, smtp_reply, rule,
+      ticket_id, message_id
+    from (${rows}) as m ${order ?? sql``}`
 }

@@ -5,7 +5,7 @@ import { inOrganization } from '../../http/admission/authenticate'
 import { data } from '../../http/request/answer'
 import { downloadOriginal, importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'
-import { listInboundMessages } from './queries'
+import { getInboundMessage, listInboundMessages } from './queries'
 
 export const inboundMessageRoutes = new Elysia({
   tags: ['Inbound messages'],
@@ -37,6 +37,16 @@ export const inboundMessageRoutes = new Elysia({
           content: { 'message/rfc822': { schema: { type: 'string', format: 'binary' } } },
         },
       },
+    },
+  )
+
+  .get(
+    '/inbound-messages/:inbound_message_id',
+    ({ scope, params }) => data(getInboundMessage(scope, params.inbound_message_id)),
+    {
+      params: path('inbound_message_id'),
+      response: one(InboundMessage),
+      detail: { summary: 'Get inbound message', permission: 'inbound_messages:read' },
     },
   )
 

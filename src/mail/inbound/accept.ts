@@ -2,6 +2,7 @@
  * Makes a message durable before it gets its 250: the bytes of its original, and a ledger row for each organization.
  */
 
+import { searchKeys } from '../../base/address/search-keys'
 import { requireMachine } from '../../base/db/cluster/away'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
@@ -96,6 +97,10 @@ type NewRow = LedgerEntry &
   Stored & {
     organization_id: string
     mailbox_address: string
+    /** All addresses of the organization that RCPT named. */
+    recipients: string[]
+    from_keys: string[]
+    to_keys: string[]
     tls: boolean
     /** The trace of the session. */
     traceparent: string | null
@@ -110,6 +115,10 @@ function rowsOf({ sender, recipients, remote_address, relay_address, helo, tls }
     mailbox_id,
     mailbox_address,
     recipient: address,
+    ...searched(
+      sender,
+      recipients.filter((one) => one.organization_id === organization_id),
+    ),
     envelope_sender: sender,
     remote_address,
     relay_address,
@@ -118,6 +127,11 @@ function rowsOf({ sender, recipients, remote_address, relay_address, helo, tls }
     ...stored,
     traceparent: currentTraceparent(),
   }))
+}
+
+function searched(sender: string, recipients: RcptMailbox[]) {
+  const addresses = recipients.map(({ address }) => address)
+  return { recipients: addresses, from_keys: searchKeys([storable(sender)]), to_keys: searchKeys(addresses) }
 }
 
 /** The address with a `+tag` is chosen, because the tag may lead to a ticket. */

@@ -6,6 +6,7 @@ import { observeSmtp } from '../../base/metrics/smtp-transactions'
 import { type SmtpListener, startSmtpListener } from '../smtp/listener'
 import { acceptMessage, findRecipient } from './accept'
 import { checkCapacity } from './capacity'
+import { recordRefusal } from './refused-ledger'
 import { endRefusals, noteRefusal } from './refused-mail'
 
 /**
@@ -27,7 +28,10 @@ export function startInbound(connection: Connection, tls?: { cert: string; key: 
     tls,
     refusal: checkCapacity(connection.sql),
     observe: observeSmtp,
-    refused: noteRefusal,
+    refused: (note, mail) => {
+      noteRefusal(note)
+      if (mail) void recordRefusal(connection, note, mail)
+    },
     closed: endRefusals,
     recipients: (address) => findRecipient(connection, address),
     store: (envelope, raw) => acceptMessage(connection, envelope, raw),

@@ -1,5 +1,6 @@
 /** Writes the outcomes of messages into the mail ledger. */
 
+import { searchKeys } from '../../base/address/search-keys'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Fragment } from '../../base/db/transact'
 import { noteFiled } from '../../base/metrics/filed-mail'
@@ -13,6 +14,8 @@ import { mergeFingerprints } from './fingerprint'
 import type { InboundMail } from './message'
 
 const MAX_LEDGER_SUBJECT = 1000
+/** Addresses of To and Cc that the ledger keeps. */
+const MAX_RECIPIENTS = 50
 
 /** What an outcome counts as; all others are `mail_others`. */
 const FIGURE: Partial<Record<Decision['outcome'], Figure>> = {
@@ -43,12 +46,14 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
       with given as materialized (
         select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text,
           email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
-          sender_verified boolean, authentication jsonb)
+          sender_verified boolean, authentication jsonb, named text[],
+          from_keys text[], to_keys text[])
       )
       update inbound_messages i
       set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
         from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
-        sender_verified = g.sender_verified, authentication = g.authentication
+        sender_verified = g.sender_verified, authentication = g.authentication, recipients = i.recipients || g.named,
+        from_keys = i.from_keys || g.from_keys, to_keys = i.to_keys || g.to_keys
       from given g
       where i.organization_id = ${organization_id} and i.id = g.id`,
   ])
@@ -93,6 +98,8 @@ function insertFingerprints(
 function rowOf({ mail, decision, about }: FiledMail) {
   const { id, headers, passed_on, fingerprint, sender_verified, authentication } = mail
   const sender = passed_on?.by ?? mail.sender
+  const addresses = [...headers.to, ...headers.cc].map(({ address }) => storable(address))
+  const named = [...new Set(addresses)].slice(0, MAX_RECIPIENTS)
   return {
     id,
     fingerprint: fingerprint.text,
@@ -108,5 +115,8 @@ function rowOf({ mail, decision, about }: FiledMail) {
     message_id: about?.message_id ?? null,
     sender_verified,
     authentication,
+    named,
+    from_keys: searchKeys([sender?.email ?? null]),
+    to_keys: searchKeys(named),
   }
 }

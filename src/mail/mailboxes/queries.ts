@@ -101,10 +101,14 @@ export async function findMailboxesByAddress(sql: Sql, addresses: string[]): Pro
 }
 
 /** Lists the domains at which organizations have mailboxes, or that they listed: in lower case, in Punycode. */
-export async function listMailDomains({ sql }: Connection): Promise<string[]> {
-  const rows = await sql<{ domain: string }[]>`
-    select substring(address_key from '[^@]*$') as domain from mailboxes union select domain from domains`
-  return rows.map(({ domain }) => domain)
+export async function listMailDomains({ sql }: Connection): Promise<Map<string, string | null>> {
+  const rows = await sql<{ domain: string; owner: string | null }[]>`
+    select domain, case when count(distinct owner) = 1 then min(owner) end as owner
+    from (
+      select substring(address_key from '[^@]*$') as domain, organization_id::text as owner from mailboxes
+      union all select domain, null from domains
+    ) as each group by domain`
+  return new Map(rows.map(({ domain, owner }) => [domain, owner]))
 }
 
 type StoredDkim = { domain: string; selector: string; private_key: string }

@@ -14,7 +14,7 @@ import { Gate } from './gate'
 import { Guesses } from './guesses'
 import { type SmtpLimits, type SmtpOptions, withLimits } from './options'
 import { ProtocolServer } from './protocol'
-import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
+import type { RefusedMail, RefusedRecipient, RefusedSession, SmtpRefusalNote } from './refusals'
 import { FAULT, refuse, reply, type SmtpReply } from './reply'
 
 /** Recipients of one message, the least that RFC 5321 allows (section 4.5.3.1.8). */
@@ -38,6 +38,8 @@ type State = {
   recipients: Map<string, RcptMailbox>
   /** The recipient that the last RCPT named, when it was refused. */
   refused?: RefusedRecipient
+  /** Its address. */
+  refused_address?: string
   /** The time of MAIL, by `performance.now()`. */
   began_ms: number
   /** The message being received or stored. */
@@ -83,7 +85,8 @@ export class SmtpListener {
     this.#options = options
     this.#gate = new Gate(options)
     this.#guesses = new Guesses(options)
-    const refused = (note: SmtpRefusalNote, id?: string) => options.refused?.(this.#complete(note, id))
+    const refused = (note: SmtpRefusalNote, session?: RefusedSession) =>
+      options.refused?.(this.#complete(note, session?.id), session && this.#refusedMail(note, session))
     this.#server = new ProtocolServer(this.#librarySettings(), { ...options, refused })
     // Resets and failed handshakes of clients arrive here; without a listener they would end the process.
     this.#server.on('error', (error) => options.log.debug({ error: safeError(error) }, 'smtp client failed'))
@@ -196,7 +199,7 @@ export class SmtpListener {
     const mailbox = await this.#gate.findMailbox(address)
     const state = this.#sessions.get(id)
     if (mailbox instanceof Error) {
-      if (state) state.refused = mailbox.recipient
+      if (state) Object.assign(state, { refused: mailbox.recipient, refused_address: address })
       const is_guess = mailbox.responseCode === 550 && state && !this.#isRelay(state.client)
       if (is_guess) await this.#guesses.slowDown(state.client)
       return callback(mailbox)
@@ -217,6 +220,15 @@ export class SmtpListener {
     if (!first) return note
     const { organization_id, mailbox_id, address } = first
     return { ...note, organization_id, mailbox_id, recipient_domain: address.slice(address.lastIndexOf('@') + 1) }
+  }
+
+  /** The message that a refusal is about: of RCPT the one recipient, of DATA all that were accepted. */
+  #refusedMail({ command }: SmtpRefusalNote, { id, sender, reply }: RefusedSession): RefusedMail | undefined {
+    const state = this.#sessions.get(id)
+    if (!state || (command !== 'RCPT' && command !== 'DATA')) return undefined
+    const named = state.refused_address === undefined ? [] : [state.refused_address]
+    const recipients = command === 'DATA' ? [...state.recipients.keys()] : named
+    return { sender, recipients, reply }
   }
 
   /** DATA: the message itself. */

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Network } from '../../base/address/networks'
 import type { Envelope, RcptMailbox } from './envelope'
-import type { RefusedRecipient, SmtpRefusalNote } from './refusals'
+import type { RefusedMail, RefusedRecipient, SmtpRefusalNote } from './refusals'
 import type { SmtpRefusal } from './reply'
 
 export type SmtpOptions = SmtpCaller &
@@ -38,8 +38,11 @@ type SmtpCaller = {
   store: (envelope: Envelope, raw: Readable) => Promise<{ queue_id: string }>
   /** Called at the end of each transaction with the reply to MAIL when it was refused there, else to the message. */
   observe?: (reply_code: number, duration_ms: number) => void
-  /** Called for each reply of 400 and more, also where the reply could not be sent any more. */
-  refused?: (note: SmtpRefusalNote) => void
+  /**
+   * Called for each reply of 400 and more, also where the reply could not be sent any more. The message is given where
+   * RCPT or DATA was refused.
+   */
+  refused?: (note: SmtpRefusalNote, mail: RefusedMail | undefined) => void
   /** Called once when the listener has closed. */
   closed?: () => void
 }

@@ -34,12 +34,12 @@ import { SMTPConnection } from 'smtp-server/lib/smtp-connection.js'
 import { isInNetworks } from '../../base/address/networks'
 import type { SmtpLimits, SmtpOptions } from './options'
 import { type ProxyHeader, ProxyHeaderError, readProxyHeader } from './proxy-header'
-import { commandOf, noteOf, reasonOf, type SmtpCommand, type SmtpRefusalNote } from './refusals'
+import { commandOf, noteOf, type RefusedSession, reasonOf, type SmtpCommand, type SmtpRefusalNote } from './refusals'
 
 type ProtocolOptions = Pick<SmtpOptions, 'proxies' | 'relays'> &
   Pick<SmtpLimits, 'proxy_header_ms' | 'max_commands'> & {
     /** Called for each reply that refuses. @param id the session's */
-    refused: (note: SmtpRefusalNote, id?: string) => void
+    refused: (note: SmtpRefusalNote, session?: RefusedSession) => void
   }
 
 /** A client that has just connected when the server stops may be silent for so long before its first message. */
@@ -242,6 +242,12 @@ class LimitedConnection extends SMTPConnection {
     const { remoteAddress: remote_address, session } = this
     const reply = { code, enhanced_code: enhanced_code || null, command: this.#command }
     const note = { ...reply, reason: reasonOf(`${code} ${text}`), remote_address, ...noteOf(session) }
-    this.protocol.refused(note, session.id)
+    const { mailFrom } = session.envelope ?? {}
+    const sender = mailFrom ? mailFrom.address : ''
+    this.protocol.refused(note, {
+      id: session.id,
+      sender,
+      reply: [code, enhanced_code, text].filter(Boolean).join(' '),
+    })
   }
 }

@@ -70,6 +70,19 @@ export type SmtpRefusalNote = {
   has_message: boolean
 }
 
+/** The message that was refused. Names people: it never reaches the log. */
+export type RefusedMail = {
+  /** The address of MAIL; empty for the null sender. */
+  sender: string
+  /** Those that were refused, as RCPT named them. */
+  recipients: string[]
+  /** What the client was told: the first line, with its code. */
+  reply: string
+}
+
+/** The session of a refusal, as the protocol knows it. */
+export type RefusedSession = { id: string } & Pick<RefusedMail, 'sender' | 'reply'>
+
 const COMMANDS = [
   'HELO',
   'EHLO',

@@ -25,6 +25,7 @@ import { removeOldViewers } from '../../desk/viewing/commands'
 import { writeKeyUses } from '../../http/admission/key-uses'
 import { removeIdempotencyKeys } from '../../http/rerun/idempotency-keys'
 import { removeOldLedger } from '../../mail/inbound/ledger-retention'
+import { removeOldRefusals } from '../../mail/inbound/refused-ledger'
 import { removeOldOriginals } from '../../mail/inbound/retention'
 import { removeOldLetters } from '../../mail/letters/send-letter'
 import { forgetReleasedAddresses } from '../../mail/mailboxes/claims'
@@ -67,6 +68,7 @@ const JOBS: CronJob[] = [
     pattern: '0 35 * * * *',
     run: (c) => removeOldOriginals(c, config.RAW_MAIL_RETENTION_DAYS),
   },
+  { name: 'remove refusals', pattern: '20 */10 * * * *', run: removeOldRefusals },
   { name: 'remove ledger', pattern: '15 35 * * * *', run: (c) => removeOldLedger(c, config.LEDGER_RETENTION_DAYS) },
   {
     name: 'delete closed tickets',

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { config } from '../../../src/base/config'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
+import type { Scope } from '../../../src/base/scope'
 import { removeStoredBytes } from '../../../src/desk/attachments/removals'
 import { erasePerson } from '../../../src/desk/privacy/erase-person'
 import { eraseWithin } from '../../../src/desk/privacy/erase-within'
@@ -90,6 +91,12 @@ function mailWithFile(to: string): Buffer {
   return mailFrom(EMAIL, to, { MIME_Version: '1.0', Content_Type: 'multipart/mixed; boundary=b' }, body)
 }
 
+function insertRefused({ organization_id }: Scope, { sender, recipient }: { sender: string; recipient: string }) {
+  return connection().sql`
+    insert into refused_messages (organization_id, id, recipient, envelope_sender, from_keys, to_keys, smtp_reply, remote_address, tls)
+    values (${organization_id}, ${newId()}, ${recipient}, ${sender}, ${[sender]}, ${[recipient]}, '550 5.1.1 No such mailbox', '127.0.0.1', false)`
+}
+
 /** Puts the mark into every place where what is known of a person can go. */
 async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   await hearEvents(scope)
@@ -99,6 +106,8 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
     phone: `+49 ${MARK}`,
     notes: `${MARK} pays late`,
   })
+  await insertRefused(scope, { sender: EMAIL, recipient: `nobody@${newId()}.example` })
+  await insertRefused(scope, { sender: 'olga@other.example', recipient: EMAIL })
   const file = await uploadFile(agent, `${MARK} bytes`, `${MARK}.pdf`)
   const ticket = await agent
     .post(
@@ -193,6 +202,7 @@ describe('erasing a person', () => {
           'inbound_messages.envelope_sender',
         ],
         ...['inbound_messages.from_email', 'inbound_messages.from_name', 'inbound_messages.subject'],
+        ...['inbound_messages.recipients', 'refused_messages.envelope_sender', 'refused_messages.recipient'],
         ...['message_recipients.email', 'messages.body', 'messages.body_html', 'messages.cc', 'messages.email_error'],
         ...['messages.email_message_id', 'messages.reply_text', 'messages.sender_email', 'messages.sender_name'],
         ...['participants.email', 'participants.name', 'ticket_search.document', 'tickets.subject'],

@@ -143,6 +143,9 @@ test('a message is pending in the ledger until it is filed', async () => {
   await send(mailbox.address, raw)
   const [pending] = await ledgerOf(desk)
   expect(pending).toEqual({
+    envelope_from: FROM,
+    recipients: [mailbox.address],
+    smtp_reply: null,
     id: expect.any(String),
     mailbox: { id: mailbox.id, address: mailbox.address },
     email_message_id: null,
