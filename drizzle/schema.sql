@@ -227,16 +227,43 @@ create table email_anchors (
 CREATE INDEX email_anchors_message ON email_anchors USING btree (organization_id, message_id);
 CREATE INDEX email_anchors_ticket ON email_anchors USING btree (organization_id, ticket_id);
 
+create table event_feeds (
+  organization_id uuid not null,
+  epoch uuid,
+  removed_place bigint default 0 not null,
+  removed_until timestamp with time zone,
+  constraint event_feeds_pkey PRIMARY KEY (organization_id)
+);
+
+create table event_places (
+  organization_id uuid not null,
+  place bigint not null,
+  nth integer not null,
+  event_id uuid not null,
+  type text not null,
+  resource_id uuid,
+  ticket_id uuid,
+  happened_at timestamp with time zone not null,
+  began_at timestamp with time zone,
+  constraint event_places_organization_id_place_nth_pk PRIMARY KEY (organization_id, place, nth)
+);
+CREATE INDEX event_places_age ON event_places USING btree (happened_at);
+CREATE UNIQUE INDEX event_places_event ON event_places USING btree (organization_id, event_id);
+CREATE INDEX event_places_long ON event_places USING btree (organization_id, place) WHERE (began_at IS NOT NULL);
+
 create table events (
   organization_id uuid not null,
   id uuid not null,
   type text not null,
   body text not null,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  resource_id uuid,
+  ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'message.created'::text, 'message.deleted'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'test.ping'::text])))
 );
 CREATE INDEX events_age ON events USING btree (id);
+CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
 
 create table fills (
   organization_id uuid not null,
@@ -997,6 +1024,42 @@ AS $function$
 BEGIN
 	UPDATE time_entries SET company_id = new.company_id
 	WHERE organization_id = new.organization_id AND ticket_id = new.id AND company_id IS DISTINCT FROM new.company_id;
+	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION place_event()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+	-- Is empty again when the transaction ends: organization, place and number of the event before this one.
+	former text[] := string_to_array(current_setting('deskwire.event_place', true), ' ');
+	at_place bigint;
+	at_nth integer := 0;
+	resource uuid := NEW.resource_id;
+	ticket uuid := NEW.ticket_id;
+BEGIN
+	IF former[1] = NEW.organization_id::text THEN
+		at_place := former[2]::bigint;
+		at_nth := former[3]::integer + 1;
+	ELSE
+		PERFORM pg_advisory_xact_lock_shared(hashtextextended('events of ' || NEW.organization_id, 0));
+		SELECT ((greatest(
+			(SELECT place FROM event_places WHERE organization_id = NEW.organization_id ORDER BY place DESC LIMIT 1),
+			(SELECT removed_place FROM event_feeds WHERE organization_id = NEW.organization_id),
+			0
+		) >> 20) + 1 << 20) | (pg_current_xact_id()::text::bigint & 1048575) INTO at_place;
+	END IF;
+	PERFORM set_config('deskwire.event_place', concat_ws(' ', NEW.organization_id, at_place, at_nth), true);
+	IF resource IS NULL THEN
+		resource := substring(NEW.body::json #>> '{data,id}' from '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid;
+		ticket := substring(NEW.body::json #>> '{data,ticket,id}' from '^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid;
+	END IF;
+	INSERT INTO event_places (organization_id, place, nth, event_id, type, resource_id, ticket_id, happened_at, began_at)
+	VALUES (NEW.organization_id, at_place, at_nth, NEW.id, NEW.type, resource, ticket,
+		coalesce(substring(NEW.body from '"timestamp":"([^"]+)"')::timestamptz, NEW.created_at),
+		CASE WHEN clock_timestamp() - transaction_timestamp() > interval '1 minute' THEN transaction_timestamp() END);
 	RETURN NULL;
 END $function$
 ;

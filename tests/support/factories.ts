@@ -130,10 +130,12 @@ export async function hearEvents({ sql, organization_id }: Scope): Promise<void>
     values (${organization_id}, ${newId()}, 'https://receiver.example/', ${EVENTS as unknown as string[]}::text[])`
 }
 
-/** The events that were written, oldest first, as receivers get them. */
+/** The events that a webhook gets, oldest first, as it gets them. */
 export async function writtenEvents({ sql, organization_id }: Scope) {
   const rows = await sql<{ body: string }[]>`
-    select body from events where organization_id = ${organization_id} order by id`
+    select body from events e where organization_id = ${organization_id} and exists (
+      select 1 from deliveries d where d.organization_id = ${organization_id} and d.event_id = e.id
+    ) order by id`
   return rows.map(({ body }) => JSON.parse(body))
 }
 

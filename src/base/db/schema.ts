@@ -1067,13 +1067,63 @@ export const webhooks = distributedTable(
 /** Events that were published, with the exact bytes that their deliveries send. */
 export const events = distributedTable(
   'events',
-  { ...tenant(), type: text({ enum: EVENTS }).notNull(), body: text().notNull(), created_at: createdAt() },
+  {
+    ...tenant(),
+    type: text({ enum: EVENTS }).notNull(),
+    body: text().notNull(),
+    created_at: createdAt(),
+    /** `data.id` of the body. Null when a process of the release before wrote the event. */
+    resource_id: uuid(),
+    /** `data.ticket.id` of the body. */
+    ticket_id: uuid(),
+  },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('events_age').on(table.id),
     check('events_type', isOneOf(table.type, EVENTS)),
   ],
 )
+
+/**
+ * The one order of an organization's events. A deferred trigger of `events` writes these rows at the commit: events of
+ * a transaction get the same `place`, which is above all that are visible then, and are told apart by `nth`. Writers of
+ * an organization hold a shared lock from there to the end of their commit. Who has held that lock alone sees all
+ * places up to the highest one that is visible (`delivery/events/settled-place.ts`).
+ */
+export const event_places = distributedTable(
+  'event_places',
+  {
+    organization_id: uuid().notNull(),
+    /** Rises by 2 ** 20 with each commit; below that are bits of the transaction's id, for commits at the same time. */
+    place: bigint({ mode: 'bigint' }).notNull(),
+    nth: integer().notNull(),
+    event_id: uuid().notNull(),
+    type: text({ enum: EVENTS }).notNull(),
+    resource_id: uuid(),
+    ticket_id: uuid(),
+    /** `timestamp` of the body. */
+    happened_at: instant().notNull(),
+    /** Begin of the transaction, when it took more than a minute. Null for the others. */
+    began_at: instant(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.place, table.nth] }),
+    uniqueIndex('event_places_event').on(table.organization_id, table.event_id),
+    index('event_places_age').on(table.happened_at),
+    index('event_places_long').on(table.organization_id, table.place).where(sql`${table.began_at} is not null`),
+  ],
+)
+
+/** What is known of the order of an organization's events beside their places; no row when nothing is. */
+export const event_feeds = distributedTable('event_feeds', {
+  organization_id: uuid().primaryKey(),
+  /** Changes with each restore of the database, which ends all cursors of before. */
+  epoch: uuid(),
+  /** The last place that the retention has removed. */
+  removed_place: bigint({ mode: 'bigint' }).notNull().default(sql`0`),
+  /** The latest `happened_at` that the retention has removed. */
+  removed_until: instant(),
+})
 
 /** Deliveries: one event for one webhook. */
 export const deliveries = distributedTable(

@@ -1,6 +1,7 @@
 /**
- * Publishes events to subscribers, which makes deliveries. Event, deliveries and outbox rows are written in the
- * transaction of the change: no change without its events, no event without its change.
+ * Publishes events: each is kept for those who follow the organization, and subscribers get deliveries. Event,
+ * deliveries and outbox rows are written in the transaction of the change: no change without its events, no event
+ * without its change. The database gives each event its place in the order of all when the change commits.
  */
 
 import { newId } from '../../base/db/columns'
@@ -9,6 +10,7 @@ import type { EVENTS } from '../../base/db/schema'
 import { sharedTime } from '../../base/db/shared-time'
 import type { Fragment, Sql } from '../../base/db/transact'
 import { afterCommit, type Scope, together } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
@@ -30,7 +32,7 @@ type PublishOptions = {
 
 /**
  * Publishes events in the order given, in the caller's transaction, and wakes the workers after the commit. The bytes
- * that receivers get are fixed here. Writes nothing when no webhook subscribes.
+ * that receivers get are fixed here.
  */
 export async function publish(scope: Scope, events: NewEvent[], options: PublishOptions = {}): Promise<void> {
   if (events.length === 0) return
@@ -38,7 +40,7 @@ export async function publish(scope: Scope, events: NewEvent[], options: Publish
   await publishEach(scope, [{ events, subscribers }], happened_at)
 }
 
-/** Events of a change, and who may want them. */
+/** Events of a change, and the organization's subscribers. */
 type ToPublish = {
   events: NewEvent[]
   subscribers: Subscriber[]
@@ -53,16 +55,14 @@ export async function publishEach(
   happened_at = new Date(sharedTime()),
 ): Promise<void> {
   const published = changes.flatMap(({ events, subscribers, traceparent }) =>
-    events
-      .filter(({ type }) => hasSubscriber(subscribers, type))
-      .map((event) => ({
-        ...newPublication(scope.organization_id, event, thoseWho(subscribers, event.type), happened_at),
-        ...(traceparent !== undefined && { traceparent }),
-      })),
+    events.map((event) => ({
+      ...newPublication(scope.organization_id, event, thoseWho(subscribers, event.type), happened_at),
+      ...(traceparent !== undefined && { traceparent }),
+    })),
   )
   if (published.length === 0) return
   await insertPublications(scope, published)
-  afterCommit(scope, () => wake('webhook'))
+  if (published.some(({ deliveries }) => deliveries.length > 0)) afterCommit(scope, () => wake('webhook'))
 }
 
 /**
@@ -96,11 +96,6 @@ export function subscribersOf(sql: Sql, organization_id: Fragment) {
   )`
 }
 
-/** Tells whether a webhook wants events of a type. If none does, their data need not be read. */
-export function hasSubscriber(subscribers: Subscriber[], type: EventType): boolean {
-  return thoseWho(subscribers, type).length > 0
-}
-
 /** Makes the exact bytes of a delivery's body, the same for every attempt. */
 export function eventBody(
   { organization_id }: Pick<Scope, 'organization_id'>,
@@ -117,6 +112,8 @@ type Publication = {
   organization_id: string
   type: EventType
   body: string
+  resource_id: string | null
+  ticket_id: string | null
   traceparent: string | null
   /** `is_parked`: the webhook is failed, the delivery waits until it is enabled again. */
   deliveries: { id: string; webhook_id: string; is_parked: boolean }[]
@@ -136,6 +133,7 @@ function newPublication(
     organization_id,
     type: event.type,
     body: eventBody({ organization_id }, event, happened_at),
+    ...idsOf(event),
     traceparent: currentTraceparent(),
     deliveries,
   }
@@ -143,7 +141,9 @@ function newPublication(
 
 /** Inserts events, deliveries and their outbox rows. */
 async function insertPublications({ sql }: Scope, published: Publication[]): Promise<void> {
-  const events = published.map(({ id, organization_id, type, body }) => ({ organization_id, id, type, body }))
+  const events = published.map(({ id, organization_id, type, body, resource_id, ticket_id }) => {
+    return { organization_id, id, type, body, resource_id, ticket_id }
+  })
   const sent = published.flatMap(({ id: event_id, organization_id, type: event, traceparent, deliveries }) =>
     deliveries.map((delivery) => ({ ...delivery, organization_id, event_id, event, traceparent })),
   )
@@ -160,6 +160,12 @@ async function insertPublications({ sql }: Scope, published: Publication[]): Pro
     insertRows(sql, 'deliveries', deliveries),
     insertRows(sql, 'outbox', work),
   ])
+}
+
+/** The ids by which events about something are found. */
+function idsOf({ data }: NewEvent): Pick<Publication, 'resource_id' | 'ticket_id'> {
+  const { id, ticket } = data as { id?: string; ticket?: { id: string } | null }
+  return { resource_id: asIds([id ?? ''])[0] ?? null, ticket_id: asIds([ticket?.id ?? ''])[0] ?? null }
 }
 
 function thoseWho(subscribers: Subscriber[], type: EventType): Subscriber[] {

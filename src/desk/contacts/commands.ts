@@ -5,7 +5,7 @@ import { violates } from '../../base/db/violations'
 import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
-import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { deleteContactRow } from '../privacy/delete-contact-row'
 import { findCompanyOf } from './company'
 import type { ContactChanges, ContactWithTickets, NewContact } from './model'
@@ -69,7 +69,6 @@ export function deleteContact(scope: Scope, id: string): Promise<void> {
 export async function publishContacts(scope: Scope, ids: string[]): Promise<void> {
   if (ids.length === 0) return
   const subscribers = await findSubscribers(scope)
-  if (!hasSubscriber(subscribers, 'contact.updated')) return
   for (let start = 0; start < ids.length; start += PUBLISH_BATCH) {
     const changed = await getContacts(scope, ids.slice(start, start + PUBLISH_BATCH))
     const events = changed.map((data): NewEvent => ({ type: 'contact.updated', data }))

@@ -10,13 +10,7 @@ import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
-import {
-  findSubscribers,
-  hasSubscriber,
-  type NewEvent,
-  publish,
-  type Subscriber,
-} from '../../delivery/webhooks/publish'
+import { type NewEvent, publish, type Subscriber } from '../../delivery/webhooks/publish'
 import { type ContactRef, getContacts } from './queries'
 import { searchText } from './search-text'
 
@@ -83,7 +77,7 @@ async function createContacts(scope: Scope, senders: Sender[], subscribers?: Sub
     sql`on conflict do nothing returning id, name, email, company_id, email_key`,
   )
   const ids = created.map(({ id }) => id)
-  if (ids.length > 0) await publishCreated(scope, ids, subscribers ?? (await findSubscribers(scope)))
+  if (ids.length > 0) await publishCreated(scope, ids, subscribers)
   return created
 }
 
@@ -97,8 +91,7 @@ async function findCompanies({ sql, organization_id }: Scope, senders: Sender[])
   return ownersOf(candidates)
 }
 
-async function publishCreated(scope: Scope, ids: string[], subscribers: Subscriber[]): Promise<void> {
-  if (!hasSubscriber(subscribers, 'contact.created')) return
+async function publishCreated(scope: Scope, ids: string[], subscribers?: Subscriber[]): Promise<void> {
   const created = await getContacts(scope, ids)
   const events = created.map((data): NewEvent => ({ type: 'contact.created', data }))
   await publish(scope, events, { subscribers })

@@ -8,7 +8,6 @@ import { claimForDraft } from '../attachments/claim-uploads'
 import { addWritten, renderWritten, withFirstAttempt } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
 import type { Message } from '../messages/model'
-import { getMessage } from '../messages/queries'
 import { lockDraft } from './lock-draft'
 import type { Draft, DraftChanges, DraftSending, NewDraft } from './model'
 import { type DraftRow, getDraft } from './queries'
@@ -104,7 +103,7 @@ export async function sendDraft(
     await removeDrafts(scope, scope.sql`d.id = ${id}`)
     const attachment_ids = attachments.map((attachment) => attachment.id)
     const said = { body, is_internal, ...(cc && { cc }), attachment_ids, send_email, drafted_by: author }
-    return getMessage(scope, ticket_id, await addWritten(scope, conversation, said, { body_html, text }))
+    return addWritten(scope, conversation, said, { body_html, text })
   })
   return withFirstAttempt(scope, ticket_id, message)
 }

@@ -7,7 +7,7 @@ import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { enqueueWork } from '../../delivery/outbox/enqueue'
 import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
-import { findSubscribers, hasSubscriber, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
@@ -21,7 +21,7 @@ import { insertMessages } from './insert-messages'
 import { requireNothingBetween } from './list-messages'
 import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
-import { getMessage } from './queries'
+import { getMessage, getMessages } from './queries'
 
 type TicketOfEvent = { id: string; code: string; subject: string }
 
@@ -41,9 +41,9 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
   const rendered = await renderWritten(scope, input.body)
   const message = await inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
-    const id = await addWritten(scope, conversation, input, rendered)
-    if (input.after !== undefined) await requireNothingBetween(scope, ticket_id, input.after, id)
-    return getMessage(scope, ticket_id, id)
+    const message = await addWritten(scope, conversation, input, rendered)
+    if (input.after !== undefined) await requireNothingBetween(scope, ticket_id, input.after, message.id)
+    return message
   })
   return withFirstAttempt(scope, ticket_id, message)
 }
@@ -57,7 +57,6 @@ export async function renderWritten(scope: Scope, body: string): Promise<Rendere
 
 /**
  * Adds a message of the caller to a ticket that the caller's transaction has locked.
- * @returns its id
  * @throws EMAIL_SEND_FAILED (asked for, and impossible from the start), ATTACHMENT_NOT_FOUND
  */
 export async function addWritten(
@@ -65,7 +64,7 @@ export async function addWritten(
   conversation: Conversation,
   input: Written,
   rendered: RenderedBody,
-): Promise<string> {
+): Promise<Message> {
   return addMessage(scope, conversation, await draftReply(scope, conversation, input, rendered))
 }
 
@@ -108,24 +107,23 @@ export async function deleteMessage(scope: Scope, ticket_id: string, id: string)
 /**
  * Adds a message to a ticket, in the caller's transaction, with all that belongs to it: attachments, email, anchor,
  * activity, search words and event.
- * @returns its id
  * @throws ATTACHMENT_NOT_FOUND
  */
-export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<string> {
+export async function addMessage(scope: Scope, ticket: TicketOfMessage, draft: MessageDraft): Promise<Message> {
   const id = draft.id ?? nextMessageId(ticket)
-  const message = { ...draft, id }
-  const [, , , , subscribers] = await together([
-    writeMessage(scope, ticket.id, message),
+  const written = { ...draft, id }
+  const [, , , , subscribers, read] = await together([
+    writeMessage(scope, ticket.id, written),
     touchTickets(scope, [{ ...ticket, ticket_id: ticket.id }]),
-    completeMessage(scope, ticket.id, message),
+    completeMessage(scope, ticket.id, written),
     addToSearch(scope, { ...ticket, ticket_id: ticket.id, text: draft.text }),
     findSubscribers(scope),
+    // Is sent behind the rows that it reads.
+    getMessages(scope, [id]),
   ])
-  if (hasSubscriber(subscribers, 'message.created')) {
-    const event = createdEvent(await getMessage(scope, ticket.id, id), ticket)
-    await publish(scope, [event], { subscribers })
-  }
-  return id
+  const message = read.get(id)!
+  await publish(scope, [createdEvent(message, ticket)], { subscribers })
+  return message
 }
 
 /** Adds the dependents of a message just inserted: attachments, email and anchors. @throws ATTACHMENT_NOT_FOUND */

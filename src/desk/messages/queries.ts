@@ -21,6 +21,7 @@ export async function getMessage(scope: Scope, ticket_id: string, id: string): P
 
 /** Reads messages by their ids, whatever their tickets. @returns them by id */
 export async function getMessages(scope: Scope, ids: string[]): Promise<Map<string, Message>> {
+  if (ids.length === 0) return new Map()
   const { sql, organization_id } = scope
   const given = ids.map((id, place) => ({ place, id }))
   const rows = await sql<MessageRow[]>`

@@ -11,11 +11,9 @@ import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { currentTraceparent } from '../../base/tracing/trace'
-import { hasSubscriber, type NewEvent, publishEach } from '../../delivery/webhooks/publish'
+import { type NewEvent, publishEach } from '../../delivery/webhooks/publish'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
-import type { Message } from '../messages/model'
-import { getMessages } from '../messages/queries'
 import { takeNumbers, takeNumbersInside } from './code'
 import { type Inserted, insertTickets, lockNamed, showInserted, type TicketToInsert } from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
@@ -139,31 +137,21 @@ function ticketOf(request: Request, references: NewTicketReferences, is_shared: 
   return { scope, id, number: number!, subject, priority, references, message, audit_row, traceparent }
 }
 
-/** Publishes the events of new tickets that somebody listens to. */
+/** Publishes the events of new tickets. */
 async function publishNew(shared: Scope, tickets: TicketToInsert[], rows: Map<string, Inserted>): Promise<void> {
-  const heard = tickets.filter(({ id, references }) => rows.has(id) && references.subscribers.length > 0)
-  if (heard.length === 0) return
-  const shown = await together(heard.map((ticket) => showInserted(shared, ticket, rows.get(ticket.id)!)))
-  const messages = await readHeard(shared, heard)
+  const written = tickets.filter(({ id }) => rows.has(id))
+  const shown = await together(written.map((ticket) => showInserted(shared, ticket, rows.get(ticket.id)!)))
   await publishEach(
     shared,
-    heard.map(({ references: { subscribers }, message, traceparent }, index) => {
+    written.map(({ id, references: { subscribers }, traceparent }, index) => {
       const ticket = shown[index]!
       const events: NewEvent[] = [{ type: 'ticket.created', data: ticket }]
       if (ticket.assignee) events.push({ type: 'ticket.assigned', data: ticket })
-      const first = message && messages.get(message.id)
+      const first = rows.get(id)!.message
       if (first) events.push(createdEvent(first, ticket))
       return { events, subscribers, traceparent }
     }),
   )
-}
-
-/** Reads the first messages that somebody listens to, by id. */
-async function readHeard(shared: Scope, tickets: TicketToInsert[]): Promise<Map<string, Message>> {
-  const ids = tickets.flatMap(({ message, references: { subscribers } }) =>
-    message && hasSubscriber(subscribers, 'message.created') ? message.id : [],
-  )
-  return ids.length > 0 ? getMessages(shared, ids) : new Map()
 }
 
 /** @returns undefined for a description without text */

@@ -8,6 +8,8 @@ import { type AuditRow, type Scope, together } from '../../base/scope'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { insertMessages } from '../messages/insert-messages'
+import type { Message } from '../messages/model'
+import { getMessages } from '../messages/queries'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities, type TicketActivity } from '../timeline/activity'
 import type { Ticket } from './model'
@@ -28,8 +30,10 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
   traceparent: string | null
 }
 
-/** What the database says of a ticket that was written. */
-export type Inserted = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
+type InsertedRow = Pick<Ticket, 'id' | 'created_at' | 'updated_at'> & { company_id: string | null }
+
+/** What the database says of a ticket that was written, and its first message. */
+export type Inserted = InsertedRow & { message: Message | undefined }
 
 /** What to do about tickets whose contact, or one of whose labels, others have locked. */
 type LockedRows = 'wait' | 'leave out'
@@ -96,7 +100,7 @@ async function lockLabels(
  * @returns what the database says of each, by id; nothing of one that names a row which is not locked
  */
 export async function insertTickets(
-  { sql }: Scope,
+  scope: Scope,
   tickets: TicketToInsert[],
   { contacts, labels, locked_at }: Locked,
 ): Promise<Map<string, Inserted>> {
@@ -105,15 +109,16 @@ export async function insertTickets(
     const company_id = contacts.get(contact.id)
     return company_id !== undefined && wanted.every(({ id }) => labels.has(id)) ? { ...ticket, company_id } : []
   })
-  const inserted = await writeTickets(sql, written, locked_at)
-  return new Map(inserted.map((row) => [row.id, row]))
+  const [inserted, messages] = await writeTickets(scope, written, locked_at)
+  const first_of = new Map(written.map(({ id, message }) => [id, message?.id ?? '']))
+  return new Map(inserted.map((row) => [row.id, { ...row, message: messages.get(first_of.get(row.id)!) }]))
 }
 
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
 export async function showInserted(
   scope: Scope,
   { id, subject, priority, number, references }: TicketToInsert,
-  { company_id, created_at, updated_at }: Inserted,
+  { company_id, created_at, updated_at }: InsertedRow,
 ): Promise<Ticket> {
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
@@ -127,10 +132,11 @@ export function changedAt(sql: Sql, locked_at: string, id: string): Fragment {
 }
 
 async function writeTickets(
-  sql: Sql,
+  shared: Scope,
   tickets: (TicketToInsert & { company_id: string | null })[],
   locked_at: string,
-): Promise<Inserted[]> {
+): Promise<[InsertedRow[], Map<string, Message>]> {
+  const { sql } = shared
   const rows = tickets.map(({ scope: { organization_id }, id, number, subject, priority, company_id, references }) => ({
     organization_id,
     ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
@@ -146,8 +152,8 @@ async function writeTickets(
     draft ? { organization_id, ticket_id, draft } : [],
   )
   const documents = await Promise.all(tickets.map(documentOf))
-  const [inserted] = await together([
-    insertRows<Inserted>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
+  const [inserted, , , , , , first] = await together([
+    insertRows<InsertedRow>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
     insertRows(sql, 'ticket_search', documents),
     insertRows(sql, 'ticket_labels', labels),
     insertMessages(sql, messages),
@@ -156,8 +162,13 @@ async function writeTickets(
       sql,
       tickets.flatMap(({ audit_row }) => audit_row ?? []),
     ),
+    // Is sent behind the rows that it reads.
+    getMessages(
+      shared,
+      messages.map(({ draft }) => draft.id),
+    ),
   ])
-  return inserted
+  return [inserted, first]
 }
 
 async function documentOf({ scope, id, subject, priority, number, message, references }: TicketToInsert) {

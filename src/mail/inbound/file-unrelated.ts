@@ -6,19 +6,12 @@ import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { type Actor, type Scope, together } from '../../base/scope'
-import {
-  findSubscribers,
-  hasSubscriber,
-  type NewEvent,
-  publishEach,
-  type Subscriber,
-} from '../../delivery/webhooks/publish'
+import { findSubscribers, type NewEvent, publishEach, type Subscriber } from '../../delivery/webhooks/publish'
 import type { ContactRef } from '../../desk/contacts/queries'
 import { findOrCreateContacts } from '../../desk/contacts/senders'
 import { type AddedMessage, addMessages } from '../../desk/messages/add-messages'
 import { createdEvent } from '../../desk/messages/commands'
 import { type Conversation, lockConversations, nextMessageId } from '../../desk/messages/conversation'
-import type { Message } from '../../desk/messages/model'
 import { getMessages } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
@@ -128,13 +121,15 @@ async function writeConversations(scope: Scope, round: Decided[]): Promise<Writt
     addToEach(scope, [...openings.map(peopleOfOpening), ...replies.map((one) => peopleOfReply(one, conversations))]),
   ])
   const reopened = await reopenAnswered(scope, replies, conversations)
-  const read = await readWritten(scope, drafted, subscribers)
+  const read = await getMessages(
+    scope,
+    drafted.map(({ draft }) => draft.id),
+  )
   const changes = drafted.map((one) => {
     const ticket = opened.get(one.ticket_id)?.ticket
-    const message = read.get(one.draft.id)
-    const created = message ? [createdEvent(message, ticket ?? conversations.get(one.ticket_id)!)] : []
+    const created = createdEvent(read.get(one.draft.id)!, ticket ?? conversations.get(one.ticket_id)!)
     const before: NewEvent[] = ticket ? [{ type: 'ticket.created', data: ticket }] : []
-    const events = [...before, ...created, ...(reopened.get(one.ticket_id) ?? [])]
+    const events = [...before, created, ...(reopened.get(one.ticket_id) ?? [])]
     return { events, subscribers, traceparent: one.steps.traceparent }
   })
   await publishEach(scope, changes)
@@ -169,15 +164,6 @@ async function draftAll(
       draft: draftOf(one.mail, one.parts, contact, one.decision),
     }
   })
-}
-
-/** Reads the new messages for their events; none when nobody subscribes to these. */
-async function readWritten(scope: Scope, drafted: Written[], subscribers: Subscriber[]) {
-  if (!hasSubscriber(subscribers, 'message.created')) return new Map<string, Message>()
-  return getMessages(
-    scope,
-    drafted.map(({ draft }) => draft.id),
-  )
 }
 
 /** Opens the tickets again that were answered. @returns the events of each, by ticket */

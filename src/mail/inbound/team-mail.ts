@@ -138,7 +138,7 @@ export async function fileAnswer(
   const { contact_email } = conversation
   if (!member || (contact_email && addressKey(contact_email) === addressKey(member.email))) return undefined
   const draft = await draftAnswer(scope, mail, { answer, parts }, { conversation, member })
-  return { ticket_id, message_id: await addMessage({ ...scope, actor: member }, conversation, draft) }
+  return { ticket_id, message_id: (await addMessage({ ...scope, actor: member }, conversation, draft)).id }
 }
 
 async function draftAnswer(

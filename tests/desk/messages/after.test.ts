@@ -119,7 +119,7 @@ test('mail that waited while an answer was written comes after it, and is not go
     await someoneWaits()
     const text = 'Written while mail waits'
     const sender = { sender_name: 'Ada', sender_email: null }
-    return addMessage(scope, conversation, {
+    const { id } = await addMessage(scope, conversation, {
       ...sender,
       body: text,
       body_html: text,
@@ -127,6 +127,7 @@ test('mail that waited while an answer was written comes after it, and is not go
       is_internal: false,
       direction: 'outbound',
     })
+    return id
   })
   await filing.promise
   const refused = await send(ticket.id, answer)

@@ -568,7 +568,9 @@ function inbound(body: string): MessageDraft {
 
 /** Adds a message as commands do: the ticket is locked first. */
 function addLocked(scope: Scope, ticket_id: string, draft: MessageDraft): Promise<string> {
-  return inTransaction(scope, async (scope) => addMessage(scope, await lockConversation(scope, ticket_id), draft))
+  return inTransaction(scope, async (scope) => {
+    return (await addMessage(scope, await lockConversation(scope, ticket_id), draft)).id
+  })
 }
 
 function endpoints(path: string, id: string): [string, string][] {
