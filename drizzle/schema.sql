@@ -534,6 +534,7 @@ create table organizations (
   updated_at timestamp with time zone default now() not null,
   sender_policy text default 'flag'::text not null,
   form_senders text[] default '{}'::text[] not null,
+  require_second_factor boolean default false not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
@@ -633,6 +634,28 @@ create table released_addresses (
   constraint released_addresses_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 );
 CREATE INDEX released_addresses_key ON released_addresses USING btree (address_key);
+
+create table second_factors (
+  id uuid not null,
+  secret text not null,
+  made_at timestamp with time zone default now() not null,
+  confirmed_at timestamp with time zone,
+  last_step integer,
+  recovery_codes text[] default '{}'::text[] not null,
+  constraint second_factors_pkey PRIMARY KEY (id),
+  constraint second_factors_id_users_id_fk FOREIGN KEY (id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+create table sign_in_challenges (
+  token_hash bytea not null,
+  user_id uuid not null,
+  wrong_codes integer default 0 not null,
+  expires_at timestamp with time zone not null,
+  constraint sign_in_challenges_pkey PRIMARY KEY (token_hash),
+  constraint sign_in_challenges_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX sign_in_challenges_expiry ON sign_in_challenges USING btree (expires_at);
+CREATE INDEX sign_in_challenges_user ON sign_in_challenges USING btree (user_id);
 
 create table stats (
   organization_id uuid not null,

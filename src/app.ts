@@ -49,6 +49,7 @@ import { auditLogRoutes } from './people/audit-log/routes'
 import { authRoutes } from './people/auth/routes'
 import { invitationRoutes } from './people/invitations/routes'
 import { organizationRoutes, ownOrganizationRoutes } from './people/organizations/routes'
+import { secondFactorRoutes } from './people/second-factor/routes'
 import { userRoutes } from './people/users/routes'
 
 /**
@@ -61,6 +62,7 @@ import { userRoutes } from './people/users/routes'
 export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal) {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes)
+    .use(secondFactorRoutes)
     .use(ticketRoutes)
     .use(messageRoutes)
     .use(draftRoutes)

@@ -20,6 +20,7 @@ import { GRANTS } from './http/request/permissions'
 import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
 import { PROFILE_COMMAND } from './operate/profile/profile-command'
+import { ACCOUNT_COMMANDS } from './operate/start/account-commands'
 import {
   type Command,
   emailOption,
@@ -40,8 +41,6 @@ import { reportSettings, settingsMarkdown, settingsText } from './operate/start/
 import { rotateSecrets } from './operate/start/rotate-secrets'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
-import { setPassword } from './people/auth/commands'
-import { generatedPassword } from './people/auth/password'
 import { renewLinks } from './people/invitations/commands'
 import { createOrganization } from './people/organizations/commands'
 import { listOrganizations } from './people/organizations/queries'
@@ -64,13 +63,7 @@ const COMMANDS: Command[] = [
     needs: 'database',
     run: (_options, connection) => listOrganizations(connection),
   },
-  {
-    name: 'user password',
-    options: '--email EMAIL [--password-stdin] [--password PASSWORD]',
-    meaning: 'Sets the password of an account and ends its sessions. Prints the password when it was generated.',
-    needs: 'database',
-    run: changePassword,
-  },
+  ...ACCOUNT_COMMANDS,
   {
     name: 'invitation link',
     options: '--email EMAIL',
@@ -203,15 +196,6 @@ async function makeLinks(options: Options, connection: Connection): Promise<unkn
   const invitations = await renewLinks(connection, email)
   if (invitations.length === 0) throw new UsageError(`there is no invitation for the email ${email}`)
   return invitations
-}
-
-async function changePassword(options: Options, connection: Connection): Promise<unknown> {
-  const email = emailOption(options, 'email')
-  const given = await givenPassword(options, 'password')
-  const password = given ?? generatedPassword()
-  const id = await setPassword(connection, email, password)
-  if (!id) throw new UsageError(`there is no account with the email ${email}`)
-  return { id, email, ...(given === undefined && { password }) }
 }
 
 async function allowDomainFor(options: Options, connection: Connection): Promise<unknown> {

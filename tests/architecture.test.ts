@@ -35,18 +35,18 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/jobs|mail\/.*|.*\/(routes|commands|create-ticket|bulk|memberships|link|first|closed))$/,
+    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|bulk|memberships|link|first|closed))$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',
     /^base\/db\/pool$/,
-    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization)|people\/(auth|invitations|organizations)\/routes|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/outbox\/wake)$/,
+    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization)|people\/(auth|invitations|organizations|second-factor)\/routes|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
     /^base\/db\/transact$/,
-    /^base\/(scope|db\/(all-organizations|fills))$|^delivery\/outbox\/settle$|^people\/(auth|organizations)\/commands$|^people\/auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins)$|^desk\/attachments\/removals$|^people\/organizations\/first$|^mail\/inbound\/accept$|^operate\/backup\/export-organization$/,
+    /^base\/(scope|db\/(all-organizations|fills))$|^delivery\/outbox\/settle$|^people\/(auth|organizations|second-factor)\/commands$|^people\/auth\/(account-audit|forget-accounts|password-reset|refused-sign-ins|second-step)$|^desk\/attachments\/removals$|^people\/organizations\/first$|^mail\/inbound\/accept$|^operate\/backup\/export-organization$/,
   ],
   [
     'the database server',

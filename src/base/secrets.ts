@@ -53,7 +53,16 @@ export const ENCRYPTED_COLUMNS = [
   'mailboxes.dkim_private_key',
   'webhooks.secret',
   'webhooks.previous_secret',
+  'second_factors.secret',
 ] as const
+
+/**
+ * Names the column that says whose an encrypted text is. What belongs to an account has none of an organization: its
+ * own id stands there.
+ */
+export function ownerColumn(column: StoredAt['column']): 'organization_id' | 'id' {
+  return column === 'second_factors.secret' ? 'id' : 'organization_id'
+}
 
 /** Where an encrypted text is stored. It can be decrypted for this column of this row, and for no other. */
 export type StoredAt = { column: (typeof ENCRYPTED_COLUMNS)[number]; organization_id: string; id: string }

@@ -81,6 +81,28 @@ POST /users / 3 invitations an hour to one address, re-sent ones included: RATE_
 POST /users / 100 invitations a day of one organization: RATE_LIMITED <- invitations: an invitation > is one of a hundred that an organization sends within a day
 POST /attachments / code / SERVICE_UNAVAILABLE <- store-faults: while S3 is away uploads and downloads get 503, mail 451, the log and a figure name it; then all works again
 POST /contacts/:id/erase / 503 when it takes long, and it goes on <- erase: an erasure that takes long goes on after its answer, and the next request waits for it
+GET /auth/second-factor <- second-factor: setting one up > takes the password, then a code of the app; other sessions end, and recovery codes are shown once
+POST /auth/second-factor <- second-factor: setting one up > takes the password, then a code of the app; other sessions end, and recovery codes are shown once
+POST /auth/second-factor / ten minutes <- second-factor: setting one up > needs the right password, and a secret that was made in the last ten minutes
+POST /auth/second-factor/confirm <- second-factor: setting one up > takes the password, then a code of the app; other sessions end, and recovery codes are shown once
+POST /auth/second-factor/recovery-codes <- second-factor: renewing and removing > take password and code; the recovery codes of before end
+DELETE /auth/second-factor <- second-factor: renewing and removing > take password and code; the recovery codes of before end
+Second factor / encrypted, never shown <- second-factor: setting one up > keeps neither secret nor recovery codes readable, in the database, the audit log or the log
+POST /auth/login / 401 SECOND_FACTOR_REQUIRED <- second-factor: signing in > asks for the code after the right password, and for nothing after a wrong one
+POST /auth/login/second-factor <- second-factor: signing in > asks for the code after the right password, and for nothing after a wrong one
+POST /auth/login/second-factor / a step counts once, 1 step away at most <- second-factor: signing in > takes each code once, and none of more than one step away
+POST /auth/login/second-factor / of two with one code one <- second-factor: signing in > of several with one code at the same time one is let in
+POST /auth/login/second-factor / recovery codes <- second-factor: signing in > takes a recovery code once, however it is written
+POST /auth/login/second-factor / code / INVALID_TOKEN | TOKEN_EXPIRED <- second-factor: signing in > a challenge ends with five wrong codes, after five minutes, and with what ends sessions
+POST /auth/login/second-factor / 10 guesses with those of passwords <- code-guesses: wrong passwords and wrong codes of one email and address are ten together
+POST /auth/login/second-factor / 20 in 24 hours <- code-guesses: of 100 codes at the same time from as many addresses 20 are tried; a right one is refused for the day
+POST /auth/login/second-factor / 20 of a known address <- code-guesses: an address that signed in with a code has 20 of its own, and a right password alone gives none
+POST /auth/invitations/:token/accept / request / code <- invited-factor: accepting an invitation takes the code of an account with a second factor, whatever its password
+DELETE /users/:id/second-factor <- second-factor: a lost one > is reset by an admin of the only organization of the account; all sessions end
+DELETE /users/:id/second-factor / member elsewhere: FORBIDDEN <- second-factor: a lost one > is not reset by an admin of one of several organizations, even where the person is switched off
+Second factor / cli user second-factor-reset <- second-factor: a lost one > is reset by the operator
+PATCH /organization / request / require_second_factor <- second-factor: an organization that requires one > lets nobody act who has none, but for signing in and setting one up; keys go on
+Second factor / 403 SECOND_FACTOR_MISSING within 10 seconds <- second-factor: an organization that requires one > counts in the others within ten seconds, and only there
 GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail out by fate, and requests by answer, in every period
 GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses

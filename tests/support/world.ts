@@ -80,12 +80,22 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
 export function goodBody(endpoint: string, world: World): Record<string, unknown> {
   const bodies: Record<string, Record<string, unknown>> = {
     'POST /auth/login': { email: 'nobody@deskwire.example', password: PASSWORD },
+    'POST /auth/login/second-factor': { challenge: 'x'.repeat(43), code: '123456' },
+    'POST /auth/second-factor': { current_password: PASSWORD },
+    'POST /auth/second-factor/confirm': { code: '123456' },
+    'POST /auth/second-factor/recovery-codes': { current_password: PASSWORD, code: '123456' },
+    'DELETE /auth/second-factor': { current_password: PASSWORD, code: '123456' },
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
     'POST /auth/password/forgot': { email: 'nobody@deskwire.example' },
     'POST /auth/password/reset': { token: 'x'.repeat(43), new_password: PASSWORD },
     'PATCH /auth/me': { name: 'Ada', current_password: PASSWORD, new_password: PASSWORD },
     'POST /auth/logout': { refresh_token: 'x'.repeat(43) },
-    'POST /auth/invitations/{token}/accept': { password: PASSWORD, name: 'Ivy', current_password: PASSWORD },
+    'POST /auth/invitations/{token}/accept': {
+      password: PASSWORD,
+      name: 'Ivy',
+      current_password: PASSWORD,
+      code: '123456',
+    },
     'POST /tickets': {
       subject: 'Printer on fire',
       description: 'It burns',
@@ -151,6 +161,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       hourly_rate: 50,
       currency: 'EUR',
       reopen_on_reply: true,
+      require_second_factor: false,
     },
     'POST /users': member(),
     'PATCH /users/{user_id}': member(),

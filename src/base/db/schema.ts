@@ -136,6 +136,8 @@ export const organizations = referenceTable(
     sender_policy: text({ enum: SENDER_POLICIES }).notNull().default('flag'),
     /** Addresses and domains of forms, whose mail is by the address in Reply-To; as they were given. */
     form_senders: text().array().notNull().default([]),
+    /** Members who sign in with a password need a second factor to act here. */
+    require_second_factor: boolean().notNull().default(false),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -248,6 +250,41 @@ export const refresh_tokens = localTable(
     index('refresh_tokens_user').on(table.user_id),
     index('refresh_tokens_expiry').on(table.expires_at),
     uniqueIndex('refresh_tokens_id').on(table.id),
+  ],
+)
+
+/** Second factors of accounts (TOTP). One without `confirmed_at` is being set up and does not count yet. */
+export const second_factors = localTable('second_factors', {
+  /** Id of the account. */
+  id: uuid()
+    .primaryKey()
+    .references(() => users.id, { onDelete: 'cascade' }),
+  /** Encrypted, in base32. */
+  secret: text().notNull(),
+  /** When it was made. */
+  made_at: instant().notNull().default(sql`now()`),
+  confirmed_at: instant(),
+  /** The last 30 seconds whose code was used: counted from 1970. */
+  last_step: integer(),
+  /** SHA-256 of those that are left, in base64url. */
+  recovery_codes: text().array().notNull().default([]),
+})
+
+/** Sign-ins whose password was right, and that wait for the code of the second factor. */
+export const sign_in_challenges = localTable(
+  'sign_in_challenges',
+  {
+    /** SHA-256 of what the client sends with the code. */
+    token_hash: bytes().primaryKey(),
+    user_id: uuid()
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    wrong_codes: integer().notNull().default(0),
+    expires_at: instant().notNull(),
+  },
+  (table) => [
+    index('sign_in_challenges_user').on(table.user_id),
+    index('sign_in_challenges_expiry').on(table.expires_at),
   ],
 )
 

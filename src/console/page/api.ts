@@ -69,6 +69,14 @@ export class Api {
     return this.#call('DELETE', path, { body })
   }
 
+  /** A request about the own account: its answers have no envelope. */
+  async own<T>(method: Method, path: string, body?: unknown): Promise<T> {
+    const response = await this.#send(method, path, { body })
+    if (!response.ok) throw await refusalOf(response)
+    const text = await response.text()
+    return JSON.parse(text || 'null')
+  }
+
   /** The bytes of a path that needs the token. */
   async download(path: string): Promise<Blob> {
     const response = await this.#send('GET', path, {})

@@ -1,12 +1,13 @@
 /** The console: the sign-in, then the frame around the views. */
 import { render } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { Account } from './account'
 import { Api, trouble } from './api'
 import { useCell } from './cell'
 import { Inbox } from './inbox/inbox'
 import { Operate } from './operate/admin-parts'
 import { go, hrefOf, useRoute } from './route'
-import { askOtherTabs, signIn, signInWith, signOut } from './sign-in'
+import { askOtherTabs, signIn, signInWith, signInWithCode, signOut } from './sign-in'
 import { Button, Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
 import { isAdmin, type View } from './view-types'
 
@@ -29,14 +30,36 @@ function Page() {
 }
 
 function Credentials({ email }: { email?: string }) {
+  const [challenge, setChallenge] = useState<string>()
+  const take = async (sent: ReturnType<typeof signInWith>) => {
+    const missing = await sent
+    if (missing && 'fault' in missing) throw missing.fault
+    clearNotice()
+    if (missing) setChallenge(missing.challenge)
+  }
+  if (challenge) {
+    return (
+      <Form
+        key="code"
+        submit="Sign in"
+        onCancel={() => setChallenge(undefined)}
+        send={(form) => take(signInWithCode(challenge, String(form.get('code'))))}
+      >
+        <Field
+          label="Code"
+          name="code"
+          hint="6 digits of your app, or a recovery code"
+          required
+          autoComplete="one-time-code"
+        />
+      </Form>
+    )
+  }
   return (
     <Form
+      key="password"
       submit="Sign in"
-      send={async (form) => {
-        const fault = await signInWith(String(form.get('email')), String(form.get('password')))
-        if (fault) throw fault
-        clearNotice()
-      }}
+      send={(form) => take(signInWith(String(form.get('email')), String(form.get('password'))))}
     >
       <Field
         label="Email"
@@ -106,8 +129,9 @@ function NoOrganization() {
   )
 }
 
-function Header({ route, me, organization }: View) {
+function Header({ api, route, me, organization }: View) {
   const [section] = route.path
+  const [is_open, setOpen] = useState(false)
   return (
     <header>
       <strong class="brand">Deskwire</strong>
@@ -133,8 +157,11 @@ function Header({ route, me, organization }: View) {
       ) : (
         <span class="organization">{organization.name}</span>
       )}
-      <span class="me">{me.name}</span>
+      <span class="me">
+        <Button text={me.name} label={`Your account, ${me.name}`} onClick={() => setOpen(true)} />
+      </span>
       <Button text="Sign out" onClick={() => void signOut()} />
+      {is_open && <Account api={api} onClose={() => setOpen(false)} />}
     </header>
   )
 }

@@ -46,9 +46,27 @@ export function authorization(): { authorization?: string } {
   return session ? { authorization: `Bearer ${session.access_token}` } : {}
 }
 
-/** Signs in, here and in tabs that wait for it. @returns why not, in words */
-export async function signInWith(email: string, password: string): Promise<string | undefined> {
+/** What is missing to be signed in: a code for the challenge, or what `fault` says in words. */
+type Missing = { challenge: string } | { fault: string }
+
+/** Signs in, here and in tabs that wait for it. @returns what is missing */
+export async function signInWith(email: string, password: string): Promise<Missing | undefined> {
   const response = await post('/auth/login', { email, password })
+  return takeTokens(response, 'This email and password do not belong together.')
+}
+
+/** Signs in with the code of a second factor. @returns what is missing */
+export async function signInWithCode(challenge: string, code: string): Promise<Missing | undefined> {
+  const response = await post('/auth/login/second-factor', { challenge, code })
+  return takeTokens(response, 'This code is not right, or was used. If no code is, cancel and sign in anew.')
+}
+
+/** @param wrong is said of a 401 */
+async function takeTokens(response: Response, wrong: string): Promise<Missing | undefined> {
+  if (response.status === 401) {
+    const { error } = await response.json()
+    return error.code === 'SECOND_FACTOR_REQUIRED' ? { challenge: error.details.challenge } : { fault: wrong }
+  }
   if (!response.ok) return refusal(response)
   const { access_token, refresh_token } = (await response.json()) as Tokens
   const me = await askWho(access_token)
@@ -75,10 +93,9 @@ export async function readMe(): Promise<void> {
   if (session && JSON.stringify(me) !== JSON.stringify(session.me)) keep({ ...session, me })
 }
 
-async function refusal(response: Response): Promise<string> {
-  if (response.status === 429) return 'Too many attempts. Wait some minutes and try again.'
-  if (response.status === 401) return 'This email and password do not belong together.'
-  return `The service answered ${response.status}. Try again.`
+function refusal({ status }: Response): Missing {
+  if (status === 429) return { fault: 'Too many attempts. Wait some minutes and try again.' }
+  return { fault: `The service answered ${status}. Try again.` }
 }
 
 /**

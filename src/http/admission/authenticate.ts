@@ -90,13 +90,16 @@ function organizationOf(request: Request, caller: Caller): string {
 /**
  * Makes the actor of a caller: each kind of caller has a case. The membership is judged before the session, because a
  * member whose last membership ended has no session either, and is to be answered 403.
- * @throws FORBIDDEN for one who is not in the organization, INVALID_TOKEN for one whose session was ended
+ * @throws FORBIDDEN for one who is not in the organization, INVALID_TOKEN for one whose session was ended,
+ *   SECOND_FACTOR_MISSING
  */
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
-      const { name, email, role } = await getMembership(connectionOf(organization_id), caller.id, organization_id)
-      await requireSession(connection(), caller)
+      const member = await getMembership(connectionOf(organization_id), caller.id, organization_id)
+      const session = await requireSession(connection(), caller)
+      if (member.require_second_factor && !session.has_second_factor) throw new ApiError('SECOND_FACTOR_MISSING')
+      const { name, email, role } = member
       return { type: 'user', id: caller.id, name, email, role }
     }
     case 'api_key': {

@@ -3,7 +3,13 @@ import { LRUCache } from 'lru-cache'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 
-type Membership = { name: string; email: string; role: 'admin' | 'agent' }
+type Membership = {
+  name: string
+  email: string
+  role: 'admin' | 'agent'
+  /** The organization lets nobody act who signed in with a password alone. */
+  require_second_factor: boolean
+}
 
 /**
  * A change that another process makes counts after this time. The API promises 10 seconds for sessions and 60 for
@@ -30,8 +36,8 @@ export async function getMembership(
   if (remembered) return remembered
   const changes_before = changes
   const [membership] = await sql<Membership[]>`
-    select u.name, u.email, m.role
-    from memberships m join users u on u.id = m.user_id
+    select u.name, u.email, m.role, o.require_second_factor
+    from memberships m join users u on u.id = m.user_id join organizations o on o.id = ${organization_id}
     where m.organization_id = ${organization_id} and m.user_id = ${user_id} and m.active and m.removed_at is null`
   if (!membership) throw new ApiError('FORBIDDEN')
   if (changes === changes_before) known.set(key, membership)
@@ -41,33 +47,42 @@ export async function getMembership(
 /** What an access token says of its session: null for a token of a release without sessions. */
 export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
 
-const live = new LRUCache<string, true>({ max: 10_000, ttl: REMEMBER_MS })
+/** What is known of a session that goes on. */
+type Session = { has_second_factor: boolean }
+
+const live = new LRUCache<string, Session>({ max: 10_000, ttl: REMEMBER_MS })
 
 /**
  * Checks that the session of an access token goes on. @throws INVALID_TOKEN when it was ended, or the account deleted
  */
-export async function requireSession(connection: Connection, token: TokenOfUser): Promise<void> {
+export async function requireSession(connection: Connection, token: TokenOfUser): Promise<Session> {
   const key = `${token.session_id ?? token.issued_at_s} ${token.id}`
-  if (live.has(key)) return
+  const remembered = live.get(key)
+  if (remembered) return remembered
   const changes_before = changes
-  await requireSessionNow(connection, token)
-  if (changes === changes_before) live.set(key, true)
+  const session = await requireSessionNow(connection, token)
+  if (changes === changes_before) live.set(key, session)
+  return session
 }
 
 /** Does the same without what is remembered, for a transaction that has locked the account. @throws INVALID_TOKEN */
 export async function requireSessionNow(
   { sql }: Connection,
   { id, session_id, issued_at_s }: TokenOfUser,
-): Promise<void> {
-  const [account] = await sql`
-    select from users u
+): Promise<Session> {
+  const [session] = await sql<Session[]>`
+    select exists (
+      select 1 from second_factors f where f.id = u.id and f.confirmed_at is not null
+    ) as has_second_factor
+    from users u
     where u.id = ${id} and case when ${session_id}::uuid is null
       then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)
       else exists (
         select 1 from refresh_tokens t
         where t.id = ${session_id} and t.user_id = u.id and t.signed_out_at is null
       ) end`
-  if (!account) throw new ApiError('INVALID_TOKEN')
+  if (!session) throw new ApiError('INVALID_TOKEN')
+  return session
 }
 
 /** Forgets what is remembered of a user, after a change of the account, of a membership or of a session. */
@@ -75,4 +90,10 @@ export function forgetMemberships(user_id: string): void {
   changes++
   for (const key of known.keys()) if (key.endsWith(user_id)) known.delete(key)
   for (const key of live.keys()) if (key.endsWith(user_id)) live.delete(key)
+}
+
+/** Forgets what is remembered of all members of an organization, after a change of what it requires. */
+export function forgetMembershipsIn(organization_id: string): void {
+  changes++
+  for (const key of known.keys()) if (key.startsWith(organization_id)) known.delete(key)
 }

@@ -1,6 +1,6 @@
 /** Tells if the secret keys open the secrets that the database holds. */
 import type { Transaction } from '../../base/db/session'
-import { ENCRYPTED_COLUMNS, type StoredAt, tryDecrypt } from '../../base/secrets'
+import { ENCRYPTED_COLUMNS, ownerColumn, type StoredAt, tryDecrypt } from '../../base/secrets'
 import { BackupError } from './backup-error'
 
 /** Rows that are read at a time. */
@@ -36,7 +36,6 @@ async function readSecrets(sql: Transaction, column: StoredAt['column']): Promis
     where table_schema = 'public' and table_name = ${table!} and column_name = ${name!}`
   if (!found) return (async function* () {})()
   return sql<Stored[]>`
-    select organization_id, id, ${sql(name!)} as encrypted from ${sql(table!)} where ${sql(name!)} is not null`.cursor(
-    BATCH,
-  )
+    select ${sql(ownerColumn(column))} as organization_id, id, ${sql(name!)} as encrypted
+    from ${sql(table!)} where ${sql(name!)} is not null`.cursor(BATCH)
 }

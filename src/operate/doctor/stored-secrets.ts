@@ -12,6 +12,7 @@ const NAMES: Record<SecretGroup['column'], string> = {
   'mailboxes.dkim_private_key': 'DKIM key',
   'webhooks.secret': 'secret of a webhook',
   'webhooks.previous_secret': 'former secret of a webhook',
+  'second_factors.secret': 'second factor',
 }
 
 /** Tries one secret of each column and key, and counts the others with it. */

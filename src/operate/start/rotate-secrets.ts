@@ -1,7 +1,7 @@
 /** Encrypts all stored secrets anew, after a change of SECRET_KEY or for the form of this release. */
 import { ZERO_ID } from '../../base/db/columns'
 import type { Connection } from '../../base/db/transact'
-import { ENCRYPTED_COLUMNS, encrypt, presentPrefix, type StoredAt, tryDecrypt } from '../../base/secrets'
+import { ENCRYPTED_COLUMNS, encrypt, ownerColumn, presentPrefix, type StoredAt, tryDecrypt } from '../../base/secrets'
 
 /** Rows that are read at a time. */
 const BATCH = 500
@@ -44,11 +44,12 @@ async function readOutdated(
   after: { organization_id: string; id: string },
 ): Promise<StoredSecret[]> {
   const [table, name] = namesOf(column)
+  const owner = ownerColumn(column)
   return sql<StoredSecret[]>`
-    select organization_id, id, ${sql(name)} as encrypted from ${sql(table)}
+    select ${sql(owner)} as organization_id, id, ${sql(name)} as encrypted from ${sql(table)}
     where not starts_with(${sql(name)}, ${presentPrefix()})
-      and (organization_id, id) > (${after.organization_id}, ${after.id})
-    order by organization_id, id limit ${BATCH}`
+      and (${sql(owner)}, id) > (${after.organization_id}, ${after.id})
+    order by ${sql(owner)}, id limit ${BATCH}`
 }
 
 /** Stores a secret anew, unless it was changed. @returns how many rows there are with the old one: 1 or 0 */
@@ -62,7 +63,7 @@ async function replace(
   const { organization_id, id, encrypted } = row
   const { count } = await sql`
     update ${sql(table)} set ${sql(name)} = ${encrypt(plain, { column, organization_id, id })}
-    where organization_id = ${organization_id} and id = ${id} and ${sql(name)} = ${encrypted}`
+    where ${sql(ownerColumn(column))} = ${organization_id} and id = ${id} and ${sql(name)} = ${encrypted}`
   return count
 }
 

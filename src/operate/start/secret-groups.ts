@@ -1,7 +1,7 @@
 /** Tries the stored secrets: after a restore with another SECRET_KEY they cannot be decrypted. */
 import type { Connection } from '../../base/db/transact'
 import { log, safeError } from '../../base/log'
-import { ENCRYPTED_COLUMNS, type StoredAt, tryDecrypt } from '../../base/secrets'
+import { ENCRYPTED_COLUMNS, ownerColumn, type StoredAt, tryDecrypt } from '../../base/secrets'
 
 type Column = StoredAt['column']
 
@@ -39,7 +39,7 @@ async function tryColumn({ sql }: Connection, column: Column): Promise<SecretGro
   const [table, name] = column.split('.') as [string, string]
   const rows = await sql<Sample[]>`
     with secrets as (
-      select organization_id, id, ${sql(name)} as encrypted,
+      select ${sql(ownerColumn(column))} as organization_id, id, ${sql(name)} as encrypted,
         case when position('.' in ${sql(name)}) > 0 then split_part(${sql(name)}, '.', 1) else '' end as key_id
       from ${sql(table)} where ${sql(name)} is not null
     )

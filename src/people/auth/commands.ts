@@ -2,7 +2,7 @@ import { type AuditEntry, OPERATOR } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
 import { lockAccount, lockAccountOf } from '../../base/db/account-lock'
 import { type Connection, transact } from '../../base/db/transact'
-import { ApiError, fieldError } from '../../base/errors'
+import { ApiError, fieldError, OperatorError } from '../../base/errors'
 import type { Origin } from '../../base/scope'
 import { forgetMemberships, requireSessionNow, type TokenOfUser } from '../../http/admission/membership'
 import { type Claims, hashToken } from '../../http/admission/tokens'
@@ -12,17 +12,19 @@ import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
 import { findAccount, getMe, lockVerified } from './queries'
 import { noteRefusedSignIn } from './refused-sign-ins'
+import { hasSecondFactor, removeSecondFactor } from './second-factor'
+import { beginChallenge, secondFactorRequired } from './second-step'
 import { claimsOf, endSession, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
 
 /** The account of an access token, and its session. */
 type Caller = { id: string; session_id: string | null }
 
 /**
- * Signs an account in.
+ * Signs an account in. One with a second factor is asked for its code (`second-step.ts`).
  * @param origin where it comes from: wrong passwords are counted by email and address (`password-guesses.ts`)
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
- *   RATE_LIMITED
+ *   SECOND_FACTOR_REQUIRED; RATE_LIMITED
  */
 export async function signIn(
   connection: Connection,
@@ -39,15 +41,17 @@ export async function signIn(
     return claims && account
   })
   if (!found) throw new ApiError('INVALID_CREDENTIALS')
-  const signed_in = await transact(connection, async (inner) => {
+  const result = await transact(connection, async (inner) => {
     // What ended the account's sessions after the password was verified did not see this one.
     const account = await lockVerified(inner, found)
     const claims = account && (await claimsOf(inner, account))
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
+    if (await hasSecondFactor(inner, account.id)) return { challenge: await beginChallenge(inner, account.id) }
     return startSession(inner, account, claims, origin)
   })
+  if ('challenge' in result) throw secondFactorRequired(result.challenge)
   await writeAccountEntries(connection, found.id)
-  return signed_in
+  return result
 }
 
 /**
@@ -135,7 +139,7 @@ export async function updateMe(
     new_password === undefined ? null : await verifyOwn(connection, user_id, changes, { origin, headers })
   const password_hash = new_password === undefined ? null : await hashPassword(new_password)
   await transact(connection, async (inner) => {
-    const before = await lockOwn(inner, caller, verified_hash)
+    const { name: name_before } = await lockOwn(inner, caller, verified_hash)
     await inner.sql`
       update users
       set name = coalesce(${name ?? null}, name), password_hash = coalesce(${password_hash}, password_hash), updated_at = now()
@@ -144,7 +148,7 @@ export async function updateMe(
     const note = (entry: Pick<AuditEntry, 'action' | 'changes'>) =>
       auditAccount({ ...inner, origin }, user_id, { ...entry, resource: { type: 'user', id: user_id } })
     if (password_hash) await note({ action: 'auth.password_changed' })
-    const changes = name === undefined ? null : changesOf(before, { name })
+    const changes = name === undefined ? null : changesOf({ name: name_before }, { name })
     if (changes) await note({ action: 'user.updated', changes })
   })
   forgetMemberships(user_id)
@@ -152,11 +156,14 @@ export async function updateMe(
   return getMe(connection, user_id)
 }
 
-/** @returns the hash of the right password @throws VALIDATION_ERROR at /current_password; RATE_LIMITED */
-async function verifyOwn(
+/**
+ * Tries the caller's own password, for what a session alone may not do.
+ * @returns the hash of the right password @throws VALIDATION_ERROR at /current_password; RATE_LIMITED
+ */
+export async function verifyOwn(
   connection: Connection,
   user_id: string,
-  { current_password }: MeChanges,
+  { current_password }: Pick<MeChanges, 'current_password'>,
   { origin, headers }: { origin: Origin; headers: Record<string, string | number> },
 ): Promise<string> {
   if (current_password === undefined) throw fieldError('VALIDATION_ERROR', '/current_password', 'is required')
@@ -171,27 +178,32 @@ async function verifyOwn(
  * @param verified_hash of the password that was verified before the transaction; null when none was
  * @throws INVALID_TOKEN when the session was ended meanwhile; VALIDATION_ERROR when the password was changed meanwhile
  */
-async function lockOwn(
+export async function lockOwn(
   inner: Connection,
   caller: TokenOfUser,
   verified_hash: string | null,
-): Promise<{ name: string }> {
+): Promise<{ name: string; email: string }> {
   await lockAccount(inner, caller.id)
-  const [account] = await inner.sql<{ name: string; password_hash: string }[]>`
-    select name, password_hash from users where id = ${caller.id}`
+  const [account] = await inner.sql<{ name: string; email: string; password_hash: string }[]>`
+    select name, email, password_hash from users where id = ${caller.id}`
   await requireSessionNow(inner, caller)
   if (!account) throw new ApiError('INVALID_TOKEN')
   if (verified_hash !== null && account.password_hash !== verified_hash) throw wrongPassword()
-  return { name: account.name }
+  return { name: account.name, email: account.email }
 }
 
 function wrongPassword(): ApiError {
   return fieldError('VALIDATION_ERROR', '/current_password', 'is not right')
 }
 
-/** Deletes sessions a day after they expired: until then their refresh tokens are answered with TOKEN_EXPIRED. */
+/**
+ * Deletes sessions and waiting sign-ins a day after they expired: until then their tokens are answered with
+ * TOKEN_EXPIRED. Secrets whose first code never came go too.
+ */
 export async function deleteExpiredTokens({ sql }: Connection): Promise<void> {
   await sql`delete from refresh_tokens where expires_at < now() - interval '1 day'`
+  await sql`delete from sign_in_challenges where expires_at < now() - interval '1 day'`
+  await sql`delete from second_factors where confirmed_at is null and made_at < now() - interval '1 day'`
 }
 
 async function getPassword({ sql }: Connection, user_id: string): Promise<{ email: string; password_hash: string }> {
@@ -220,6 +232,28 @@ export async function setPassword(
     await endSessions(inner, user.id)
     const resource = { type: 'user', id: user.id } as const
     await auditAccount({ ...inner, actor: OPERATOR }, user.id, { action: 'operator.user_password', resource })
+    return user.id
+  })
+  if (id) await writeAccountEntries(connection, id)
+  return id
+}
+
+/**
+ * Takes the second factor of an account away and ends its sessions, for the operator.
+ * @returns the account's id; undefined when no account has the email
+ * @throws OperatorError when it has no second factor
+ */
+export async function resetSecondFactor(connection: Connection, email: string): Promise<string | undefined> {
+  const id = await transact(connection, async (inner) => {
+    const user = await lockAccountOf(inner, email)
+    if (!user) return undefined
+    if (!(await removeSecondFactor(inner, user.id))) throw new OperatorError(`${email} has no second factor`)
+    await endSessions(inner, user.id)
+    const resource = { type: 'user', id: user.id } as const
+    await auditAccount({ ...inner, actor: OPERATOR }, user.id, {
+      action: 'operator.user_second_factor_reset',
+      resource,
+    })
     return user.id
   })
   if (id) await writeAccountEntries(connection, id)

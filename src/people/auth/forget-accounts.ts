@@ -34,6 +34,7 @@ async function forgetBatch(sql: Sql, retention_days: number): Promise<number> {
   if (found.length === 0) return 0
   const ids = found.map(({ id }) => id)
   await sql`delete from refresh_tokens where user_id = any(${ids}::uuid[])`
+  await sql`delete from second_factors where id = any(${ids}::uuid[])`
   await sql`
     delete from users u
     where u.id = any(${ids}::uuid[]) and not exists (select 1 from memberships m where m.user_id = u.id)`

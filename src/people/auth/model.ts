@@ -8,6 +8,18 @@ export const Credentials = body({
   password: Type.String({ fault: 'must be text' }),
 })
 
+/** A code of the app of a second factor, or a recovery code. */
+export const CodeInput = Type.String({
+  fault: 'must be text',
+  description: '6 digits of the app, or a recovery code',
+  examples: ['123456'],
+})
+
+export const SecondStep = body({
+  challenge: Type.String({ fault: 'must be text', description: 'From the details of SECOND_FACTOR_REQUIRED' }),
+  code: CodeInput,
+})
+
 const accessToken = Type.String({ description: 'JWT for the Authorization header' })
 const tokenType = Type.Literal('bearer', { description: 'How to send it: `Authorization: Bearer <access_token>`' })
 const expiresIn = Type.Integer({ description: 'Seconds until the access token expires' })

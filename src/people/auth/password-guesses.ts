@@ -1,7 +1,7 @@
 /**
- * Limits how often passwords are guessed. A guess is counted before the password is tried, because the hash takes tens
- * of milliseconds, in which many guesses would pass a count that is made afterwards. A right password gives its count
- * back.
+ * Limits how often passwords, and codes of second factors, are guessed. A guess is counted before it is tried: the hash
+ * of a password takes tens of milliseconds, in which many guesses would pass a count that is made afterwards. A right
+ * one gives its count back.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { addressKey } from '../../base/address/email'
@@ -25,12 +25,20 @@ const LIMITS = {
   slow: { name: 'sign-in-slow', points: 1, duration_s: MINUTE_S },
   /** Emails and addresses that signed in together: their owner must not wait because of others. */
   familiar: { name: 'sign-in-familiar', points: 1, duration_s: 7 * DAY_S },
+  /** Codes for one email and any address, against who knows the password. */
+  code: { name: 'code-account', points: 20, duration_s: DAY_S },
+  /** Codes for one email and one address that signed in together with a code: the limit above does not hold there. */
+  code_pair: { name: 'code-pair', points: 20, duration_s: DAY_S },
+  code_familiar: { name: 'code-familiar', points: 1, duration_s: 7 * DAY_S },
 } as const satisfies Record<string, Limit>
 
 let limiters: Record<keyof typeof LIMITS, Limiter> | undefined
 
 /** A password that somebody tries: for the account of an email, from an address. */
 type Guess = { email: string; address: string }
+
+type Headers = Record<string, string | number>
+type Attempt<T> = () => Promise<T | undefined>
 
 /**
  * Tries a password if the limits allow one more guess. The limits of the address and of the account do not hold where
@@ -39,24 +47,29 @@ type Guess = { email: string; address: string }
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws RATE_LIMITED without trying, right or wrong; what `attempt` throws
  */
-export async function tryPassword<T>(
+export async function tryPassword<T>(guess: Guess, headers: Headers, attempt: Attempt<T>): Promise<T | undefined> {
+  const keys = keysOf(guess)
+  const result = await tryCounted((count) => judgePassword(keys, count), headers, attempt)
+  if (result !== undefined) await openLimiters().familiar.set(keys.pair, 1, LIMITS.familiar.duration_s)
+  return result
+}
+
+/**
+ * Tries a code of a second factor in the same way. It counts for email and address together with passwords, and for
+ * the account by itself, unless the account signed in from there with a code in the last 7 days.
+ * @param use a right code of a sign-in shows that its owner is there
+ */
+export async function tryCode<T>(
   guess: Guess,
-  headers: Record<string, string | number>,
-  attempt: () => Promise<T | undefined>,
+  headers: Headers,
+  use: 'sign-in' | 'change',
+  attempt: Attempt<T>,
 ): Promise<T | undefined> {
   const keys = keysOf(guess)
-  const { wait_ms, giveBack } = await countGuess(keys)
-  if (wait_ms !== undefined) {
-    await giveBack()
-    throw rateLimited(wait_ms, headers)
+  const result = await tryCounted((count) => judgeCode(keys, count), headers, attempt)
+  if (result !== undefined && use === 'sign-in') {
+    await openLimiters().code_familiar.set(keys.pair, 1, LIMITS.code_familiar.duration_s)
   }
-  const result = await attempt().catch(async (error) => {
-    await giveBack()
-    throw error
-  })
-  if (result === undefined) return undefined
-  await giveBack()
-  await openLimiters().familiar.set(keys.pair, 1, LIMITS.familiar.duration_s)
   return result
 }
 
@@ -68,43 +81,58 @@ function keysOf({ email, address }: Guess): Keys {
   return { pair: `${account} ${subscriber}`, address: subscriber, account }
 }
 
-/** Counts a guess in all limits that hold for it. `wait_ms` is undefined when it is allowed. */
-async function countGuess({ pair, address, account }: Keys) {
-  const limiters = openLimiters()
+/** Counts a guess in a limit. @returns undefined when it is allowed, else how long to wait */
+type Count = (limiter: Limiter, key: string) => Promise<number | undefined>
+type Judge = (count: Count) => Promise<number | undefined>
+
+async function tryCounted<T>(judge: Judge, headers: Headers, attempt: Attempt<T>): Promise<T | undefined> {
   const counted: [Limiter, string][] = []
-  const count = async (limiter: Limiter, key: string): Promise<number | undefined> => {
+  const giveBack = () => Promise.all(counted.map(([limiter, key]) => limiter.reward(key)))
+  const wait_ms = await judge(async (limiter, key) => {
     const result = await limiter.consume(key).catch((refused) => refused)
     if (!(result instanceof RateLimiterRes)) throw result
     if (result.consumedPoints > limiter.points) return result.msBeforeNext
     counted.push([limiter, key])
     return undefined
+  })
+  if (wait_ms !== undefined) {
+    await giveBack()
+    throw rateLimited(wait_ms, headers)
   }
-  const judge = async (): Promise<number | undefined> => {
-    const pair_wait_ms = await count(limiters.pair, pair)
-    if (pair_wait_ms !== undefined || (await isFamiliar(pair))) return pair_wait_ms
-    const address_wait_ms = await count(limiters.address, address)
-    if (address_wait_ms !== undefined) return address_wait_ms
-    const is_spent = (await count(limiters.account, account)) !== undefined
-    return is_spent ? count(limiters.slow, account) : undefined
-  }
-  const wait_ms = await judge()
-  return { wait_ms, giveBack: () => Promise.all(counted.map(([limiter, key]) => limiter.reward(key))) }
+  const result = await attempt().catch(async (error) => {
+    await giveBack()
+    throw error
+  })
+  if (result !== undefined) await giveBack()
+  return result
 }
 
-async function isFamiliar(pair: string): Promise<boolean> {
-  const known = await openLimiters().familiar.get(pair)
+async function judgePassword({ pair, address, account }: Keys, count: Count): Promise<number | undefined> {
+  const limiters = openLimiters()
+  const pair_wait_ms = await count(limiters.pair, pair)
+  if (pair_wait_ms !== undefined || (await isMarked(limiters.familiar, pair))) return pair_wait_ms
+  const address_wait_ms = await count(limiters.address, address)
+  if (address_wait_ms !== undefined) return address_wait_ms
+  const is_spent = (await count(limiters.account, account)) !== undefined
+  return is_spent ? count(limiters.slow, account) : undefined
+}
+
+async function judgeCode({ pair, account }: Keys, count: Count): Promise<number | undefined> {
+  const limiters = openLimiters()
+  const pair_wait_ms = await count(limiters.pair, pair)
+  if (pair_wait_ms !== undefined) return pair_wait_ms
+  const is_familiar = await isMarked(limiters.code_familiar, pair)
+  return is_familiar ? count(limiters.code_pair, pair) : count(limiters.code, account)
+}
+
+async function isMarked(limiter: Limiter, key: string): Promise<boolean> {
+  const known = await limiter.get(key)
   return known !== null && known.msBeforeNext > 0
 }
 
 function openLimiters(): Record<keyof typeof LIMITS, Limiter> {
-  const open = ({ name, points, duration_s }: Limit) => createLimiter(name, points, duration_s)
-  const { pair, address, account, slow, familiar } = LIMITS
-  limiters ??= {
-    pair: open(pair),
-    address: open(address),
-    account: open(account),
-    slow: open(slow),
-    familiar: open(familiar),
-  }
+  limiters ??= Object.fromEntries(
+    Object.entries(LIMITS).map(([name, limit]) => [name, createLimiter(limit.name, limit.points, limit.duration_s)]),
+  ) as Record<keyof typeof LIMITS, Limiter>
   return limiters
 }

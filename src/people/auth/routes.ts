@@ -15,11 +15,13 @@ import {
   MeChanges,
   PasswordReset,
   RefreshToken,
+  SecondStep,
   Session,
   Tokens,
 } from './model'
 import { requestReset, resetPassword } from './password-reset'
 import { getMe } from './queries'
+import { finishSignIn } from './second-step'
 import { listSessions, signedInAnswer } from './sessions'
 
 export const authRoutes = new Elysia({
@@ -33,7 +35,22 @@ export const authRoutes = new Elysia({
     {
       body: Credentials,
       response: Tokens,
-      detail: { summary: 'Sign in', permission: 'anyone', codes: ['INVALID_CREDENTIALS'] },
+      detail: { summary: 'Sign in', permission: 'anyone', codes: ['INVALID_CREDENTIALS', 'SECOND_FACTOR_REQUIRED'] },
+    },
+  )
+
+  .post(
+    '/auth/login/second-factor',
+    async ({ body, request, set }) =>
+      signedInAnswer(await finishSignIn(connection(), body, originOf(request), headersOf(set))),
+    {
+      body: SecondStep,
+      response: Tokens,
+      detail: {
+        summary: 'Sign in with the code of the second factor',
+        permission: 'anyone',
+        codes: ['INVALID_CREDENTIALS', 'TOKEN_EXPIRED'],
+      },
     },
   )
 

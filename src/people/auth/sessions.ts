@@ -117,14 +117,15 @@ export async function endSession({ sql }: Connection, user_id: string, session_i
 }
 
 /**
- * Ends all sessions of an account but one, in the caller's transaction. After the commit, `forgetMemberships` makes
- * this process see it at once.
+ * Ends all sessions of an account but one, and sign-ins that wait for a code, in the caller's transaction. After the
+ * commit, `forgetMemberships` makes this process see it at once.
  * @param kept the session that stays; null ends all
  */
 export async function endSessions(inner: Connection, user_id: string, kept: string | null = null): Promise<void> {
   const { sql } = inner
   const [, time] = await withChangeTime(sql, lockAccount(inner, user_id))
   await sql`delete from refresh_tokens where user_id = ${user_id} and id is distinct from ${kept}::uuid`
+  await sql`delete from sign_in_challenges where user_id = ${user_id}`
   await sql`update users set sessions_ended_at = ${time} where id = ${user_id}`
 }
 

@@ -16,7 +16,8 @@ import { withdrawLetters } from '../../mail/letters/enqueue-letter'
 import { auditAccount, writeAccountEntries } from '../auth/account-audit'
 import { addMembership } from '../auth/add-membership'
 import { hashPassword, isPassword, verifyPassword } from '../auth/password'
-import { tryPassword } from '../auth/password-guesses'
+import { tryCode, tryPassword } from '../auth/password-guesses'
+import { useCode } from '../auth/second-factor'
 import { claimsOf, endSessions, type SignedIn, startSession } from '../auth/sessions'
 import type { Acceptance } from './model'
 import { findInvitedAccount, getByToken, type InvitedAccount, needsBoth, type StoredInvitation } from './queries'
@@ -28,10 +29,11 @@ type GuessOrigin = { address: string; headers: Headers }
 
 /**
  * Makes the invited person a member, and signs in. An account whose password is not held by the person gets a new one,
- * and all its sessions end: an admin who knows the password of before is out.
+ * and all its sessions end: an admin who knows the password of before is out. An account with a second factor gives its
+ * code too, whatever its password is.
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
- * @throws INVALID_TOKEN, TOKEN_EXPIRED; INVALID_CREDENTIALS for a wrong password of the account; VALIDATION_ERROR;
- *   RATE_LIMITED
+ * @throws INVALID_TOKEN, TOKEN_EXPIRED; INVALID_CREDENTIALS for a wrong password or code of the account;
+ *   SECOND_FACTOR_REQUIRED without a code; VALIDATION_ERROR; RATE_LIMITED
  */
 export async function acceptInvitation(
   connection: Connection,
@@ -44,26 +46,53 @@ export async function acceptInvitation(
   const { organization_id } = found.invitation
   const password_hash = await passwordFor(found, input, { address: origin.ip, headers })
   const scope: Scope = { ...connection, organization_id, actor: SYSTEM, origin }
-  const signed_in = await inTransaction(scope, async (scope) => {
-    const invitation = await takeInvitation(scope, token)
-    await lockAccountOf(scope, invitation.email)
-    const now = await findAnswered(scope, invitation)
-    if (!isDeepStrictEqual(now, found)) throw new Overtaken()
-    const account = await accountFor(scope, now, input, password_hash)
-    const { role, hourly_rate, currency } = invitation
-    await addMembership(scope, account.id, { role, hourly_rate, currency, active: true })
-    afterCommit(scope, () => forgetMemberships(account.id))
-    await auditAnswer(scope, 'invitation.accepted', invitation, account)
-    const claims = await claimsOf(scope, account)
-    if (!claims) throw new ApiError('INVALID_CREDENTIALS')
-    return startSession(scope, account, claims, origin)
-  }).catch((error) => {
+  const accept = () =>
+    inTransaction(scope, async (scope) => {
+      const invitation = await takeInvitation(scope, token)
+      await lockAccountOf(scope, invitation.email)
+      const now = await findAnswered(scope, invitation)
+      if (!isDeepStrictEqual(now, found)) throw new Overtaken()
+      if (now.account) await requireCode(scope, now.account, input.code)
+      const account = await accountFor(scope, now, input, password_hash)
+      const { role, hourly_rate, currency } = invitation
+      await addMembership(scope, account.id, { role, hourly_rate, currency, active: true })
+      afterCommit(scope, () => forgetMemberships(account.id))
+      await auditAnswer(scope, 'invitation.accepted', invitation, account)
+      const claims = await claimsOf(scope, account)
+      if (!claims) throw new ApiError('INVALID_CREDENTIALS')
+      return startSession(scope, account, claims, origin)
+    })
+  const signed_in = await tryToAccept(found, input, { address: origin.ip, headers }, accept).catch((error) => {
     if (error instanceof Overtaken) return undefined
     throw error
   })
   if (!signed_in) return acceptInvitation(connection, token, input, origin, headers)
   await writeAccountEntries(connection, signed_in.account.id)
   return signed_in
+}
+
+/** Counts a wrong code of a second factor like one of a sign-in. */
+async function tryToAccept(
+  { account }: Answered,
+  { code }: Acceptance,
+  { address, headers }: GuessOrigin,
+  accept: () => Promise<SignedIn>,
+): Promise<SignedIn> {
+  if (!account?.has_second_factor) return accept()
+  if (code === undefined) throw new ApiError('SECOND_FACTOR_REQUIRED')
+  const attempt = () =>
+    accept().catch((error) => {
+      if (error instanceof WrongCode) return undefined
+      throw error
+    })
+  const signed_in = await tryCode({ email: account.email, address }, headers, 'sign-in', attempt)
+  if (!signed_in) throw new ApiError('INVALID_CREDENTIALS')
+  return signed_in
+}
+
+/** @throws WrongCode for an account with a second factor, so that nothing is kept */
+async function requireCode(scope: Scope, account: InvitedAccount, code = ''): Promise<void> {
+  if (account.has_second_factor && !(await useCode(scope, account.id, code))) throw new WrongCode()
 }
 
 /** Takes an invitation back in the name of the invited person. @throws INVALID_TOKEN, TOKEN_EXPIRED */
@@ -104,6 +133,8 @@ type Answered = { invitation: StoredInvitation; account: InvitedAccount | undefi
 
 /** Signals that the account, or what it takes to accept in its name, has changed since the password was tried. */
 class Overtaken extends Error {}
+
+class WrongCode extends Error {}
 
 async function findAnswered(connection: Connection, invitation: StoredInvitation): Promise<Answered> {
   return { invitation, account: await findInvitedAccount(connection, invitation) }
@@ -146,7 +177,15 @@ async function accountFor(
       values (${id}, ${email}, ${addressKey(email)}, ${name}, ${password_hash}, ${is_proof})`.catch((error) => {
       throw violates(error, 'users_email') ? new Overtaken() : error
     })
-    return { id, email, name, password_hash, is_password_held: is_proof, is_member_elsewhere: false }
+    return {
+      id,
+      email,
+      name,
+      password_hash,
+      is_password_held: is_proof,
+      is_member_elsewhere: false,
+      has_second_factor: false,
+    }
   }
   await sql`
     update users

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ROLES } from '../../base/db/schema'
 import { body, nameInput, oneOf, optional } from '../../base/shapes/fields'
+import { CodeInput } from '../auth/model'
 
 export const InvitationToken = Type.Object({ token: Type.String({ description: 'From the link of the invitation' }) })
 
@@ -24,5 +25,9 @@ export const Acceptance = body({
   }),
   name: optional(nameInput({ description: 'Of the account, when accepting sets its password' })),
   current_password: optional(Type.String({ fault: 'must be text', description: 'With `needs_current_password`' })),
+  code: optional({
+    ...CodeInput,
+    description: 'After `SECOND_FACTOR_REQUIRED`: 6 digits of the app, or a recovery code',
+  }),
 })
 export type Acceptance = typeof Acceptance.static

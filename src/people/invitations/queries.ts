@@ -27,6 +27,7 @@ export type InvitedAccount = {
   is_password_held: boolean
   /** Another organization relies on it. */
   is_member_elsewhere: boolean
+  has_second_factor: boolean
 }
 
 /**
@@ -54,7 +55,9 @@ export async function findInvitedAccount(
     select u.id, u.email, u.name, u.password_hash, u.is_password_held, exists (
       select 1 from memberships m
       where m.user_id = u.id and m.organization_id <> ${organization_id} and m.removed_at is null
-    ) as is_member_elsewhere
+    ) as is_member_elsewhere, exists (
+      select 1 from second_factors f where f.id = u.id and f.confirmed_at is not null
+    ) as has_second_factor
     from users u where u.email_key = ${addressKey(email)}`
   return account
 }

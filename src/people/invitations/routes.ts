@@ -11,6 +11,7 @@ import { showInvitation } from './queries'
 
 /** Errors of a token in a path. */
 const TOKEN_CODES = ['INVALID_TOKEN', 'TOKEN_EXPIRED'] as const
+const ACCEPT_CODES = [...TOKEN_CODES, 'INVALID_CREDENTIALS', 'SECOND_FACTOR_REQUIRED'] as const
 
 export const invitationRoutes = new Elysia({
   tags: ['Invitations'],
@@ -30,7 +31,7 @@ export const invitationRoutes = new Elysia({
       params: InvitationToken,
       body: Acceptance,
       response: Tokens,
-      detail: { summary: 'Accept invitation', permission: 'anyone', codes: [...TOKEN_CODES, 'INVALID_CREDENTIALS'] },
+      detail: { summary: 'Accept invitation', permission: 'anyone', codes: ACCEPT_CODES },
     },
   )
 

@@ -6,20 +6,27 @@ import { lockAccountOf } from '../../base/db/account-lock'
 import { newId } from '../../base/db/columns'
 import { organizations, ticket_counters } from '../../base/db/schema'
 import { type Connection, transact } from '../../base/db/transact'
-import { OperatorError } from '../../base/errors'
-import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { fieldError, OperatorError } from '../../base/errors'
+import { afterCommit, inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { forgetMembershipsIn } from '../../http/admission/membership'
+import { isPerson, notForKeys, requirePerson } from '../../http/request/permissions'
 import { generatedPassword, hashPassword } from '../auth/password'
+import { hasSecondFactor } from '../auth/second-factor'
 import { createInvitationLink } from '../invitations/commands'
 import { addAtOnce } from '../users/commands'
 import { isReliedOnElsewhere } from '../users/queries'
 import type { Organization, OrganizationChanges } from './model'
 import { getOrganization, lockOrganization } from './queries'
 
-/** Changes the settings; null puts prefix and currency back to their defaults. */
+/**
+ * Changes the settings; null puts prefix and currency back to their defaults.
+ * @throws as `requireRight`
+ */
 export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
   const { ticket_prefix, currency, form_senders, ...others } = changes
   return inTransaction(scope, async (scope) => {
     const before = await lockOrganization(scope)
+    await requireRight(scope, before, changes)
     await scope.db
       .update(organizations)
       .set({
@@ -33,8 +40,23 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
     const after = await getOrganization(scope)
     const resource = { type: 'organization', id: after.id } as const
     await auditChanges(scope, { action: 'organization.updated', resource, changes: changesOf(before, after) })
+    if (after.require_second_factor !== before.require_second_factor) {
+      afterCommit(scope, () => forgetMembershipsIn(after.id))
+    }
     return after
   })
+}
+
+/**
+ * Judges a change of what the organization requires of its members: an admin requires what the admin has.
+ * @throws FORBIDDEN for an API key; VALIDATION_ERROR at /require_second_factor for an admin without a second factor
+ */
+async function requireRight(scope: Scope, before: Organization, after: OrganizationChanges): Promise<void> {
+  const { require_second_factor = before.require_second_factor } = after
+  if (require_second_factor === before.require_second_factor) return
+  if (!isPerson(scope)) throw notForKeys()
+  if (!require_second_factor || (await hasSecondFactor(scope, requirePerson(scope).id))) return
+  throw fieldError('VALIDATION_ERROR', '/require_second_factor', 'needs a second factor of your own')
 }
 
 type NewOrganization = {

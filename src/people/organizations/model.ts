@@ -31,6 +31,9 @@ export const Organization = Type.Object({
   form_senders: Type.Array(Type.String(), {
     description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',
   }),
+  require_second_factor: Type.Boolean({
+    description: 'Whether members who signed in with a password alone get 403 `SECOND_FACTOR_MISSING`',
+  }),
 })
 export type Organization = typeof Organization.static
 
@@ -42,5 +45,6 @@ export const OrganizationChanges = body({
   reopen_on_reply: optional(flag()),
   sender_policy: optional(oneOf(SENDER_POLICIES)),
   form_senders: optional(form_senders),
+  require_second_factor: optional(flag({ description: 'For signed-in admins; true: for one who has a second factor' })),
 })
 export type OrganizationChanges = typeof OrganizationChanges.static

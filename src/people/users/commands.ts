@@ -15,6 +15,7 @@ import { lacking, permits } from '../../http/request/permissions'
 import { addMembership } from '../auth/add-membership'
 import { hashPassword } from '../auth/password'
 import { isMemberElsewhere } from '../auth/queries'
+import { removeSecondFactor } from '../auth/second-factor'
 import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
@@ -149,6 +150,22 @@ export async function leaveOrganization(
   await inTransaction({ ...connection, organization_id, actor, origin }, async (scope) => {
     await removeMembership(scope, user_id)
     await audit(scope, { action: 'user.left', resource: { type: 'user', id: user_id } })
+  })
+}
+
+/**
+ * Takes the second factor of a member away, who has lost it, and ends all sessions of the account.
+ * @throws USER_NOT_FOUND, FORBIDDEN when another organization relies on the account, SECOND_FACTOR_NOT_FOUND
+ */
+export async function resetSecondFactorOf(scope: Scope, id: string): Promise<void> {
+  await inTransaction(scope, async (scope) => {
+    await lockAccount(scope, id)
+    await getMember(scope, id)
+    if (await isMemberElsewhere(scope, id)) throw new ApiError('FORBIDDEN')
+    if (!(await removeSecondFactor(scope, id))) throw new ApiError('SECOND_FACTOR_NOT_FOUND')
+    await endSessions(scope, id)
+    await audit(scope, { action: 'auth.second_factor_reset', resource: { type: 'user', id } })
+    afterCommit(scope, () => forgetMemberships(id))
   })
 }
 

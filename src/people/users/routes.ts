@@ -4,7 +4,7 @@ import { path } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done } from '../../http/request/answer'
-import { createUser, deleteUser, inviteAgain, updateUser } from './commands'
+import { createUser, deleteUser, inviteAgain, resetSecondFactorOf, updateUser } from './commands'
 import { NewUser, USER_STATUSES, User, UserChanges } from './model'
 import { getUser, listUsers } from './queries'
 
@@ -53,6 +53,12 @@ export const userRoutes = new Elysia({
       codes: ['EMAIL_SEND_FAILED'],
       idempotency: 'with the change',
     },
+  })
+
+  .delete('/users/:user_id/second-factor', ({ scope, params }) => done(resetSecondFactorOf(scope, params.user_id)), {
+    params: path('user_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Reset second factor', permission: 'admin', codes: ['SECOND_FACTOR_NOT_FOUND'] },
   })
 
   .delete('/users/:user_id', ({ scope, params }) => done(deleteUser(scope, params.user_id)), {

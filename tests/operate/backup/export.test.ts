@@ -82,7 +82,7 @@ test('nothing of others and no secret is in it, and only its owner may read it',
   const secrets = await sql<{ secret: string }[]>`
     select password_hash as secret from users union all select encode(key_hash, 'hex') from api_keys
     union all select secret from webhooks union all select smtp_password from mailboxes where smtp_password is not null
-    union all select encode(token_hash, 'hex') from refresh_tokens`
+    union all select encode(token_hash, 'hex') from refresh_tokens union all select secret from second_factors`
   expect(secrets.length).toBeGreaterThan(5)
   for (const { secret } of secrets) expect(text).not.toContain(secret)
   expect(text).not.toContain('token_hash')

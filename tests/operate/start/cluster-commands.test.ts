@@ -62,6 +62,7 @@ const RECIPES: Record<string, Recipe> = {
     args: ({ desks }) => ['--email', desks[0]!.agent.email],
     expect: ([{ email, password }]) => signIn(email, password),
   },
+  'user second-factor-reset': { args: ({ desks }) => ['--email', desks[0]!.admin.email], codes: [1] },
   'invitation link': {
     args: () => ['--email', 'ivy@customer.example'],
     expect: (lines) =>
@@ -124,7 +125,7 @@ const RECIPES: Record<string, Recipe> = {
 
 async function commands(): Promise<string[]> {
   const { stdout } = await runCli(['help'], {})
-  return [...stdout.matchAll(/^ {2}bun run cli ([a-z-]+(?: [a-z]+)*)/gm)].map(([, name]) => name!)
+  return [...stdout.matchAll(/^ {2}bun run cli ([a-z-]+(?: [a-z-]*[a-z])*)/gm)].map(([, name]) => name!)
 }
 
 test('every command has a recipe for a cluster', async () => {

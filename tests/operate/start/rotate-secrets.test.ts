@@ -11,7 +11,13 @@ import { type StoredSecrets, secretsOf } from '../../../src/delivery/webhooks/si
 import { enqueueLetter } from '../../../src/mail/letters/enqueue-letter'
 import { getMailbox, getMailboxSmtp } from '../../../src/mail/mailboxes/queries'
 import { logLostSecrets } from '../../../src/operate/start/secret-groups'
-import { createOrganization, type Organization, startApi, stopApi } from '../../support/api'
+import {
+  PASSWORD as ACCOUNT_PASSWORD,
+  createOrganization,
+  type Organization,
+  startApi,
+  stopApi,
+} from '../../support/api'
 import type { TestDatabase } from '../../support/database'
 import { createWebhook } from '../../support/webhooks'
 
@@ -30,7 +36,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   useSecrets(OLD)
-  await connection().sql`truncate letters, mailboxes, webhooks cascade`
+  await connection().sql`truncate letters, mailboxes, webhooks, second_factors cascade`
 })
 afterAll(stopApi)
 
@@ -53,7 +59,7 @@ test('secrets of an earlier release, which are bound to no row, are read, and bo
   const before = await stored.read()
   await stored.makeOld()
   expect(await stored.read()).toEqual(before)
-  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual([1, 1, 1, 1, 1])
+  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual([1, 1, 1, 1, 1, 1])
   expect(await stored.read()).toEqual(before)
   for (const text of await stored.ciphertexts()) expect(text).toContain('.')
 })
@@ -84,6 +90,7 @@ test('a secret that no key fits is counted and left as it is', async () => {
     [0, 1],
     [0, 1],
     [0, 1],
+    [0, 1],
   ])
   expect(await stored.ciphertexts()).toEqual(before)
 })
@@ -96,7 +103,7 @@ test('a start with a key that fits no secret logs an error, and one with the rig
   useSecrets(NEW)
   await logLostSecrets(connection())
   expect(error.mock.calls).toEqual([
-    [{ unreadable: 5, stored: 5 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
+    [{ unreadable: 6, stored: 6 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
   ])
 })
 
@@ -117,11 +124,18 @@ async function storeSecrets() {
   const way = { type: 'mailbox', mailbox_id } as const
   await enqueueLetter(scope, way, { about_id, recipient: 'ann@acme.example', valid_s: 60, ...LETTER })
   const { sql, organization_id } = scope
+  const account = { column: 'second_factors.secret', organization_id: admin.user_id, id: admin.user_id } as const
+  const factor: string = (await admin.post('/auth/second-factor', { current_password: ACCOUNT_PASSWORD })).body.secret
   const readRows = async () => {
-    type Row = Record<'smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text', string>
+    type Row = Record<
+      'smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor',
+      string
+    >
     const [row] = await sql<Row[]>`
-      select smtp_password, dkim_private_key, secret, previous_secret, sealed_text from mailboxes, webhooks, letters
-      where mailboxes.id = ${mailbox_id} and webhooks.id = ${webhook_id} and about_id = ${about_id}`
+      select smtp_password, dkim_private_key, webhooks.secret, previous_secret, sealed_text, f.secret as factor
+      from mailboxes, webhooks, letters, second_factors f
+      where mailboxes.id = ${mailbox_id} and webhooks.id = ${webhook_id} and about_id = ${about_id}
+        and f.id = ${admin.user_id}`
     return row!
   }
   const readPassword = async () => (await getMailboxSmtp(scope, mailbox_id))?.password
@@ -146,6 +160,7 @@ async function storeSecrets() {
       const secrets = { password: await readPassword(), dkim, secrets: await readSecrets(), letter: await readLetter() }
       expect(secrets).toMatchObject({ password: PASSWORD, secrets: ['the second secret', FIRST], letter: LETTER })
       expect(dkim?.dns_record).not.toBeNull()
+      expect(decrypt((await readRows()).factor, account)).toBe(factor)
       return secrets
     },
     ciphertexts: async () => Object.values(await readRows()),
@@ -161,6 +176,7 @@ async function storeSecrets() {
         update webhooks set secret = ${oldForm('the second secret')}, previous_secret = ${oldForm(FIRST)}
         where id = ${webhook_id}`
       await sql`update letters set sealed_text = ${oldForm(JSON.stringify(LETTER))} where about_id = ${about_id}`
+      await sql`update second_factors set secret = ${oldForm(factor)} where id = ${admin.user_id}`
     },
   }
 }

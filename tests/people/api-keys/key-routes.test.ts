@@ -101,6 +101,7 @@ describe('every route', () => {
     }
     const others = closed.map(({ name }) => name).filter((name) => !/ \/(auth|api-keys)(\/|$)/.test(name))
     expect(others.filter((name) => !/timer|viewing/.test(name)).sort()).toEqual([
+      'DELETE /users/{user_id}/second-factor',
       'GET /contacts/{contact_id}/export',
       'GET /stats',
       'POST /contacts/{contact_id}/erase',

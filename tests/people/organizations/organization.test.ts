@@ -22,6 +22,7 @@ describe('the organization', () => {
       reopen_on_reply: true,
       sender_policy: 'flag',
       form_senders: [],
+      require_second_factor: false,
     })
     expect((await admin.get('/organization')).body).toEqual(answer.body)
   })

@@ -27,9 +27,11 @@ async function show() {
 }
 
 async function accept() {
-  const [name, password, current_password] = ['name', 'password', 'current'].map((id) => element(id).value)
-  const body = { password, ...(name.trim() && { name }), ...(current_password && { current_password }) }
-  const { ok, answer, error } = await call('POST', `${path}/accept`, { body })
+  const ids = ['name', 'password', 'current', 'code']
+  const [name, password, current_password, code] = ids.map((id) => element(id).value)
+  const given = { ...(name.trim() && { name }), ...(current_password && { current_password }), ...(code && { code }) }
+  const { ok, answer, error } = await call('POST', `${path}/accept`, { body: { password, ...given } })
+  if (error?.code === 'SECOND_FACTOR_REQUIRED') element('code-field').hidden = false
   if (!ok) return tellError(error)
   form.hidden = true
   history.replaceState(null, '', location.pathname)

@@ -33,7 +33,8 @@ export function tell(text) {
 const TEXTS = {
   INVALID_TOKEN: 'This link is not valid: it was used, taken back or replaced by a newer one.',
   TOKEN_EXPIRED: 'This link is too old. Ask for a new one.',
-  INVALID_CREDENTIALS: 'The password is not that of your account.',
+  INVALID_CREDENTIALS: 'The password is not that of your account, or the code is not right.',
+  SECOND_FACTOR_REQUIRED: 'Your account has a second factor: enter a code, too.',
   RATE_LIMITED: 'Too many attempts. Wait some minutes and try again.',
 }
 
