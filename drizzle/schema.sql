@@ -260,7 +260,7 @@ create table events (
   resource_id uuid,
   ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
-  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'message.created'::text, 'message.deleted'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'test.ping'::text])))
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'test.ping'::text]))) NOT VALID
 );
 CREATE INDEX events_age ON events USING btree (id);
 CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
@@ -554,12 +554,15 @@ create table outbox (
   claims integer default 0 not null,
   traceparent text,
   queued_at timestamp with time zone default now() not null,
+  place bigint,
+  nth integer,
   constraint outbox_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint outbox_counts CHECK (((attempts >= 0) AND (claims >= 0))),
   constraint outbox_kind CHECK ((kind = ANY (ARRAY['webhook'::text, 'email'::text, 'inbound'::text, 'letter'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, vacuum_truncate=off);
 CREATE INDEX outbox_due ON outbox USING btree (kind, run_at);
 CREATE INDEX outbox_lane ON outbox USING btree (lane_id, run_at);
+CREATE INDEX outbox_waiting ON outbox USING btree (lane_id, place, nth) WHERE (run_at = 'infinity'::timestamp with time zone);
 CREATE TRIGGER outbox_mail_in_turn BEFORE DELETE ON outbox FOR EACH ROW WHEN ((old.kind = 'inbound'::text)) EXECUTE FUNCTION file_in_turn();
 
 create table participants (
@@ -912,6 +915,10 @@ create table webhooks (
   deleted_at timestamp with time zone,
   previous_secret text,
   previous_secret_until timestamp with time zone,
+  filter jsonb,
+  ordered boolean default false not null,
+  failed_delivery_id uuid,
+  failure_told_at timestamp with time zone,
   constraint webhooks_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint webhooks_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint webhooks_events CHECK ((cardinality(events) > 0)),

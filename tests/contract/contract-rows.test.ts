@@ -83,12 +83,15 @@ const EVENTS = [
   ...['ticket.created', 'ticket.updated', 'ticket.deleted', 'ticket.assigned', 'ticket.status_changed'],
   ...['message.created', 'message.deleted', 'contact.created', 'contact.updated', 'contact.deleted'],
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted', 'test.ping'],
+  ...['company.created', 'company.updated', 'company.deleted', 'label.created', 'label.updated', 'label.deleted'],
+  ...['message.email_sent', 'message.email_failed', 'message.email_bounced', 'inbound_message.filed'],
+  ...['ticket.erased', 'message.erased'],
 ]
 
 test('each event of the interface can be subscribed to, and no other', async () => {
   const { admin } = organization
   for (const event of EVENTS) expect((await createWebhook(admin, { events: [event] })).events).toEqual([event])
-  for (const event of ['company.created', 'label.created', 'ticket', '*', 'Ticket.created', 'ticket.created ']) {
+  for (const event of ['company', 'label.erased', 'ticket', '*', 'Ticket.created', 'ticket.created ']) {
     const answer = await admin.post('/webhooks', { url: 'https://receiver.example/', events: [event] })
     expect([event, answer.status, answer.body.error?.code]).toEqual([event, 422, 'INVALID_EVENTS'])
   }

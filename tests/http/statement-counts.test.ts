@@ -50,14 +50,14 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'PATCH /contacts/{contact_id}': [10, 7],
   'GET /contacts/{contact_id}/export': [20, 20],
   'GET /companies': [2, 1],
-  'POST /companies': [2, 2],
+  'POST /companies': [9, 6],
   'GET /companies/{company_id}': [1, 1],
-  'PATCH /companies/{company_id}': [2, 2],
+  'PATCH /companies/{company_id}': [5, 4],
   'POST /companies/{company_id}/link-contacts': [6, 6],
   'GET /labels': [1, 1],
-  'POST /labels': [2, 2],
+  'POST /labels': [8, 6],
   'GET /labels/{label_id}': [1, 1],
-  'PATCH /labels/{label_id}': [2, 2],
+  'PATCH /labels/{label_id}': [9, 7],
   'GET /time-entries': [2, 1],
   'POST /tickets/{ticket_id}/time-entries': [12, 10],
   'GET /time-entries/{time_entry_id}': [1, 1],
@@ -88,7 +88,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /domains': [2, 1],
   'POST /domains': [5, 5],
   'GET /inbound-messages': [2, 1],
-  'POST /inbound-messages': [34, 18],
+  'POST /inbound-messages': [38, 20],
   'GET /inbound-messages/{inbound_message_id}': [1, 1],
   'GET /inbound-messages/{inbound_message_id}/raw': [2, 2],
   'GET /audit-log': [2, 1],
@@ -161,7 +161,7 @@ test('a new key costs two statements before the transaction of a change, and one
   const organization = await createOrganization()
   const world = await createWorld(organization)
   const endpoint = endpoints.find(({ name }) => name === 'POST /labels')!
-  const isWithin = ({ statements, waits }: Traffic) => statements.length <= 7 && waits <= 7
+  const isWithin = ({ statements, waits }: Traffic) => statements.length <= 8 && waits <= 8
   const work = () => request(organization.admin, world, endpoint, { 'idempotency-key': crypto.randomUUID() })
   const traffic = await trafficOf(work, isWithin)
   expect(isWithin(traffic) ? [] : traffic).toEqual([])

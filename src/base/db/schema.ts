@@ -88,14 +88,26 @@ export const EVENTS = [
   'ticket.deleted',
   'ticket.assigned',
   'ticket.status_changed',
+  'ticket.erased',
   'message.created',
   'message.deleted',
+  'message.email_sent',
+  'message.email_failed',
+  'message.email_bounced',
+  'message.erased',
   'contact.created',
   'contact.updated',
   'contact.deleted',
+  'company.created',
+  'company.updated',
+  'company.deleted',
+  'label.created',
+  'label.updated',
+  'label.deleted',
   'time_entry.created',
   'time_entry.updated',
   'time_entry.deleted',
+  'inbound_message.filed',
   'test.ping',
 ] as const
 
@@ -1084,6 +1096,14 @@ export const webhooks = distributedTable(
     active: boolean().notNull().default(true),
     status: text({ enum: WEBHOOK_STATUSES }).notNull().default('active'),
     failure_count: integer().notNull().default(0),
+    /** Which events it wants, beside their types (`delivery/webhooks/filter.ts`); null for all. */
+    filter: jsonb(),
+    /** One delivery at a time, in the order of the events; the next one after a success. */
+    ordered: boolean().notNull().default(false),
+    /** The delivery that made it failed. */
+    failed_delivery_id: uuid(),
+    /** When the admins were last told that it failed. */
+    failure_told_at: instant(),
     created_at: createdAt(),
     updated_at: updatedAt(),
     /** Set when the webhook is hidden; the row stays until the retention has removed its deliveries. */
@@ -1235,11 +1255,15 @@ export const outbox = distributedTable(
     traceparent: text(),
     /** Since when it is to be done: faults of a mailbox are tried only for some days. */
     queued_at: instant().notNull().default(sql`now()`),
+    /** Place of the event in the order of all (`event_places`), for a delivery of an ordered webhook that waits. */
+    place: bigint({ mode: 'bigint' }),
+    nth: integer(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('outbox_due').on(table.kind, table.run_at),
     index('outbox_lane').on(table.lane_id, table.run_at),
+    index('outbox_waiting').on(table.lane_id, table.place, table.nth).where(sql`${table.run_at} = 'infinity'`),
     check('outbox_kind', isOneOf(table.kind, OUTBOX_KINDS)),
     check('outbox_counts', sql`${table.attempts} >= 0 and ${table.claims} >= 0`),
   ],

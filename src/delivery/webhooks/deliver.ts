@@ -30,6 +30,7 @@ const UNREACHED: WebhookFault[] = ['dns', 'connect', 'timeout', 'reset']
 type DeliveryToSend = StoredSecrets & {
   id: string
   webhook_id: string
+  event_id: string
   event: (typeof EVENTS)[number]
   body: string
   url: string
@@ -56,10 +57,11 @@ export const deliverWebhook: OutboxHandler = {
 }
 
 async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> {
-  const { id, webhook_id, event, body, url } = delivery
+  const { id, webhook_id, event_id, event, body, url } = delivery
   const { timestamp } = JSON.parse(body) as { timestamp: string }
   const secrets = secretsOf(delivery, { organization_id: job.organization_id, id: webhook_id })
-  const headers = signatureHeaders({ secrets, delivery_id: id, event, timestamp, body, now: new Date(sharedTime()) })
+  const now = new Date(sharedTime())
+  const headers = signatureHeaders({ secrets, delivery_id: id, event_id, event, timestamp, body, now })
   const answer = await tracedPost(url, async (traceparent) =>
     postWebhook({
       url,
@@ -180,7 +182,7 @@ const readDelivery = gathered(
 async function readDeliveries(sql: Sql, organization_id: string, jobs: OutboxJob[]) {
   const rows = jobs.map(({ id }, place) => ({ place, id }))
   const deliveries = await sql<DeliveryToSend[]>`
-    select d.id, d.webhook_id, d.event, e.body, w.url, w.secret,
+    select d.id, d.webhook_id, d.event_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
       w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
     from json_to_recordset(${JSON.stringify(rows)}::text::json) as job (place integer, id uuid)

@@ -58,6 +58,7 @@ export type WebhookChanges = typeof WebhookChanges.static
 
 export const Delivery = Type.Object({
   id: Uuid,
+  event_id: Type.String({ format: 'uuid', description: 'Of the event: the same for all webhooks that get it' }),
   event: oneOf(EVENTS, { description: 'Type of the event' }),
   status: oneOf(DELIVERY_STATUSES, {
     description:

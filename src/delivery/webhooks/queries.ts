@@ -100,5 +100,6 @@ function webhookFields({ sql }: Scope) {
 
 function deliveryFields({ sql }: Scope) {
   return sql`
-    d.id, d.event, d.status, d.response_code, d.response_time_ms, d.attempts, d.next_attempt_at, d.error, d.created_at`
+    d.id, d.event_id, d.event, d.status, d.response_code, d.response_time_ms, d.attempts, d.next_attempt_at,
+    d.error, d.created_at`
 }

@@ -12,7 +12,10 @@ const PERMISSIONS: Record<Subject, Permission | undefined> = {
   ticket: 'tickets:read',
   message: 'messages:read',
   contact: 'contacts:read',
+  company: 'companies:read',
+  label: 'labels:read',
   time_entry: 'time_entries:read',
+  inbound_message: 'inbound_messages:read',
   test: undefined,
 }
 

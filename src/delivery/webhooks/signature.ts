@@ -1,4 +1,4 @@
-/** Signs deliveries: makes the service's five headers, and those of Standard Webhooks (standardwebhooks.com). */
+/** Signs deliveries: makes the service's six headers, and those of Standard Webhooks (standardwebhooks.com). */
 import { createHmac } from 'node:crypto'
 
 /** Begins a secret of Standard Webhooks. */
@@ -19,15 +19,17 @@ const MIN_KEY_BYTES = 24
 export function signatureHeaders(delivery: {
   secrets: string[]
   delivery_id: string
+  event_id: string
   event: string
   timestamp: string
   body: string | Uint8Array
   now: Date
 }): Record<string, string> {
-  const { secrets, delivery_id, event, timestamp, body, now } = delivery
+  const { secrets, delivery_id, event_id, event, timestamp, body, now } = delivery
   const headers = {
     'content-type': 'application/json',
     'x-service-event': event,
+    'x-service-event-id': event_id,
     'x-service-delivery': delivery_id,
     'x-service-timestamp': timestamp,
   }

@@ -2,31 +2,43 @@ import { and, eq, sql } from 'drizzle-orm'
 import { toDomain } from '../../base/address/domains'
 import { newId } from '../../base/db/columns'
 import { companies } from '../../base/db/schema'
-import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
+import { publish } from '../../delivery/webhooks/publish'
 import { publishContacts } from '../contacts/commands'
 import { takeFromContacts, takeFromTickets } from '../contacts/tickets'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany, lockCompany } from './queries'
 
 /** Creates a company. Contacts that exist are not linked to it (`link.ts`). */
-export async function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
-  const { db, organization_id } = scope
-  const id = newId()
-  await db.insert(companies).values({ ...withStoredDomains(company), organization_id, id })
-  return getCompany(scope, id)
+export function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
+  return inTransaction(scope, async (scope) => {
+    const { db, organization_id } = scope
+    const id = newId()
+    await db.insert(companies).values({ ...withStoredDomains(company), organization_id, id })
+    const data = await getCompany(scope, id)
+    await publish(scope, [{ type: 'company.created', data }])
+    return data
+  })
 }
 
-/** Changes a company; contacts and tickets keep their links. @throws COMPANY_NOT_FOUND */
-export async function updateCompany(scope: Scope, id: string, changes: CompanyChanges): Promise<CompanyWithDetails> {
-  const { db, organization_id } = scope
-  const updated = await db
-    .update(companies)
-    .set({ ...withStoredDomains(changes), updated_at: sql`now()` })
-    .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
-    .returning({ id: companies.id })
-  if (!updated[0]) throw new ApiError('COMPANY_NOT_FOUND')
-  return getCompany(scope, id)
+/**
+ * Changes a company; contacts and tickets keep their links. No change, no event.
+ * @throws COMPANY_NOT_FOUND
+ */
+export function updateCompany(scope: Scope, id: string, changes: CompanyChanges): Promise<CompanyWithDetails> {
+  return inTransaction(scope, async (scope) => {
+    const { db, organization_id } = scope
+    const before = await lockCompany(scope, id)
+    const wanted = { ...before, ...withStoredDomains(changes) }
+    if (JSON.stringify(wanted) === JSON.stringify(before)) return getCompany(scope, id)
+    await db
+      .update(companies)
+      .set({ ...withStoredDomains(changes), updated_at: sql`now()` })
+      .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
+    const data = await getCompany(scope, id)
+    await publish(scope, [{ type: 'company.updated', data }])
+    return data
+  })
 }
 
 /**
@@ -36,10 +48,13 @@ export async function updateCompany(scope: Scope, id: string, changes: CompanyCh
 export function deleteCompany(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
-    await takeFromTickets(scope, 'company', await lockCompany(scope, id))
+    await lockCompany(scope, id)
+    const data = await getCompany(scope, id)
+    await takeFromTickets(scope, 'company', { id, name: data.name })
     const unlinked = await takeFromContacts(scope, id)
     await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
     await publishContacts(scope, unlinked)
+    await publish(scope, [{ type: 'company.deleted', data }])
   })
 }
 

@@ -1,4 +1,3 @@
-import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
@@ -61,19 +60,27 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
 
 export type CompanyRef = { id: string; name: string }
 
-/** Locks a company against changes until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
-export function lockCompany(scope: Scope, id: string): Promise<CompanyRef> {
-  return readForLock(scope, id, scope.sql`for no key update`)
+/** The fields that a request may change, as they are stored. */
+type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_prefix' | 'notes'> & {
+  currency: string | null
+}
+
+/**
+ * Locks a company against changes until the caller's transaction ends, and reads its fields.
+ * @throws COMPANY_NOT_FOUND
+ */
+export async function lockCompany({ sql, organization_id }: Scope, id: string): Promise<StoredCompany> {
+  const [company] = await sql<StoredCompany[]>`
+    select name, domains, hourly_rate, currency, ticket_prefix, notes from companies
+    where organization_id = ${organization_id} and id = ${id} for no key update`
+  if (!company) throw new ApiError('COMPANY_NOT_FOUND')
+  return company
 }
 
 /** Keeps a company from being deleted until the caller's transaction ends. @throws COMPANY_NOT_FOUND */
-export function shareCompany(scope: Scope, id: string): Promise<CompanyRef> {
-  return readForLock(scope, id, scope.sql`for key share`)
-}
-
-async function readForLock({ sql, organization_id }: Scope, id: string, lock: Fragment): Promise<CompanyRef> {
+export async function shareCompany({ sql, organization_id }: Scope, id: string): Promise<CompanyRef> {
   const [company] = await sql<CompanyRef[]>`
-    select id, name from companies where organization_id = ${organization_id} and id = ${id} ${lock}`
+    select id, name from companies where organization_id = ${organization_id} and id = ${id} for key share`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company
 }

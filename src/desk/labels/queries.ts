@@ -45,6 +45,18 @@ export async function getLabel(scope: Scope, id: string): Promise<LabelWithUsage
   return label
 }
 
+/**
+ * Locks a label against other changes until the caller's transaction ends; tickets may still get it.
+ * @throws LABEL_NOT_FOUND
+ */
+export async function lockLabel({ sql, organization_id }: Scope, id: string) {
+  const [label] = await sql<Pick<Label, 'name' | 'color' | 'description'>[]>`
+    select name, color, description from labels
+    where organization_id = ${organization_id} and id = ${id} for no key update`
+  if (!label) throw new ApiError('LABEL_NOT_FOUND')
+  return label
+}
+
 /** The select list is the response: its columns are the fields of `Label`. */
 function selectLabels(scope: Scope, slice: Fragment) {
   const { sql, organization_id } = scope

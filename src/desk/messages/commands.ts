@@ -19,11 +19,10 @@ import { type Conversation, lockConversation, nextMessageId } from './conversati
 import type { DraftEmail, DraftWithId, MessageDraft } from './draft'
 import { insertMessages } from './insert-messages'
 import { requireNothingBetween } from './list-messages'
+import { eventData, type TicketOfEvent } from './message-events'
 import { EMPTY_BODY, type Message, type NewMessage } from './model'
 import { findMailboxAddress, planEmail } from './outgoing'
 import { getMessage, getMessages } from './queries'
-
-type TicketOfEvent = { id: string; code: string; subject: string }
 
 /** `locked_at` is the time of the change. */
 type TicketOfMessage = TicketOfEvent & { locked_at: string; last_message_id: string | null }
@@ -195,8 +194,4 @@ async function enqueueEmail(scope: Scope, message_id: string, { mailbox_id, reci
     return { organization_id, message_id, position, kind, name, email, email_key: addressKey(email) }
   })
   await together([insertRows(sql, 'message_recipients', rows), enqueueWork(scope, 'email', message_id, mailbox_id)])
-}
-
-function eventData(message: Message, { id, code, subject }: TicketOfEvent) {
-  return { ...message, ticket: { id, code, subject } }
 }

@@ -8,6 +8,7 @@ import { addressKey, ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { ZERO_ID } from '../../base/db/columns'
 import { inTransaction, type Scope } from '../../base/scope'
+import { publish } from '../../delivery/webhooks/publish'
 import { rebuildSearch } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
 import { scrubbed, TELLING_TYPES } from './erase-tickets'
@@ -76,8 +77,13 @@ async function eraseFromTicket(scope: Scope, ticket_id: string, ids: string[]): 
       where organization_id = ${organization_id} and id = ${ticket_id} for no key update`,
   )
   await sql`update tickets set updated_at = ${time} where organization_id = ${organization_id} and id = ${ticket_id}`
-  // A hidden ticket has no search document.
-  if (!ticket?.is_hidden) await rebuildSearch(scope, ticket_id)
+  // Of a hidden ticket nothing is told, and it has no search document.
+  if (ticket?.is_hidden) return erased
+  await rebuildSearch(scope, ticket_id)
+  await publish(
+    scope,
+    ids.map((id) => ({ type: 'message.erased', data: { id, ticket: { id: ticket_id } } })),
+  )
   return erased
 }
 

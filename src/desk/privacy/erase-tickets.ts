@@ -3,6 +3,7 @@
 import { ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
+import { publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
 import { newDocument, organizationNumber } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
@@ -59,9 +60,15 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
   await sql`update timers set description = null where ${these}`
   await eraseDocuments(scope, ids)
-  await sql`
+  const erased = await sql<{ id: string; is_hidden: boolean }[]>`
     update tickets set subject = ${ERASED}, updated_at = ${time}
-    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    returning id, deleted_at is not null as is_hidden`
+  const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
+  await publish(
+    scope,
+    shown.sort().map((id) => ({ type: 'ticket.erased', data: { id } })),
+  )
   return attachments
 }
 

@@ -7,6 +7,7 @@ import { escapeLike } from '../../base/shapes/fold'
 import { firstIdAt } from '../../base/shapes/ids'
 import { type Page, page } from '../../base/shapes/page'
 import { storage } from '../../desk/attachments/storage'
+import { presented, taken } from '../inbound/select-ledger'
 import type { InboundFilter, InboundMessage } from './model'
 
 /** Lists the mail ledger, newest first. */
@@ -19,7 +20,7 @@ export function listInboundMessages(scope: Scope, filter: InboundFilter): Promis
     name: 'inbound-messages',
     sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice, order }) =>
-      presented(scope, sql`select * from (${found}) m where true ${condition} ${slice}`, order),
+      presented<InboundMessage>(scope, sql`select * from (${found}) m where true ${condition} ${slice}`, order),
     count: () => sql<{ total: number }[]>`select count(*) as total from (${found}) m where true ${condition}`,
   })
 }
@@ -27,7 +28,7 @@ export function listInboundMessages(scope: Scope, filter: InboundFilter): Promis
 /** @throws INBOUND_MESSAGE_NOT_FOUND */
 export async function getInboundMessage(scope: Scope, id: string): Promise<InboundMessage> {
   const { sql } = scope
-  const [row] = await presented(
+  const [row] = await presented<InboundMessage>(
     scope,
     sql`select * from (${taken(scope)} union all ${refused(scope)}) m where id = ${id}`,
   )
@@ -62,15 +63,6 @@ function conditionOf({ sql }: Scope, filter: InboundFilter): Fragment {
     ${words.length === 0 ? sql`` : words.map((word) => sql`and subject ilike ${`%${escapeLike(word)}%`}`)}`
 }
 
-/** Selects mail that got a 250. */
-function taken({ sql, organization_id }: Scope): Fragment {
-  return sql`
-    select id, mailbox_id, mailbox_address, email_message_id, from_name, from_email, envelope_sender, recipient,
-      recipients, from_keys, to_keys, subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome,
-      null as smtp_reply, rule, ticket_id, message_id
-    from inbound_messages where organization_id = ${organization_id}`
-}
-
 /** Selects mail that was refused. */
 function refused({ sql, organization_id }: Scope): Fragment {
   return sql`
@@ -79,23 +71,4 @@ function refused({ sql, organization_id }: Scope): Fragment {
       remote_address, helo, tls, null::boolean, null::jsonb, received_at, 'refused', smtp_reply, null, null::uuid,
       null::uuid
     from refused_messages where organization_id = ${organization_id}`
-}
-
-/** JSON is made of the rows of the page alone: the database would make it of those before the page too. */
-function presented({ sql }: Scope, rows: Fragment, order?: Fragment) {
-  return sql<InboundMessage[]>`
-    select id,
-      case when mailbox_address is not null then
-        json_build_object('id', mailbox_id, 'address', mailbox_address)
-      end as mailbox,
-      email_message_id,
-      case when outcome not in ('pending', 'refused') then json_build_object('name', from_name, 'email', from_email) end
-        as "from",
-      case when remote_address is not null then envelope_sender end as envelope_from,
-      case when recipients = '{}' then array[recipient] else
-        array(select one from unnest(recipients) with ordinality as each (one, place) group by one order by min(place))
-      end as recipients,
-      subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome, smtp_reply, rule,
-      ticket_id, message_id
-    from (${rows}) as m ${order ?? sql``}`
 }

@@ -8,6 +8,7 @@ import { count } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope, together } from '../../base/scope'
 import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation } from '../../desk/messages/conversation'
+import { publishEmailEvents } from '../../desk/messages/message-events'
 import { recordActivity } from '../../desk/timeline/activity'
 import type { Bounce } from '../parse/parse'
 import type { Reported } from './reported'
@@ -21,8 +22,8 @@ const NO_REASON = 'The report gives no reason'
 const NO_PROOF = 'It is not in the form of a delivery report, so the email still counts as sent.'
 const NO_RECIPIENT = 'It names nobody to whom the email went, so the email still counts as sent.'
 
-/** A recipient that a server took the message for, and that the report is about. */
-type Failed = { position: number; email: string; status: string | null }
+/** A recipient that a server took the message for, and that the report is about. `is_known` to have bounced before. */
+type Failed = { position: number; email: string; status: string | null; is_known: boolean }
 
 /**
  * Marks the recipients that the report names, and adds an internal note, when the report says that delivery failed and
@@ -40,9 +41,11 @@ export async function recordBounce(scope: Scope, about: Reported, report: Bounce
   const body = bodyOf(failed, is_proven, report, [diagnostic, words])
   if (is_proven && failed.length > 0) {
     // Servers that report the same again and again add nothing.
-    if (!(await markBounced(scope, message_id, failed, diagnostic))) return
+    const news = await markBounced(scope, message_id, failed, diagnostic)
+    if (!news) return
     afterCommit(scope, () => count(scope.organization_id, 'emails_bounced', failed.length))
     await recordActivity(scope, ticket_id, [{ type: 'email_bounced', data: { message_id, error: diagnostic } }])
+    if (news === 'bounced') await publishEmailEvents(scope, message_id, ['message.email_bounced'])
     return addNote(scope, ticket, body)
   }
   if (!(await hasNote(scope, ticket_id, body.text))) await addNote(scope, ticket, body)
@@ -59,8 +62,8 @@ async function findFailed(
   { recipients }: Bounce,
   is_addressed: boolean,
 ): Promise<Failed[]> {
-  const reached = await sql<{ position: number; email: string; email_key: string }[]>`
-    select position, email, email_key from message_recipients
+  const reached = await sql<{ position: number; email: string; email_key: string; is_known: boolean }[]>`
+    select position, email, email_key, status = 'bounced' as is_known from message_recipients
     where organization_id = ${organization_id} and message_id = ${message_id} and status in ('sent', 'bounced')
     order by position`
   const named = new Map(
@@ -73,21 +76,27 @@ async function findFailed(
   })
 }
 
-/** @returns true when that says anything new */
-async function markBounced(scope: Scope, id: string, failed: Failed[], diagnostic: string): Promise<boolean> {
+/** @returns what is new: that recipients or the message bounced, or only the words about it; undefined: nothing */
+async function markBounced(scope: Scope, id: string, failed: Failed[], diagnostic: string) {
   const { sql, organization_id } = scope
   const positions = failed.map(({ position }) => position)
-  const changed = await together([
+  const [recipients, messages] = await together([
     sql`
       update message_recipients set status = 'bounced', error = ${diagnostic}
       where organization_id = ${organization_id} and message_id = ${id} and position = any(${positions}::integer[])
         and (status <> 'bounced' or error is distinct from ${diagnostic})`,
-    sql`
-      update messages set email_status = 'bounced', email_error = ${diagnostic}
-      where organization_id = ${organization_id} and id = ${id}
-        and (email_status <> 'bounced' or email_error is distinct from ${diagnostic})`,
+    sql<{ is_known: boolean }[]>`
+      with before as materialized (
+        select id, email_status from messages
+        where organization_id = ${organization_id} and id = ${id} for no key update
+      )
+      update messages m set email_status = 'bounced', email_error = ${diagnostic} from before
+      where m.organization_id = ${organization_id} and m.id = before.id
+        and (m.email_status <> 'bounced' or m.email_error is distinct from ${diagnostic})
+      returning before.email_status = 'bounced' as is_known`,
   ])
-  return changed.some(({ count }) => count > 0)
+  if (recipients.count + messages.count === 0) return undefined
+  return [...failed, ...messages].some(({ is_known }) => !is_known) ? 'bounced' : 'words'
 }
 
 type NoteBody = { text: string; html: string }

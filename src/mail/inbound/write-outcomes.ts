@@ -8,10 +8,12 @@ import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { count, type Figure } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope, together } from '../../base/scope'
 import { storable } from '../../base/shapes/fold'
+import { findSubscribers, type NewEvent, publishEach } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../../desk/attachments/removals'
 import type { Decision } from './decide'
 import { mergeFingerprints } from './fingerprint'
 import type { InboundMail } from './message'
+import { presented, taken } from './select-ledger'
 
 const MAX_LEDGER_SUBJECT = 1000
 /** Addresses of To and Cc that the ledger keeps. */
@@ -61,6 +63,7 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
     scope,
     filed.flatMap(({ mail, decision }) => (decision.outcome === 'own' && decision.is_letter ? mail.id : [])),
   )
+  await publishFiled(scope, filed)
   afterCommit(scope, () => {
     for (const [index, { id, outcome, rule, ticket_id, message_id }] of rows.entries()) {
       const { mail, steps } = filed[index]!
@@ -69,6 +72,21 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[]): Promise<v
       noteFiled({ organization_id, inbound_message_id: id, outcome, rule, ticket_id, message_id, bytes }, steps)
     }
   })
+}
+
+/** Tells of rows that got their outcome, in the order given. */
+async function publishFiled(scope: Scope, filed: FiledMail[]): Promise<void> {
+  const ids = filed.map(({ mail }) => mail.id)
+  const [subscribers, rows] = await together([
+    findSubscribers(scope),
+    presented<{ id: string }>(scope, scope.sql`${taken(scope)} and id = any(${ids}::uuid[])`),
+  ])
+  const row_of = new Map(rows.map((row) => [row.id, row]))
+  const changes = filed.map(({ mail, steps: { traceparent } }) => {
+    const events: NewEvent[] = [{ type: 'inbound_message.filed', data: row_of.get(mail.id) }]
+    return { events, subscribers, traceparent }
+  })
+  await publishEach(scope, changes)
 }
 
 /** Removes the originals of letters, which hold a link that opens an account. */

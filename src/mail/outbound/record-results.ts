@@ -6,6 +6,7 @@
 import { count } from '../../base/metrics/organization-figures'
 import { afterCommit, type Scope } from '../../base/scope'
 import type { Parked } from '../../delivery/outbox/lane-faults'
+import { publishEmailEvents } from '../../desk/messages/message-events'
 import { recordActivity } from '../../desk/timeline/activity'
 
 /** The outcome of an attempt for one recipient. */
@@ -56,6 +57,10 @@ export async function recordResults(
     ])
   }
   if (server_message_id) await addServerAnchor(scope, id, ticket_id, server_message_id)
+  await publishEmailEvents(scope, id, [
+    ...(sent.length > 0 ? (['message.email_sent'] as const) : []),
+    ...(refused.length > 0 ? (['message.email_failed'] as const) : []),
+  ])
 }
 
 /** Makes the id that a relay put in place of ours lead to the ticket, because answers refer to it. */

@@ -48,11 +48,13 @@ test('a delivery is a signed POST of the event', async () => {
   const [delivery] = await deliveriesOf(admin, webhook.id)
   expect(request!.headers.get('content-type')).toBe('application/json')
   expect(request!.headers.get('x-service-event')).toBe('ticket.created')
+  expect(request!.headers.get('x-service-event-id')).toBe(delivery.event_id)
   expect(request!.headers.get('x-service-delivery')).toBe(delivery.id)
   expect(request!.headers.get('x-service-timestamp')).toBe('2026-03-04T05:06:07Z')
   expect(receiver.verify(request!, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')).toBe(true)
   expect(delivery).toEqual({
     id: delivery.id,
+    event_id: expect.any(String),
     event: 'ticket.created',
     status: 'success',
     response_code: 200,

@@ -27,7 +27,10 @@ const READS: Record<string, string | undefined> = {
   ticket: 'tickets:read',
   message: 'messages:read',
   contact: 'contacts:read',
+  company: 'companies:read',
+  label: 'labels:read',
   time_entry: 'time_entries:read',
+  inbound_message: 'inbound_messages:read',
   test: undefined,
 }
 

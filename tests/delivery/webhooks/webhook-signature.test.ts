@@ -6,6 +6,7 @@ import { signatureHeaders } from '../../../src/delivery/webhooks/signature'
 const DELIVERY = {
   secrets: [],
   delivery_id: '0197f4b0-0000-7000-8000-000000000001',
+  event_id: '0197f4b0-0000-7000-8000-000000000002',
   event: 'ticket.created',
   timestamp: '2026-03-04T05:06:07Z',
   body: JSON.stringify({ event: 'ticket.created', data: { subject: 'Grüße 🎉' } }),
@@ -21,6 +22,7 @@ describe('the headers of a delivery', () => {
     expect(headersFor({ secrets: [] })).toEqual({
       'content-type': 'application/json',
       'x-service-event': 'ticket.created',
+      'x-service-event-id': DELIVERY.event_id,
       'x-service-delivery': DELIVERY.delivery_id,
       'x-service-timestamp': '2026-03-04T05:06:07Z',
     })

@@ -175,7 +175,7 @@ describe('updating', () => {
   })
 })
 
-test('deleting a company keeps its contacts and tickets, unlinked, and tells of the contacts only', async () => {
+test('deleting a company keeps its contacts and tickets, unlinked, and tells of no ticket', async () => {
   const { agent, scope } = await createOrganization()
   const company = await createCompany(agent)
   const contact = await createContact(agent, { company_id: company.id })
@@ -183,6 +183,7 @@ test('deleting a company keeps its contacts and tickets, unlinked, and tells of 
   const hidden = await insertTicketOf(scope, { company_id: company.id })
   await scope.sql`update tickets set deleted_at = now() where id = ${hidden.id}`
   await hearEvents(scope)
+  const shown = (await agent.get(`/companies/${company.id}`)).body.data
   const answer = await agent.delete(`/companies/${company.id}`)
   expect([answer.status, answer.text]).toEqual([204, ''])
 
@@ -196,7 +197,10 @@ test('deleting a company keeps its contacts and tickets, unlinked, and tells of 
     { type: 'changed', data: { field: 'company', from, to: null } },
   ])
   const events = await writtenEvents(scope)
-  expect(events.map(({ event, data }) => [event, data])).toEqual([['contact.updated', left]])
+  expect(events.map(({ event, data }) => [event, data])).toEqual([
+    ['contact.updated', left],
+    ['company.deleted', shown],
+  ])
 })
 
 describe('linking contacts', () => {

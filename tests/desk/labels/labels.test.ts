@@ -198,7 +198,7 @@ describe('deleting', () => {
     const after = (await agent.get(`/tickets/${ticket.id}`)).body.data
     expect(after.labels.map((label: { id: string }) => label.id)).toEqual([kept.id])
     expect(after.updated_at).toBe(ticket.updated_at)
-    expect(await writtenEvents(scope)).toEqual([])
+    expect((await writtenEvents(scope)).map(({ event }) => event)).toEqual(['label.deleted'])
     expectError(await agent.get(`/labels/${id}`), 404, 'LABEL_NOT_FOUND')
     expectError(await agent.delete(`/labels/${id}`), 404, 'LABEL_NOT_FOUND')
   })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
+import { EVENTS } from '../../../src/base/db/schema'
 import { bounceAddress, newMessageId, replyAddress } from '../../../src/desk/messages/anchors'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { createMessage, hearEvents, writtenEvents } from '../../support/factories'
@@ -521,7 +522,7 @@ test('who still waits for the next attempt gets the message, though another boun
 
 test('the same report again and again makes one note, another reason one more', async () => {
   const sent = await converse()
-  await hearEvents(desk.scope)
+  await hearEvents(desk.scope, EVENTS)
   const quoted = `Message-ID: <${sent.email_message_id}>`
   for (let round = 0; round < 3; round++) {
     expect(await receive(report([{ address: sent.contact }], quoted))).toMatchObject({ outcome: 'bounce' })
@@ -530,7 +531,11 @@ test('the same report again and again makes one note, another reason one more', 
   await receive(report([{ address: sent.contact, diagnostic: '552 5.2.2 Mailbox full' }], quoted))
   expect(await notesOf(sent.ticket_id)).toHaveLength(2)
   const events = (await writtenEvents(desk.scope)).filter(({ data }) => data.ticket?.id === sent.ticket_id)
-  expect(events.map(({ event, data }) => [event, data.is_internal])).toEqual(Array(2).fill(['message.created', true]))
+  // The second reason is no news about the email.
+  expect(events.map(({ event, data }) => [event, data.is_internal, data.email_status])).toEqual([
+    ['message.email_bounced', false, 'bounced'],
+    ...Array(2).fill(['message.created', true, 'none']),
+  ])
   await desk.scope.sql`update webhooks set active = false where organization_id = ${desk.id}`
 })
 
