@@ -208,6 +208,7 @@ create table drafts (
   based_on uuid,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
+  original_ticket_id uuid,
   constraint drafts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint drafts_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint drafts_author_type CHECK ((author_type = ANY (ARRAY['user'::text, 'api_key'::text])))
@@ -260,7 +261,7 @@ create table events (
   resource_id uuid,
   ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
-  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'test.ping'::text]))) NOT VALID
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'test.ping'::text])))
 );
 CREATE INDEX events_age ON events USING btree (id);
 CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
@@ -514,6 +515,7 @@ create table messages (
   sender_verified boolean,
   reply_to text,
   drafted_by jsonb,
+  original_ticket_id uuid,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_direction CHECK ((direction = ANY (ARRAY['inbound'::text, 'outbound'::text]))),
@@ -575,6 +577,8 @@ create table participants (
   confirmed boolean default true not null,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   email_key text not null,
+  original_ticket_id uuid,
+  was_listed boolean default false not null,
   constraint participants_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint participants_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE SET NULL (contact_id),
   constraint participants_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE
@@ -776,6 +780,11 @@ create table tickets (
   updated_at timestamp with time zone default now() not null,
   deleted_at timestamp with time zone,
   purged_at timestamp with time zone,
+  merged_into_id uuid,
+  merged_first_into_id uuid,
+  merged_at timestamp with time zone,
+  status_before_merge text,
+  split_from_id uuid,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -791,6 +800,7 @@ CREATE INDEX tickets_company ON tickets USING btree (organization_id, company_id
 CREATE INDEX tickets_contact ON tickets USING btree (organization_id, contact_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_deleted ON tickets USING btree (deleted_at) WHERE ((deleted_at IS NOT NULL) AND (purged_at IS NULL));
 CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
+CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
@@ -817,6 +827,7 @@ create table time_entries (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
   company_id uuid,
+  original_ticket_id uuid,
   constraint time_entries_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint time_entries_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE RESTRICT,
   constraint time_entries_user_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id),
@@ -867,6 +878,7 @@ create table timers (
   billable boolean not null,
   rate numeric(9,2),
   started_at timestamp with time zone default clock_timestamp() not null,
+  original_ticket_id uuid,
   constraint timers_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
   constraint timers_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint timers_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE RESTRICT,
@@ -1053,7 +1065,8 @@ CREATE OR REPLACE FUNCTION pass_company_to_time()
 AS $function$
 BEGIN
 	UPDATE time_entries SET company_id = new.company_id
-	WHERE organization_id = new.organization_id AND ticket_id = new.id AND company_id IS DISTINCT FROM new.company_id;
+	WHERE organization_id = new.organization_id AND ticket_id = coalesce(new.merged_into_id, new.id)
+		AND coalesce(original_ticket_id, ticket_id) = new.id AND company_id IS DISTINCT FROM new.company_id;
 	RETURN NULL;
 END $function$
 ;

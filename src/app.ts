@@ -29,6 +29,7 @@ import { companyRoutes } from './desk/companies/routes'
 import { contactRoutes } from './desk/contacts/routes'
 import { draftRoutes } from './desk/drafts/routes'
 import { labelRoutes } from './desk/labels/routes'
+import { mergingRoutes } from './desk/merging/routes'
 import { messageRoutes } from './desk/messages/routes'
 import { participantRoutes } from './desk/participants/routes'
 import { statsRoutes } from './desk/stats/routes'
@@ -73,6 +74,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(labelRoutes)
     .use(timeEntryRoutes)
     .use(timerRoutes)
+    .use(mergingRoutes)
     .use(viewingRoutes)
     .use(webhookRoutes)
     .use(organizationRoutes)

@@ -35,7 +35,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|bulk|memberships|link|first|closed))$/,
+    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|bulk|memberships|link|first|closed|bring-participants|split))$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [

@@ -144,6 +144,25 @@ POST /drafts/:draft_id/send / errors keep it <- send-draft: an error keeps the d
 POST /drafts/:draft_id/send / once <- send-draft: of ten who send it at once one makes a message
 POST /drafts/:draft_id/send / Idempotency-Key <- send-draft: a repeated Idempotency-Key gets the first answer although the draft is gone; two at once make one message
 POST /drafts/:draft_id/send / If-Match <- send-draft: the tag that was read counts
+POST /tickets/:ticket_id/merge <- merge: a merge > moves messages and time, closes the source, and tells so
+POST /tickets/:ticket_id/merge / request / source_ids <- merge: it is refused > for itself, unknown and foreign tickets, those of another merge, and too many
+POST /tickets/:ticket_id/merge / of A into B and B into A one wins <- merge: it is refused > of A into B and B into A at once one wins
+POST /tickets/:ticket_id/merge / time keeps rate, currency and company <- merge: a merge > keeps the company of time in filters, sums and the export, also when that changes later
+POST /tickets/:ticket_id/merge / participants and contact <- merge: a merge > lists who took part on the target, each address once, and not its contact
+POST /tickets/:ticket_id/merge / running timers <- merge: a merge > takes running timers along, which log their time on the target
+POST /tickets/:ticket_id/merge / search <- merge: a merge > finds messages at the target, subject and code at the source
+POST /tickets/:ticket_id/merge / mail by each rule <- merged-mail: mail to a merged ticket > comes to the end of the chain by %s, and reopens it
+POST /tickets/:ticket_id/merge / mail while it runs <- merged-mail: mail to a merged ticket > never comes to a closed source while merges run
+POST /tickets/:ticket_id/merge / export and erasure where it was written <- merged-mail: a person of a merged ticket > of %s is exported and erased alone
+GET /tickets / query / merged <- merge: a merge > is found by the filter merged, alone and with others, with exact totals
+Merged tickets / code / TICKET_MERGED <- merge: a merged ticket > refuses every write, by itself and in bulk
+Merged tickets / deleted with the target, passed over by the retention <- merge: a merged ticket > goes with its target, each with an event, keeps its time, and is passed over by the retention
+POST /tickets/:ticket_id/unmerge <- merge: a merge > and its undoing in any order of a chain leave everything as it was
+POST /tickets/:ticket_id/unmerge / code / UNMERGE_EXPIRED | TICKET_NOT_MERGED <- merge: it is refused > to undo it after 30 days
+POST /tickets/:ticket_id/unmerge / changes and deletions since are kept <- merge: what was written since stays at the target, what was deleted stays deleted
+POST /tickets/:ticket_id/split <- merged-mail: a split > opens a ticket as if the oldest message of a customer had, and a merge undoes it
+POST /tickets/:ticket_id/split / without a message of a customer <- merged-mail: a split > without a message of a customer takes what the old ticket has; its messages stay when a merge is undone
+POST /tickets/:ticket_id/split / code / MESSAGE_NOT_FOUND <- merged-mail: a split > of messages of another ticket, or of none, is refused and changes nothing
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is

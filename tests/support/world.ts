@@ -17,9 +17,11 @@ import {
 import { TENANT_TABLES } from './tenant-tables'
 import { createWebhook } from './webhooks'
 
-/** Ids by the name of the path parameter; `upload_id` is a file that no message uses yet. */
+/**
+ * Ids by the name of the path parameter; `upload_id` is a file that no message uses yet, `source_id` a second ticket.
+ */
 export type World = Record<WorldId, string>
-export type WorldId = ResourceId | 'upload_id'
+export type WorldId = ResourceId | 'upload_id' | 'source_id'
 
 /** Nothing listens there: what the service tries to reach is refused at once. */
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
@@ -36,6 +38,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     contact_id: contact.id,
     label_ids: [label.id],
   })
+  const source = await createTicket(agent, { subject: mark, contact_id: contact.id })
   const used = await uploadFile(agent, mark, `${mark}.txt`)
   const message = await createMessage(agent, ticket.id, { body: mark, attachment_ids: [used.id], send_email: false })
   const upload = await uploadFile(agent, mark, `${mark}.txt`)
@@ -57,6 +60,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
   return {
     ticket_id: ticket.id,
+    source_id: source.id,
     message_id: message.id,
     draft_id: draft.id,
     participant_id: participant.id,
@@ -116,6 +120,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       changes: { priority: 'low', add_label_ids: [world.label_id], remove_label_ids: [] },
       dry_run: false,
     },
+    'POST /tickets/{ticket_id}/merge': { source_ids: [world.source_id] },
+    'POST /tickets/{ticket_id}/split': { message_ids: [world.message_id], subject: 'Another fire' },
     'PUT /tickets/{ticket_id}/viewing': { writing: true },
     'POST /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'DELETE /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },

@@ -89,6 +89,9 @@ export const EVENTS = [
   'ticket.assigned',
   'ticket.status_changed',
   'ticket.erased',
+  'ticket.merged',
+  'ticket.unmerged',
+  'ticket.split',
   'message.created',
   'message.deleted',
   'message.email_sent',
@@ -587,6 +590,15 @@ export const tickets = distributedTable(
     assignee_id: uuid(),
     /** The mailbox that received the conversation; answers leave from it. */
     mailbox_id: uuid(),
+    /** The ticket that has its messages and its time since a merge: the end of the chain (`desk/merging`). */
+    merged_into_id: uuid(),
+    /** The ticket that it was merged into itself, which may have been merged since. */
+    merged_first_into_id: uuid(),
+    merged_at: instant(),
+    /** The status that it gets back when the merge is undone. */
+    status_before_merge: text({ enum: TICKET_STATUSES }),
+    /** The ticket whose messages it was opened with. */
+    split_from_id: uuid(),
     created_at: createdAt(),
     updated_at: updatedAt(),
     /** Set when the ticket is hidden; it is purged after the retention. */
@@ -606,6 +618,9 @@ export const tickets = distributedTable(
       index('tickets_company').on(table.organization_id, table.company_id, table.id).where(live),
       index('tickets_updated').on(table.organization_id, table.updated_at, table.id).where(live),
       index('tickets_priority').on(table.organization_id, sql`ticket_rank(${table.priority})`, table.id).where(live),
+      index('tickets_merged')
+        .on(table.organization_id, table.merged_into_id, table.id)
+        .where(sql`${table.merged_into_id} is not null`),
       index('tickets_deleted').on(table.deleted_at).where(sql`${table.deleted_at} is not null and purged_at is null`),
       reference('tickets_contact', [table.organization_id, table.contact_id], contacts),
       reference('tickets_company', [table.organization_id, table.company_id], companies),
@@ -760,6 +775,7 @@ export const messages = distributedTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
+    ...moved(),
     /** Text as the agent gave it, or the plain text of the email. */
     body: text().notNull(),
     /** Sanitized: safe to show in a page. */
@@ -800,6 +816,7 @@ export const drafts = distributedTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
+    ...moved(),
     author_type: text({ enum: AUTHOR_TYPES }).notNull(),
     author_id: uuid().notNull(),
     body: text().notNull(),
@@ -914,6 +931,10 @@ export const participants = distributedTable(
     email_key: text().notNull(),
     contact_id: uuid(),
     confirmed: boolean().notNull().default(true),
+    /** The merged ticket whose participant or contact it is; null when it takes part in this ticket by itself. */
+    original_ticket_id: uuid(),
+    /** It was here before the merge, not confirmed. */
+    was_listed: boolean().notNull().default(false),
     created_at: createdAt(),
   },
   (table) => [
@@ -973,8 +994,10 @@ export const time_entries = distributedTable(
   {
     ...tenant(),
     ticket_id: uuid().notNull(),
+    ...moved(),
     /**
-     * The ticket's company. Triggers keep it, so that no sum has to read tickets (`desk/time-entries/companies.ts`).
+     * The company of the ticket that it was logged on. Triggers keep it, so that no sum has to read tickets
+     * (`desk/time-entries/companies.ts`).
      */
     company_id: uuid(),
     user_id: uuid().notNull(),
@@ -1018,6 +1041,7 @@ export const timers = distributedTable(
     user_id: uuid().notNull(),
     id: uuid().notNull(),
     ticket_id: uuid().notNull(),
+    ...moved(),
     description: text(),
     billable: boolean().notNull(),
     /** As it was given; null leaves the choice to the moment when the timer stops. */
@@ -1480,6 +1504,14 @@ function root() {
  */
 function tenant() {
   return { organization_id: uuid().notNull(), id: id() }
+}
+
+/** Columns of what moves when tickets are merged. */
+function moved() {
+  return {
+    /** The ticket that it was written on; null while it is there. */
+    original_ticket_id: uuid(),
+  }
 }
 
 /** Columns of a tally and of its changes. */

@@ -39,6 +39,7 @@ async function lockWithTicket(scope: Scope, id: string): Promise<LockedDraft> {
       where d.organization_id = ${organization_id} and d.id = ${id}`
     if (!draft) break
     const conversation = await lockConversation(scope, draft.ticket_id).catch(asGone)
+    if (!conversation) continue
     const [is_there, row] = await together([lockRow(scope, id, draft.ticket_id), getDraftRow(scope, id)])
     if (is_there) return { conversation, row }
   }
@@ -52,7 +53,8 @@ async function lockRow({ sql, organization_id }: Scope, id: string, ticket_id: s
   return found.length > 0
 }
 
-/** The draft goes with its ticket. */
-function asGone(error: unknown): never {
+/** The draft goes with its ticket, to another one when that is merged. @returns undefined then */
+function asGone(error: unknown): undefined {
+  if (error instanceof ApiError && error.code === 'TICKET_MERGED') return
   throw error instanceof ApiError && error.code === 'TICKET_NOT_FOUND' ? new ApiError('DRAFT_NOT_FOUND') : error
 }

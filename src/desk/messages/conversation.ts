@@ -8,6 +8,7 @@ import type { TICKET_STATUSES } from '../../base/db/schema'
 import { ApiError } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
 import { idAfter } from '../../base/shapes/ids'
+import { requireUnmerged } from '../timeline/require-ticket'
 
 export type Conversation = {
   id: string
@@ -24,8 +25,17 @@ export type Conversation = {
 }
 
 /**
+ * Waits until no other process files mail of the organization, merges or splits its tickets, and keeps others waiting
+ * until the transaction ends. It comes before the locks of tickets. One lock for each conversation instead would let
+ * two processes file at once, and a set would take hundreds: the server has room for 6,400 of them in all.
+ */
+export async function lockMail({ sql, organization_id }: Scope): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`file mail ${organization_id}`}, 0))`
+}
+
+/**
  * Locks the ticket until the transaction ends; logging time on it stays possible.
- * @throws TICKET_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, TICKET_MERGED
  */
 export async function lockConversation(scope: Scope, ticket_id: string): Promise<Conversation> {
   const [conversation] = (await lockConversations(scope, [ticket_id])).values()
@@ -50,8 +60,11 @@ export async function lockConversations(
       where organization_id = ${organization_id} and id = any(${ticket_ids}::uuid[]) and deleted_at is null
       order by id for no key update`,
     ),
-    sql<Omit<Conversation, 'locked_at'>[]>`
+    sql<(Omit<Conversation, 'locked_at'> & { merged_into: { id: string; code: string } | null })[]>`
       select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email, (
+        select json_build_object('id', i.id, 'code', i.code) from tickets i
+        where i.organization_id = ${organization_id} and i.id = t.merged_into_id
+      ) as merged_into, (
         select m.id from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id
         order by m.id desc limit 1
       ) as last_message_id
@@ -60,7 +73,12 @@ export async function lockConversations(
       where t.organization_id = ${organization_id} and t.id = any(${ticket_ids}::uuid[])`,
   ])
   if (locked.length < ticket_ids.length) throw new ApiError('TICKET_NOT_FOUND')
-  return new Map(conversations.map((conversation) => [conversation.id, { ...conversation, locked_at }]))
+  return new Map(
+    conversations.map(({ merged_into, ...conversation }) => {
+      requireUnmerged({ merged_into })
+      return [conversation.id, { ...conversation, locked_at }]
+    }),
+  )
 }
 
 /**

@@ -61,6 +61,9 @@ export const Message = Type.Object({
     }),
   ),
   drafted_by: orNull(Author, { description: 'Who wrote the draft that it was sent from' }),
+  original_ticket: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
+    description: 'The ticket that it was written on, while a merge has it elsewhere',
+  }),
   created_at: Instant,
 })
 export type Message = typeof Message.static

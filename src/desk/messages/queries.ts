@@ -59,13 +59,16 @@ export function detailFields({ sql, organization_id }: Scope) {
       ) order by r.position), '[]')
       from message_recipients r where r.organization_id = ${organization_id} and r.message_id = m.id
     ) as email_recipients,
-    m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.drafted_by, m.created_at`
+    m.cc, m.auto_reply, m.sender_verified, m.reply_to, m.drafted_by, (
+      select json_build_object('id', o.id, 'code', o.code) from tickets o
+      where o.organization_id = ${organization_id} and o.id = m.original_ticket_id
+    ) as original_ticket, m.created_at`
 }
 
 /** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
   const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
-  const { sender_verified, reply_to, drafted_by } = row
+  const { sender_verified, reply_to, drafted_by, original_ticket } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
   const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
@@ -88,6 +91,7 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     sender_verified,
     reply_to,
     drafted_by,
+    original_ticket,
     created_at,
   }
 }

@@ -12,7 +12,12 @@ import { findParticipant } from './queries'
 const MAX_CANDIDATES = 100
 
 /** Someone who may take part; `name` is empty or null when it is not known. */
-export type Candidate = { name: string | null; email: string }
+export type Candidate = {
+  name: string | null
+  email: string
+  /** The merged ticket that brings them. */
+  original_ticket_id?: string | null
+}
 
 /** Public replies go to confirmed participants; the others are only listed. */
 export type Standing = 'confirmed' | 'listed'
@@ -53,7 +58,10 @@ export type CandidatesOfTicket = {
   candidates: (Candidate & { standing: Standing })[]
 }
 
-/** As `addParticipants`, for several different tickets by the same statements. */
+/**
+ * As `addParticipants`, for several different tickets by the same statements. A person who is confirmed otherwise than
+ * by a merge stays when that is undone.
+ */
 export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Promise<void> {
   const wanted = given.map((one) => ({ ...one, candidates: one.candidates.slice(0, MAX_CANDIDATES) }))
   const emails = wanted.flatMap(({ candidates }) => candidates.map(({ email }) => email))
@@ -73,8 +81,14 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
     rows,
     sql`
       on conflict (organization_id, ticket_id, email_key) do update
-        set confirmed = true, name = coalesce(participants.name, excluded.name)
-        where excluded.confirmed and not participants.confirmed
+        set confirmed = true, name = coalesce(participants.name, excluded.name),
+          was_listed = excluded.original_ticket_id is not null
+            and (participants.was_listed or participants.original_ticket_id is null),
+          original_ticket_id = excluded.original_ticket_id
+        where excluded.confirmed and (
+          not participants.confirmed
+          or participants.original_ticket_id is not null and excluded.original_ticket_id is null
+        )
       returning ticket_id, id, email`,
   )
   const actors = new Map(given.map(({ ticket, actor }) => [ticket.id, actor]))
@@ -122,11 +136,12 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
 function rowsOf({ ticket: { id: ticket_id, contact_email }, candidates }: CandidatesOfTicket, own: Set<string>) {
   const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
   const rows = []
-  for (const { name, email, standing } of candidates) {
+  for (const { name, email, standing, original_ticket_id } of candidates) {
     const email_key = addressKey(email)
     if (own.has(email_key) || seen.has(email_key)) continue
     seen.add(email_key)
-    rows.push({ id: newId(), ticket_id, name: name || null, email, email_key, confirmed: standing === 'confirmed' })
+    const confirmed = standing === 'confirmed'
+    rows.push({ id: newId(), ticket_id, name: name || null, email, email_key, confirmed, original_ticket_id })
   }
   return rows
 }

@@ -55,9 +55,13 @@ async function removeContact(scope: Scope, id: string): Promise<boolean> {
   const left = await sql`
     select 1 from tickets t
     where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or exists (
-      select 1 from messages m where m.organization_id = ${organization_id} and m.ticket_id = t.id and m.body <> ${ERASED}
+      select 1 from messages m
+      where m.organization_id = ${organization_id} and m.ticket_id = coalesce(t.merged_into_id, t.id)
+        and coalesce(m.original_ticket_id, m.ticket_id) = t.id and m.body <> ${ERASED}
     ) or exists (
-      select 1 from drafts d where d.organization_id = ${organization_id} and d.ticket_id = t.id
+      select 1 from drafts d
+      where d.organization_id = ${organization_id} and d.ticket_id = coalesce(t.merged_into_id, t.id)
+        and coalesce(d.original_ticket_id, d.ticket_id) = t.id
     ))
     limit 1`
   if (left.length > 0) return false

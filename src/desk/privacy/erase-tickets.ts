@@ -3,11 +3,11 @@
 import { ERASED_EMAIL } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { inTransaction, type Scope } from '../../base/scope'
-import { publish } from '../../delivery/webhooks/publish'
+import { type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { removeDrafts } from '../drafts/remove-drafts'
-import { newDocument, organizationNumber } from '../search/ticket-document'
+import { newDocument, organizationNumber, rebuildSearch } from '../search/ticket-document'
 import { type Erased, eraseMessages } from './erase-messages'
-import { ERASED, walk } from './traces'
+import { broughtFrom, ERASED, walk, writtenOn } from './traces'
 
 /** Tickets of one transaction. */
 const TICKETS = 50
@@ -28,13 +28,22 @@ export async function eraseTickets(scope: Scope, tickets: string[]): Promise<Era
 function eraseMessagesOf(scope: Scope, tickets: string[], erased: Erased): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
-    (after) => sql<{ id: string }[]>`
-      select id from messages
-      where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[]) and id > ${after}
+    (after) => sql<{ id: string; ticket_id: string; is_elsewhere: boolean }[]>`
+      select id, ticket_id, original_ticket_id is not null and body <> ${ERASED} as is_elsewhere from messages
+      where organization_id = ${organization_id} and ${writtenOn(scope, tickets)} and id > ${after}
       order by id limit ${MESSAGES}`,
     async (rows) => {
       const ids = rows.map(({ id }) => id)
-      const { messages, attachments } = await inTransaction(scope, (inner) => eraseMessages(inner, ids))
+      // Of the others the events of their tickets tell.
+      const moved = rows.filter(({ is_elsewhere }) => is_elsewhere)
+      const events = moved.map(({ id, ticket_id }): NewEvent => {
+        return { type: 'message.erased', data: { id, ticket: { id: ticket_id } } }
+      })
+      const { messages, attachments } = await inTransaction(scope, async (inner) => {
+        const counts = await eraseMessages(inner, ids)
+        await publish(inner, events)
+        return counts
+      })
       erased.messages += messages
       erased.attachments += attachments
     },
@@ -47,18 +56,27 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   const [, time] = await withChangeTime(
     sql,
     sql`
-      select 1 from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+      select 1 from tickets where organization_id = ${organization_id} and id = any(${ids}::uuid[] || array(
+        select s.merged_into_id from tickets s
+        where s.organization_id = ${organization_id} and s.id = any(${ids}::uuid[]) and s.merged_into_id is not null
+      ))
       order by id for no key update`,
   )
   const these = sql`organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
-  const attachments = await removeDrafts(scope, sql`d.ticket_id = any(${ids}::uuid[])`)
+  const attachments = await removeDrafts(scope, writtenOn(scope, ids))
   await sql`delete from email_anchors where ${these}`
-  await sql`delete from participants where ${these}`
+  // People who came by a merge take part in the tickets of others.
+  await sql`
+    delete from participants
+    where ${these} and (original_ticket_id is null or original_ticket_id = any(${ids}::uuid[]))`
   await sql`
     update activities set ${scrubbed(scope)}
     where ${these} and (actor_type = 'contact' or type = any(${TELLING_TYPES}::text[]))`
-  await sql`update time_entries set description = null, updated_at = now() where ${these} and description is not null`
-  await sql`update timers set description = null where ${these}`
+  const written = writtenOn(scope, ids)
+  await sql`
+    update time_entries set description = null, updated_at = now()
+    where organization_id = ${organization_id} and ${written} and description is not null`
+  await sql`update timers set description = null where organization_id = ${organization_id} and ${written}`
   await eraseDocuments(scope, ids)
   const erased = await sql<{ id: string; is_hidden: boolean }[]>`
     update tickets set subject = ${ERASED}, updated_at = ${time}
@@ -69,7 +87,35 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
     scope,
     shown.sort().map((id) => ({ type: 'ticket.erased', data: { id } })),
   )
+  await eraseFromMerged(scope, ids, time)
   return attachments
+}
+
+/**
+ * Erases what merges have brought from the tickets to others: people, and words of documents. Tickets that have what
+ * others wrote keep the words of that.
+ * @param ids the caller has locked these and those that have their messages
+ */
+async function eraseFromMerged(scope: Scope, ids: string[], time: string): Promise<void> {
+  const { sql, organization_id } = scope
+  const targets = await sql<{ id: string; is_hidden: boolean }[]>`
+    select id, deleted_at is not null as is_hidden from tickets t
+    where t.organization_id = ${organization_id} and t.id = any(array(
+      select s.merged_into_id from tickets s
+      where s.organization_id = ${organization_id}
+        and (s.id = any(${ids}::uuid[]) or s.merged_into_id = any(${ids}::uuid[]))
+    ))`
+  if (targets.length === 0) return
+  const found = targets.map(({ id }) => id)
+  const brought = () => sql`organization_id = ${organization_id} and ${broughtFrom(scope, ids)}`
+  await sql`delete from participants where ${brought()} and not was_listed`
+  await sql`
+    update participants set confirmed = false, was_listed = false, original_ticket_id = null where ${brought()}`
+  await sql`
+    update tickets set updated_at = ${time}
+    where organization_id = ${organization_id} and id = any(${found}::uuid[])`
+  // A hidden ticket has no search document.
+  for (const { id, is_hidden } of targets) if (!is_hidden) await rebuildSearch(scope, id)
 }
 
 /** Leaves of the search documents of tickets, which the caller has locked, the code and the facets. */

@@ -9,7 +9,7 @@ import type { Draft } from '../drafts/model'
 import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
-import { type Traces, tracesOf } from './traces'
+import { type Traces, tracesOf, writtenOn } from './traces'
 
 /** Rows of one step. */
 const STEP = 500
@@ -59,14 +59,14 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   const { sql, organization_id } = scope
   for (const tickets of stepsOf(traces.tickets)) {
     const rows = await sql<{ id: string }[]>`
-      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      select id from messages where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
       order by ticket_id, id`
     yield* readMessages(scope, rows)
   }
   const own = new Set(traces.tickets)
   for await (const { part } of partsOf(scope, 'messages')) {
     const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
-      select id, ticket_id, sender_email from messages
+      select id, coalesce(original_ticket_id, ticket_id) as ticket_id, sender_email from messages
       where organization_id = ${organization_id} and ${part} and sender_email ilike ${traces.address_like} order by id`
     yield* readMessages(
       scope,
@@ -90,7 +90,7 @@ async function* draftsOf(scope: Scope, traces: Traces): Steps<Draft> {
   const { sql, organization_id } = scope
   for (const tickets of stepsOf(traces.tickets)) {
     const rows = await sql<{ id: string }[]>`
-      select id from drafts where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      select id from drafts where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
       order by ticket_id, id`
     for (let start = 0; start < rows.length; start += MESSAGES) {
       yield await getDrafts(
@@ -101,11 +101,12 @@ async function* draftsOf(scope: Scope, traces: Traces): Steps<Draft> {
   }
 }
 
-async function* timeOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTime> {
+async function* timeOf(scope: Scope, { tickets }: Traces): Steps<PersonTime> {
+  const { sql, organization_id } = scope
   for (const ids of stepsOf(tickets)) {
     const rows = await sql<PersonTime[]>`
       select id, ticket_id, date, duration_minutes, description from time_entries
-      where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[]) order by id`
+      where organization_id = ${organization_id} and ${writtenOn(scope, ids)} order by id`
     yield [...rows]
   }
 }

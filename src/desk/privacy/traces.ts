@@ -2,6 +2,7 @@
 import { domainToUnicode } from 'node:url'
 import { addressKey } from '../../base/address/email'
 import { ZERO_ID } from '../../base/db/columns'
+import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 
@@ -86,11 +87,37 @@ async function ticketsOf({ sql, organization_id }: Scope, contact_id: string): P
   return tickets.map(({ id }) => id)
 }
 
+/**
+ * The condition for messages, drafts, time entries and timers that were written on some tickets: a merge may have moved
+ * them.
+ */
+export function writtenOn({ sql, organization_id }: Scope, tickets: string[]): Fragment {
+  return sql`
+    ticket_id = any(array(
+      select coalesce(t.merged_into_id, t.id) from tickets t
+      where t.organization_id = ${organization_id} and t.id = any(${tickets}::uuid[])
+    )) and coalesce(original_ticket_id, ticket_id) = any(${tickets}::uuid[])`
+}
+
+/** The condition for participants that other tickets got by a merge of these. */
+export function broughtFrom({ sql, organization_id }: Scope, tickets: string[]): Fragment {
+  const targets = () => sql`array(
+    select s.merged_into_id from tickets s
+    where s.organization_id = ${organization_id} and s.id = any(${tickets}::uuid[])
+  )`
+  return sql`
+    ticket_id = any(array(
+      select t.id from tickets t
+      where t.organization_id = ${organization_id} and (t.id = any(${targets()}) or t.merged_into_id = any(${targets()}))
+    )) and original_ticket_id = any(${tickets}::uuid[])`
+}
+
 /** The ids of what belongs to tickets and is named in events and answers. */
-async function idsOf({ sql, organization_id }: Scope, tickets: string[]): Promise<string[]> {
+async function idsOf(scope: Scope, tickets: string[]): Promise<string[]> {
+  const { sql, organization_id } = scope
   const rows = await sql<{ id: string }[]>`
     with own as materialized (
-      select id from messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+      select id from messages where organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
     )
     select id from own
     union all
@@ -98,9 +125,11 @@ async function idsOf({ sql, organization_id }: Scope, tickets: string[]): Promis
     union all
     select a.id from drafts d
     join attachments a on a.organization_id = ${organization_id} and a.draft_id = d.id
-    where d.organization_id = ${organization_id} and d.ticket_id = any(${tickets}::uuid[])
+    where d.organization_id = ${organization_id} and ${writtenOn(scope, tickets)}
     union all
     select id from participants where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])
+    union all
+    select id from participants where organization_id = ${organization_id} and ${broughtFrom(scope, tickets)}
     union all
     select id from inbound_messages where organization_id = ${organization_id} and ticket_id = any(${tickets}::uuid[])`
   return rows.map(({ id }) => id)

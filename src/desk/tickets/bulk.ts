@@ -4,6 +4,7 @@ import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { timeOf } from '../../base/shapes/time'
 import { fromDatabase } from '../../http/request/database-errors'
+import { requireUnmerged } from '../timeline/require-ticket'
 import { changesOf } from './changes'
 import { changeTicket } from './commands'
 import { listTickets } from './list'
@@ -128,6 +129,7 @@ async function change(scope: Scope, id: string, changes: TicketUpdate, left_ms: 
 
 async function wouldChange(scope: Scope, id: string, changes: TicketUpdate): Promise<boolean> {
   const before = await getTicketSummary(scope, id)
+  requireUnmerged(before)
   const after = { ...before, ...(await resolveUpdate(scope, before, changes)) }
   return Object.keys(changesOf(before, after)).length > 0
 }

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../delivery/webhooks/publish'
 import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
 
-const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels'] as const
+const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels', 'merged_into'] as const
 
 type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
 
@@ -41,7 +41,7 @@ export function labelChanges(before: Ticket, after: Ticket): { added: Label[]; r
   return { added: without(after.labels, before.labels), removed: without(before.labels, after.labels) }
 }
 
-/** Assignee and labels are compared by id: their names may have changed since. */
+/** Assignee, labels and tickets are compared by id: their names may have changed since. */
 function identityOf(value: Ticket[(typeof CHANGEABLE)[number]]): string | null {
   if (Array.isArray(value)) {
     return value

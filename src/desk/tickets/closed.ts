@@ -10,7 +10,7 @@ const BATCH = 100
 
 /**
  * Deletes tickets as people do: hidden at once, with an event, and removed for good after the retention of deleted
- * ones.
+ * ones. Merged tickets go with the ticket that has their messages.
  * @param retention_days since the last change of a closed ticket; 0 keeps everything
  * @returns how many tickets were deleted
  */
@@ -29,16 +29,16 @@ async function deleteBatch(scope: Scope, retention_days: number): Promise<number
   const { sql, organization_id } = scope
   const old = await sql<{ id: string }[]>`
     select id from tickets
-    where organization_id = ${organization_id} and status = 'closed' and deleted_at is null
+    where organization_id = ${organization_id} and status = 'closed' and deleted_at is null and merged_into_id is null
       and updated_at < now() - make_interval(days => ${retention_days})
     order by updated_at limit ${BATCH}`
   for (const { id } of old) await deleteOne(scope, id)
   return old.length
 }
 
-/** Another process may have been faster. */
+/** Another process may have been faster, or has merged it. */
 async function deleteOne(scope: Scope, id: string): Promise<void> {
   await deleteTicket(scope, id).catch((error) => {
-    if (!(error instanceof ApiError && error.code === 'TICKET_NOT_FOUND')) throw error
+    if (!(error instanceof ApiError && ['TICKET_NOT_FOUND', 'TICKET_MERGED'].includes(error.code))) throw error
   })
 }

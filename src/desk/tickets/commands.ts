@@ -8,6 +8,7 @@ import { activityOf, changesOf, eventsOf, labelChanges } from './changes'
 import type { Ticket } from './model'
 import { lockTicket } from './queries'
 import { resolveUpdate, type TicketUpdate } from './references'
+import { fields, present, type TicketRow, withNames } from './row'
 
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
@@ -38,22 +39,43 @@ export function changeTicket(
 }
 
 /**
- * Hides the ticket with its messages and attachments. The time logged on it stays in time entries, and running timers
- * are logged now. A job removes the rows later (`purge.ts`).
- * @throws TICKET_NOT_FOUND
+ * Hides the ticket with its messages and attachments, and before it the tickets that were merged into it. The time
+ * logged on it stays in time entries, and running timers are logged now. A job removes the rows later (`purge.ts`).
+ * @throws TICKET_NOT_FOUND, TICKET_MERGED
  */
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
-    const { ticket } = await lockTicket(scope, id)
+    const [, { ticket }] = await together([lockMergedInto(scope, id), lockTicket(scope, id)])
+    // Nothing is merged into a locked ticket: now all of them are found.
+    const merged = await lockMergedInto(scope, id)
     await stopTimersOfTicket(scope, id)
+    const ids = [...merged.map((source) => source.id), id]
     await sql`
       with search as (
-        delete from ticket_search where organization_id = ${organization_id} and ticket_id = ${id}
+        delete from ticket_search where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])
       )
-      update tickets set deleted_at = now() where organization_id = ${organization_id} and id = ${id}`
-    await publish(scope, [{ type: 'ticket.deleted', data: ticket }])
+      update tickets set deleted_at = now() where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+    await publish(
+      scope,
+      [...merged.map(present), ticket].map((data) => ({ type: 'ticket.deleted', data })),
+    )
   })
+}
+
+/** Locks the tickets that were merged into one, and that one, in the order in which all who lock several do. */
+async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
+  const { sql, organization_id } = scope
+  const [, merged] = await together([
+    sql`
+      select from tickets
+      where organization_id = ${organization_id} and (id = ${id} or merged_into_id = ${id}) and deleted_at is null
+      order by id for no key update`,
+    sql<TicketRow[]>`
+      select ${fields(scope)} from tickets t ${withNames(scope)}
+      where t.organization_id = ${organization_id} and t.merged_into_id = ${id} and t.deleted_at is null order by t.id`,
+  ])
+  return merged
 }
 
 /**

@@ -101,13 +101,15 @@ export function ofEachLabel(
  * serves them.
  */
 export function filters({ sql }: Scope, id: Fragment, conditions: Conditions): Fragment {
-  const { status, priority, assignee_id, contact_id, company_id, created_after, created_before, found } = conditions
+  const { status, priority, assignee_id, contact_id, company_id, merged, created_after, created_before, found } =
+    conditions
   return sql`
     ${status ? sql`and t.status = ${status}` : sql``}
     ${priority ? sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}` : sql``}
     ${assignee_id ? sql`and t.assignee_id = ${assignee_id}` : sql``}
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
+    ${merged === undefined ? sql`` : merged ? sql`and t.merged_into_id is not null` : sql`and t.merged_into_id is null`}
     ${created_after === undefined ? sql`` : sql`and ${id} >= ${firstIdAt(created_after + 1)}`}
     ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}
     ${found ?? sql``}`

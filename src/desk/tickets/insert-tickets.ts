@@ -123,7 +123,8 @@ export async function showInserted(
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
   const code = `${prefix}-${number}`
-  return { id, code, subject, status: 'open', priority, contact, company, assignee, labels, created_at, updated_at }
+  const related = { contact, company, assignee, labels, merged_into: null, split_from: null }
+  return { id, code, subject, status: 'open', priority, ...related, created_at, updated_at }
 }
 
 /** SQL for the time of change of a new ticket: it is not before the time of its creation, which is that of its id. */

@@ -3,7 +3,16 @@ import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { isUuid } from '../../base/shapes/ids'
-import { Paging, query, queryId, queryIds, queryInstant, queryText, queryWord } from '../../base/shapes/query'
+import {
+  Paging,
+  query,
+  queryFlag,
+  queryId,
+  queryIds,
+  queryInstant,
+  queryText,
+  queryWord,
+} from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
 import { Message } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
@@ -33,6 +42,12 @@ export const Ticket = Type.Object({
     Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
     { description: 'By name' },
   ),
+  merged_into: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
+    description: 'The ticket that has its messages and time since a merge; then nothing of this one can be changed',
+  }),
+  split_from: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
+    description: 'The ticket that its first messages were taken from',
+  }),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -70,6 +85,7 @@ export type TicketConditions = {
   /** Any of them. */
   label_ids?: string[]
   search?: string
+  merged?: boolean
   /** In milliseconds since 1970; exclusive, like `created_before`. */
   created_after?: number
   created_before?: number
@@ -87,6 +103,7 @@ export const TicketFilter = query({
     description:
       'Subject and messages: all words must match, "words in quotes" as a phrase, the last word also as a prefix; or a ticket code',
   }),
+  merged: queryFlag({ description: 'Whether it was merged into another ticket' }),
   created_after: queryInstant({ description: 'Exclusive' }),
   created_before: queryInstant({ description: 'Exclusive' }),
   sort: queryWord(TICKET_SORTS, { description: 'Default -created_at' }),
@@ -140,6 +157,7 @@ const BulkFilter = body(
       }),
     ),
     search: optional(text({ min: 1, max: 255 })),
+    merged: optional(flag()),
     created_after: optional(filterInstant),
     created_before: optional(filterInstant),
   },

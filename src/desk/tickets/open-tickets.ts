@@ -1,4 +1,4 @@
-/** Opens tickets for conversations that begin by email: as many statements for a hundred as for one. */
+/** Opens tickets for conversations that begin by email or are split: as many statements for a hundred as for one. */
 import { withChangeTime } from '../../base/db/change-time'
 import { insertRows } from '../../base/db/insert-rows'
 import { unknownIds } from '../../base/errors'
@@ -15,15 +15,18 @@ import { fields, present, type TicketRow, withNames } from './row'
 export type OpenedTicket = {
   id: string
   subject: string
-  contact_id: string
+  /** Null for a ticket that is split from one without a contact, which is opened alone. */
+  contact_id: string | null
   /** The mailbox that received the conversation. */
   mailbox_id: string | null
   actor: Actor
-  first: DraftWithId
+  /** Null when it gets messages that are there. */
+  first: DraftWithId | null
+  split_from_id?: string
 }
 
 /** What the code and the search document of a ticket need of its organization. */
-type Naming = { contact_id: string; prefix: string; organization_number: number }
+type Naming = { contact_id: string | null; prefix: string; organization_number: number }
 
 /** A ticket that was opened, and the time of it. */
 type Opened = { ticket: Ticket; locked_at: string }
@@ -42,22 +45,25 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     takeNumbersInside(organization_id, opened.length),
     withChangeTime(scope.sql, lockContactsOf(scope, opened)),
   ])
-  const rows = opened.map(({ id, subject, contact_id, mailbox_id }, index) => {
+  const rows = opened.map(({ id, subject, contact_id, mailbox_id, split_from_id }, index) => {
     const number = first_number + index
     const code = `${naming.get(contact_id)!.prefix}-${number}`
     const updated_at = changedAt(scope.sql, locked_at, id)
-    const company_id = companies.get(contact_id)
-    return { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
+    const company_id = contact_id && companies.get(contact_id)
+    const row = { organization_id, id, number, code, subject, contact_id, company_id, mailbox_id, updated_at }
+    return split_from_id ? { ...row, split_from_id } : row
   })
   const documents = opened.map(async ({ id: ticket_id, subject, contact_id, first }, index) => {
     const { organization_number } = naming.get(contact_id)!
-    const { vector, size } = await newDocument(organization_number, rows[index]!.code, subject, first.text)
+    const { vector, size } = await newDocument(organization_number, rows[index]!.code, subject, first?.text ?? '')
     return { organization_id, ticket_id, document: vector, size }
   })
   const entries = opened.map(({ id, actor }) => {
     return { organization_id, ticket_id: id, actor, entry: { type: 'created', data: {} } as const }
   })
-  const messages = opened.map(({ id, actor, first }) => ({ ticket_id: id, actor, draft: first, answered: null }))
+  const messages = opened.flatMap(({ id, actor, first }) =>
+    first ? { ticket_id: id, actor, draft: first, answered: null } : [],
+  )
   const written = await Promise.all(documents)
   const [, , , , tickets] = await together([
     insertRows(scope.sql, 'tickets', rows),
@@ -71,7 +77,8 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
 
 /** @returns the companies of the contacts @throws CONTACT_NOT_FOUND */
 async function lockContactsOf(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, string | null>> {
-  const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
+  const ids = contactsOf(opened)
+  if (ids.length === 0) return new Map()
   const locked = await lockContacts(scope, ids, 'wait')
   if (locked.size < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
   return locked
@@ -85,14 +92,22 @@ async function readTickets(scope: Scope, opened: OpenedTicket[]): Promise<Ticket
 }
 
 /** @returns by contact @throws CONTACT_NOT_FOUND */
-async function findNaming({ sql, organization_id }: Scope, opened: OpenedTicket[]): Promise<Map<string, Naming>> {
-  const ids = [...new Set(opened.map(({ contact_id }) => contact_id))]
+async function findNaming(
+  { sql, organization_id }: Scope,
+  opened: OpenedTicket[],
+): Promise<Map<string | null, Naming>> {
+  const ids = contactsOf(opened)
   const found = await sql<Naming[]>`
     select c.id as contact_id, coalesce(co.ticket_prefix, o.ticket_prefix) as prefix, o.number as organization_number
     from organizations o
-    join contacts c on c.organization_id = ${organization_id}
+    left join contacts c on c.organization_id = ${organization_id} and c.id = any(${ids}::uuid[])
     left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
-    where o.id = ${organization_id} and c.id = any(${ids}::uuid[])`
-  if (found.length < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
-  return new Map(found.map((one) => [one.contact_id, one]))
+    where o.id = ${organization_id}`
+  const naming = new Map(found.map((one) => [one.contact_id, one]))
+  if (ids.some((id) => !naming.has(id))) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  return naming
+}
+
+function contactsOf(opened: OpenedTicket[]): string[] {
+  return [...new Set(opened.flatMap(({ contact_id }) => contact_id ?? []))]
 }

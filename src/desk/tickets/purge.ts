@@ -26,7 +26,9 @@ const DEPENDENTS = [
  */
 export function purgeDeletedTickets(connection: Connection, retention_days: number): Promise<number> {
   const { sql } = connection
-  const is_old = sql`deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null`
+  // Merged tickets go together with the one that has their messages.
+  const is_old = sql`
+    deleted_at < now() - make_interval(days => ${retention_days}) and purged_at is null and merged_into_id is null`
   const find = withRows(sql, 'tickets', is_old, 'deleted_at')
   return workOffInBatches(connection, find, { size: BATCH }, (batch) => purgeBatch(batch, is_old))
 }
@@ -36,7 +38,11 @@ async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Frag
     select id from tickets where organization_id = ${organization_id} and ${is_old}
     order by deleted_at limit ${BATCH} for update skip locked`
   if (tickets.length === 0) return 0
-  const ids = tickets.map(({ id }) => id)
+  const found = tickets.map(({ id }) => id)
+  const merged = await sql<{ id: string }[]>`
+    select id from tickets where organization_id = ${organization_id} and merged_into_id = any(${found}::uuid[])
+    order by id for update`
+  const ids = [...found, ...merged.map(({ id }) => id)]
   const attached = await sql<{ storage_key: string }[]>`
     select a.storage_key from messages m
     join attachments a on a.organization_id = ${organization_id} and a.message_id = m.id
@@ -50,7 +56,10 @@ async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Frag
     await sql`delete from ${sql(table)} where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])`
   }
   const timeOf = () =>
-    sql`select 1 from time_entries e where e.organization_id = ${organization_id} and e.ticket_id = t.id`
+    sql`
+      select 1 from time_entries e where e.organization_id = ${organization_id} and (
+        e.ticket_id = t.id or e.ticket_id = t.merged_into_id and e.original_ticket_id = t.id
+      )`
   await sql`
     with logged as (
       update tickets t set assignee_id = null, mailbox_id = null, purged_at = now()

@@ -7,6 +7,7 @@ import type { InSteps } from '../../http/request/steps'
 import { STEP_SIZE, sizeOfMessages, versionedMessages } from '../messages/list-messages'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
 import { timeEntriesOfTicket } from '../time-entries/queries'
+import { requireUnmerged } from '../timeline/require-ticket'
 import type { Ticket, TicketWithMessages } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
 
@@ -91,6 +92,7 @@ async function readRows(scope: Scope, ids: string[], most_bytes: number): Promis
     )
     select t.place, t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name,
       t.contact_email, t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels,
+      t.merged_into_id, t.merged_into_code, t.split_from_id, t.split_from_code,
       t.created_at as ticket_created_at, t.updated_at, t.has_time, t.size, ${messageFields(scope)}
     from ticket t
     left join messages m on m.organization_id = ${organization_id} and m.ticket_id = t.id and t.size < ${most_bytes}
@@ -114,7 +116,7 @@ export async function getTicketSummary(scope: Scope, id: string): Promise<Ticket
  * Locks the ticket until the transaction ends. Logging time on it waits, too: a new entry reads the ticket's company. A
  * second statement reads the ticket, because one that waited for a lock reads the other tables as they were before.
  * @returns the ticket as it is now, and the time of changes that are made under the lock
- * @throws TICKET_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, TICKET_MERGED
  */
 export async function lockTicket(scope: Scope, id: string): Promise<{ ticket: Ticket; locked_at: string }> {
   const { sql, organization_id } = scope
@@ -128,5 +130,6 @@ export async function lockTicket(scope: Scope, id: string): Promise<{ ticket: Ti
     getTicketSummary(scope, id),
   ])
   if (locked.length === 0) throw new ApiError('TICKET_NOT_FOUND')
+  requireUnmerged(ticket)
   return { ticket, locked_at }
 }

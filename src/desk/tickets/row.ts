@@ -1,4 +1,5 @@
 /** A ticket as statements read it and as answers show it: in lists, in the answers of writes and in events. */
+import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import type { Ticket } from './model'
 
@@ -13,13 +14,21 @@ export type TicketNames = Pick<Ticket, 'labels'> & {
   assignee_name: string
 }
 
-export type TicketRow = Omit<Ticket, 'contact' | 'company' | 'assignee'> & TicketNames
+export type TicketRow = Omit<Ticket, 'contact' | 'company' | 'assignee' | 'merged_into' | 'split_from'> &
+  TicketNames & {
+    merged_into_id: string | null
+    merged_into_code: string
+    split_from_id: string | null
+    split_from_code: string | null
+  }
 
 /**
  * The columns of a ticket; needs `tickets t` and `withNames`. They are flat: to make JSON objects of them took a
  * quarter of the database's time for a list.
  */
 export function fields({ sql, organization_id }: Scope) {
+  const codeOf = (id: Fragment) =>
+    sql`(select x.code from tickets x where x.organization_id = ${organization_id} and x.id = ${id})`
   return sql`
     t.id, t.code, t.subject, t.status, t.priority, t.contact_id, c.name as contact_name, c.email as contact_email,
     t.company_id, co.name as company_name, t.assignee_id, u.name as assignee_name,
@@ -30,7 +39,8 @@ export function fields({ sql, organization_id }: Scope) {
       from ticket_labels tl join labels l on l.organization_id = ${organization_id} and l.id = tl.label_id
       where tl.organization_id = ${organization_id} and tl.ticket_id = t.id
     ) as labels,
-    t.created_at, t.updated_at`
+    t.merged_into_id, ${codeOf(sql`t.merged_into_id`)} as merged_into_code,
+    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.created_at, t.updated_at`
 }
 
 /** The tables that `fields` takes names from. */
@@ -54,6 +64,9 @@ export function present(row: TicketRow): Ticket {
     company: row.company_id ? { id: row.company_id, name: row.company_name } : null,
     assignee: row.assignee_id ? { id: row.assignee_id, name: row.assignee_name } : null,
     labels,
+    merged_into: row.merged_into_id ? { id: row.merged_into_id, code: row.merged_into_code } : null,
+    // A ticket that was purged has no code any more.
+    split_from: row.split_from_id && row.split_from_code ? { id: row.split_from_id, code: row.split_from_code } : null,
     created_at,
     updated_at,
   }

@@ -102,7 +102,7 @@ function matchesOf(
   most: number,
 ): Fragment {
   const { sql, organization_id } = scope
-  const { created_after, created_before, contact_id, company_id, label_ids } = conditions
+  const { created_after, created_before, contact_id, company_id, merged, label_ids } = conditions
   const id = sql`s.ticket_id`
   const bounds = {
     before: sql`
@@ -113,11 +113,11 @@ function matchesOf(
       ${direction === 'asc' ? behind : sql``}`,
   }
   const { found: _, ...others } = conditions
-  const asked = filters(scope, id, search.older ? others : { contact_id, company_id })
+  const asked = filters(scope, id, search.older ? others : { contact_id, company_id, merged })
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
   // organization.
   const ofTicket =
-    search.older || contact_id || company_id
+    search.older || contact_id || company_id || merged !== undefined
       ? sql`and (select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${asked})`
       : sql``
   const are_labels_asked = search.older || (label_ids && label_ids.length > 1)

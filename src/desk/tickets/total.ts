@@ -34,10 +34,14 @@ export function totalOf(scope: Scope, conditions: TicketConditions, selected: Se
 
 /** SQL for a number that is kept. @returns undefined when there is none for these conditions */
 function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undefined {
-  const { status, search, priority, assignee_id, contact_id, company_id, label_ids } = conditions
+  const { status, search, priority, assignee_id, contact_id, company_id, label_ids, merged } = conditions
   const is_dated = conditions.created_after !== undefined || conditions.created_before !== undefined
   const others = [contact_id, company_id, label_ids].filter((value) => value !== undefined)
   if (search || (label_ids && label_ids.length > 1)) return undefined
+  if (merged !== undefined) {
+    const is_alone = !is_dated && !priority && !assignee_id && others.length === 0
+    return is_alone ? countMerged(scope, merged, status) : undefined
+  }
   if (priority || assignee_id) return others.length > 0 || is_dated ? undefined : countOf(scope, conditions)
   if (is_dated) return others.length > 0 ? undefined : countOfTime(scope, conditions)
   if (others.length > 1) return undefined
@@ -48,6 +52,14 @@ function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undef
     kindOf(conditions),
     scope.sql`and key = ${key} ${ifLabel(scope, label_ids)} ${inStatus(scope, status)}`,
   )
+}
+
+/** Few tickets are merged: they are counted, and those that are not are the others. */
+function countMerged(scope: Scope, merged: boolean, status: TicketConditions['status']): Fragment {
+  const those = countRows(scope, { merged: true, status })
+  if (merged) return those
+  const all = tally(scope, 'tickets', scope.sql`and key = ${ZERO_ID} ${inStatus(scope, status)}`)
+  return scope.sql`(${all} - ${those})`
 }
 
 function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyKind {

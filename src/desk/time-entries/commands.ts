@@ -62,7 +62,7 @@ export function updateTimeEntry(scope: Scope, id: string, changes: TimeEntryChan
     const before = await lockTimeEntry(scope, id)
     const after = { ...before, ...changes }
     if (changes.rate !== undefined && changes.rate !== before.rate) {
-      const sources = await getRateSources(scope, before.ticket.id, before.user.id)
+      const sources = await getRateSources(scope, (before.original_ticket ?? before.ticket).id, before.user.id)
       after.currency = resolveRate(changes.rate, sources!).currency
     }
     const fields = CHANGEABLE.filter((field) => after[field] !== before[field])

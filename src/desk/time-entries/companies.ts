@@ -1,6 +1,6 @@
 /**
- * The company of a time entry: that of its ticket. Triggers of the database keep it; entries of older releases are
- * filled.
+ * The company of a time entry: that of the ticket that it was logged on. Triggers of the database keep it; entries of
+ * older releases are filled.
  */
 import { fillSome, isFilled } from '../../base/db/fills'
 import type { Connection, Fragment } from '../../base/db/transact'
@@ -14,7 +14,8 @@ export async function companyOfEntry(scope: Scope): Promise<() => Fragment> {
   const { sql, organization_id } = scope
   if (await isFilled(scope, 'time_entries.company_id')) return () => sql`e.company_id`
   return () => sql`(
-    select t.company_id from tickets t where t.organization_id = ${organization_id} and t.id = e.ticket_id)`
+    select t.company_id from tickets t
+    where t.organization_id = ${organization_id} and t.id = coalesce(e.original_ticket_id, e.ticket_id))`
 }
 
 /** Gives their company to entries that were logged before they had one. For a background job. */
@@ -22,7 +23,7 @@ export function fillCompanies(connection: Connection): Promise<void> {
   return fillSome(connection, 'time_entries.company_id', async (sql, organization_id, after) => {
     const [step] = await sql<{ last: string | null }[]>`
       with these as materialized (
-        select id, ticket_id from time_entries
+        select id, coalesce(original_ticket_id, ticket_id) as ticket_id from time_entries
         where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}
       ), locked as materialized (
         select id, company_id from tickets

@@ -29,6 +29,9 @@ export const TimeEntry = Type.Object({
   currency,
   amount: orNull(Type.Number({ description: '(duration_minutes / 60) * rate, rounded half-up to 2 places' })),
   date: Day,
+  original_ticket: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
+    description: 'The ticket that it was logged on, while a merge has it elsewhere. Its company counts',
+  }),
   created_at: Instant,
 })
 export type TimeEntry = typeof TimeEntry.static

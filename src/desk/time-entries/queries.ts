@@ -28,7 +28,7 @@ export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Pr
         select e.id from time_entries e
         where e.organization_id = ${organization_id} ${conditions()} ${slice}
       )
-      select ${ticketRef(sql)}, ${fields(sql)} from page
+      select ${ticketRef(sql)}, ${fields(scope)} from page
       join time_entries e on e.organization_id = ${organization_id} and e.id = page.id
       ${withTicketAndUser(scope)}
       ${order}`,
@@ -40,7 +40,7 @@ export async function listTimeEntries(scope: Scope, filter: TimeEntryFilter): Pr
 export async function getTimeEntry(scope: Scope, id: string): Promise<TimeEntry> {
   const { sql, organization_id } = scope
   const [entry] = await sql<TimeEntry[]>`
-    select ${ticketRef(sql)}, ${fields(sql)} from time_entries e
+    select ${ticketRef(sql)}, ${fields(scope)} from time_entries e
     ${withTicketAndUser(scope)}
     where e.organization_id = ${organization_id} and e.id = ${id}`
   if (!entry) throw new ApiError('TIME_ENTRY_NOT_FOUND')
@@ -48,9 +48,10 @@ export async function getTimeEntry(scope: Scope, id: string): Promise<TimeEntry>
 }
 
 /** The entries of a ticket for its answer, in the order of the list. */
-export function timeEntriesOfTicket({ sql, organization_id }: Scope, ticket_id: string): Promise<TicketTimeEntry[]> {
+export function timeEntriesOfTicket(scope: Scope, ticket_id: string): Promise<TicketTimeEntry[]> {
+  const { sql, organization_id } = scope
   return sql<TicketTimeEntry[]>`
-    select ${fields(sql)} from time_entries e
+    select ${fields(scope)} from time_entries e
     join users u on u.id = e.user_id
     where e.organization_id = ${organization_id} and e.ticket_id = ${ticket_id}
     order by e.date desc, e.id desc`
@@ -88,10 +89,13 @@ export function matches({ sql }: Scope, filter: Filter) {
 type Filter = Period & { ticket_id?: string; user_id?: string; billable?: boolean }
 
 /** The select list is the response: with `ticketRef` its columns are the fields of `TimeEntry`. */
-function fields(sql: Sql) {
+function fields({ sql, organization_id }: Scope) {
   return sql`
     e.id, json_build_object('id', u.id, 'name', u.name) as user, e.duration_minutes, e.description, e.billable, e.rate,
-    e.currency, e.amount, e.date, e.created_at`
+    e.currency, e.amount, e.date, (
+      select json_build_object('id', o.id, 'code', o.code) from tickets o
+      where o.organization_id = ${organization_id} and o.id = e.original_ticket_id
+    ) as original_ticket, e.created_at`
 }
 
 function ticketRef(sql: Sql) {

@@ -23,7 +23,14 @@ type ActivityData = {
   email_bounced: { message_id: string; error: string }
   participant_added: { participant_id: string; email: string }
   participant_removed: { participant_id: string; email: string }
+  /** `sources` on the ticket that has their messages now, `into` on these. */
+  merged: { sources: TicketCode[] } | { into: TicketCode }
+  unmerged: { sources: TicketCode[] } | { from: TicketCode }
+  /** `into` on the old ticket, `from` on the new one. */
+  split: { message_ids: string[] } & ({ into: TicketCode } | { from: TicketCode })
 }
+
+type TicketCode = { id: string; code: string }
 
 type Label = { id: string; name: string; color: string }
 type ActivityType = keyof ActivityData

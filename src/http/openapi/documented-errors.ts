@@ -43,6 +43,7 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
   for (const code of ['INVALID_TOKEN', 'FORBIDDEN'] as const) add(code)
   if (permission !== 'anyone') add('TOKEN_EXPIRED')
   for (const [, name] of path.matchAll(/{(\w+)}/g)) if (isResourceId(name!)) add(notFoundCode(name))
+  if (mayFindMerged(method, path)) add('TICKET_MERGED')
   if (heedsIfMatch(operation, method, path)) add('PRECONDITION_FAILED')
   if (bodies.length > 0) {
     add('PAYLOAD_TOO_LARGE')
@@ -57,6 +58,11 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
   for (const code of own) add(code)
   for (const code of ['RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const) add(code)
   return codes
+}
+
+/** Tells whether an operation writes to a ticket: one that was merged into another refuses that. */
+function mayFindMerged(method: string, path: string): boolean {
+  return method !== 'get' && path.startsWith('/tickets/{ticket_id}') && !/\/(viewing|unmerge)$/.test(path)
 }
 
 function errorReply(codes: ErrorCode[]) {

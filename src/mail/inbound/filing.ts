@@ -8,6 +8,7 @@ import { gathered } from '../../base/flow/gather'
 import { log, safeError } from '../../base/log'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import type { Scope } from '../../base/scope'
+import { lockMail } from '../../desk/messages/conversation'
 import { type ParserOptions, parseInWorker } from '../parse/lanes'
 import { endsOf, UnparsableMail } from '../parse/parse'
 import { withSenders } from './author'
@@ -96,15 +97,6 @@ export async function fileAll(scope: Scope, filings: Filing[]): Promise<void> {
  */
 export async function discardAfter(error: unknown, scope: Scope, { parts }: Filing): Promise<void> {
   if (!isPassing(error)) await discardParts(scope, parts)
-}
-
-/**
- * Waits until no other process files mail of the organization, and keeps others waiting until the transaction ends. One
- * lock for each conversation instead would let two processes file at once, and a set would take hundreds: the server
- * has room for 6,400 of them in all.
- */
-async function lockMail({ sql, organization_id }: Scope): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`file mail ${organization_id}`}, 0))`
 }
 
 /** Takes the first of those messages that name each other, or what they answer, by an id. */

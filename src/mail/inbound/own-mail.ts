@@ -71,7 +71,10 @@ function findSentOf({ sql, organization_id }: Scope, rows: ReturnType<typeof anc
     select g.place, false, latest.id, latest.size
     from given g cross join lateral (
       select m.id, octet_length(m.body_html) as size from messages m
-      where m.organization_id = ${organization_id} and m.ticket_id = any(g.tagged) and m.direction = 'outbound'
+      where m.organization_id = ${organization_id} and m.direction = 'outbound' and m.ticket_id = any(array(
+          select coalesce(t.merged_into_id, t.id) from tickets t
+          where t.organization_id = ${organization_id} and t.id = any(g.tagged)
+        ))
       order by m.id desc limit ${MAX_COMPARED}
     ) latest`
 }

@@ -91,7 +91,10 @@ async function findLatest(
           and r.email_key = any(${named})
       ) as is_named
     ) recipients
-    where m.organization_id = ${organization_id} and m.ticket_id = any(${ticket_ids}::uuid[])
+    where m.organization_id = ${organization_id} and m.ticket_id = any(array(
+        select coalesce(n.merged_into_id, n.id) from tickets n
+        where n.organization_id = ${organization_id} and n.id = any(${ticket_ids}::uuid[])
+      ))
       and m.direction = 'outbound' and m.email_status not in ('none', 'failed') and t.deleted_at is null
       and (is_named or ${sent === 'to anybody'})
     order by is_named desc, m.id desc

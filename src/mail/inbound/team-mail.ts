@@ -14,6 +14,7 @@ import { answerInWorker } from '../parse/lanes'
 import type { Decision } from './decide'
 import { ancestorsOf, htmlOf, type StoredPart } from './mail-draft'
 import { type InboundMail, type Member, storableIds } from './message'
+import type { Thread } from './thread'
 
 /**
  * Gives the mail of a customer that a member passes on, as if the customer had written here; other mail as it is. Its
@@ -114,8 +115,8 @@ export async function readAnswer({ organization_id }: Scope, mail: InboundMail):
  * True when the sender has written the ticket's address, or the id that led to the ticket and the address of the
  * mailbox. An id alone says nothing: a stranger may have given it to a mail that the member has answered in private.
  */
-function isAnchoredBySender(mail: InboundMail, { rule, ticket_id }: { rule: string; ticket_id: string }): boolean {
-  const tagged = fieldWith(mail, (address) => readReplyTag(address) === ticket_id)
+function isAnchoredBySender(mail: InboundMail, { rule, ticket_id, named_id }: Thread): boolean {
+  const tagged = fieldWith(mail, (address) => [ticket_id, named_id].includes(readReplyTag(address) ?? ''))
   if (tagged && covers(mail, [tagged])) return true
   if (rule === 'reply_tag') return false
   const key = mailboxKey(mail.recipient)

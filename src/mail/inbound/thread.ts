@@ -16,6 +16,8 @@ type Rule = (typeof THREADING_RULES)[number]
 
 export type Thread = {
   ticket_id: string
+  /** The ticket that the anchor names, which may have been merged into that one. */
+  named_id: string
   rule: Rule
   /** True when the sender belongs to the ticket; false when an anchor of ours is all that leads there. */
   is_known: boolean
@@ -75,31 +77,34 @@ export function destinationsOf({ to, cc }: MailHeaders, recipient: string): stri
 type Found = Thread & { place: number }
 
 /**
- * Joins to ticket `t` what a sender is to it: `is_customer` (its contact, or of its company) or `is_participant`
- * (confirmed). The two are kept apart because any contact's Cc makes a participant, but only the team makes a customer,
- * or the customer's own mail.
+ * Joins to ticket `t` what a sender is to it, or to the ticket merged into it that an anchor names: `is_customer` (its
+ * contact, or of its company) or `is_participant` (confirmed). The two are kept apart because any contact's Cc makes a
+ * participant, but only the team makes a customer, or the customer's own mail.
  * @param given a table with the columns of `personOf`
+ * @param named_id the id of the ticket that the anchor names
  */
-function relation({ sql, organization_id }: Scope, given: Fragment) {
+function relation({ sql, organization_id }: Scope, given: Fragment, named_id: Fragment) {
   return sql`
-    left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id
-    left join companies co on co.organization_id = ${organization_id} and co.id = t.company_id
     cross join lateral (
       select
-        coalesce(
+        coalesce(bool_or(
           c.email_key = ${given}.sender_key
           or co.domains && ${given}.sender_domains
           or exists (
             select 1 from contacts x
             where x.organization_id = ${organization_id} and x.email_key = ${given}.sender_key
-              and x.company_id = t.company_id
-          ), false
-        ) as is_customer,
-        exists (
+              and x.company_id = r.company_id
+          )
+        ), false) as is_customer,
+        coalesce(bool_or(exists (
           select 1 from participants p
-          where p.organization_id = ${organization_id} and p.ticket_id = t.id and p.confirmed
+          where p.organization_id = ${organization_id} and p.ticket_id = r.id and p.confirmed
             and p.email_key = ${given}.sender_key
-        ) as is_participant
+        )), false) as is_participant
+      from tickets r
+      left join contacts c on c.organization_id = ${organization_id} and c.id = r.contact_id
+      left join companies co on co.organization_id = ${organization_id} and co.id = r.company_id
+      where r.organization_id = ${organization_id} and r.id in (t.id, ${named_id})
     ) related`
 }
 
@@ -114,7 +119,8 @@ function lookedUp(references: string[]): string[] {
  * first, because it is the nearest; then its own, to which an answer may have referred that arrived before it, or which
  * comes first when a message of the same sender and date has it. An id that others issued may lead to several tickets.
  * The sender's own comes before one that somebody made them a participant of, perhaps to catch their mail; then the
- * ticket that has the message before those that only refer to it; then the newest.
+ * ticket that has the message before those that only refer to it; then the newest. An id leads to the ticket where its
+ * message is now; one that was only referred to leads to where its ticket was merged.
  */
 async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   const { sql, organization_id } = scope
@@ -144,11 +150,16 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
         as x (place integer, rule text, position integer, is_repeated boolean, email_message_id text, message_id uuid, sender_key text,
           sender_domains text[])
     ), anchors as (
-      select g.*, m.ticket_id, true as is_issued, true as is_message
+      select g.*, m.ticket_id, coalesce(m.original_ticket_id, m.ticket_id) as named_id, true as is_issued,
+        true as is_message
       from given g join messages m on m.organization_id = ${organization_id} and m.id = g.message_id
       where m.direction = 'outbound'
       union all
-      select g.*, a.ticket_id, false, a.message_id is not null
+      select g.*, coalesce((
+          select m.ticket_id from messages m where m.organization_id = ${organization_id} and m.id = a.message_id
+        ), (
+          select n.merged_into_id from tickets n where n.organization_id = ${organization_id} and n.id = a.ticket_id
+        ), a.ticket_id), a.ticket_id, false, a.message_id is not null
       from given g join email_anchors a
         on a.organization_id = ${organization_id} and a.email_message_id = g.email_message_id
       -- Devices use one id for many messages: its own id counts only while no message has it.
@@ -158,10 +169,10 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
           and taken.message_id is not null
       )
     )
-    select distinct on (a.place) a.place, t.id as ticket_id, a.rule, is_customer or is_participant as is_known,
+    select distinct on (a.place) a.place, t.id as ticket_id, a.named_id, a.rule, is_customer or is_participant as is_known,
       case when is_issued then 'issued' else 'foreign' end as anchor
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
-    ${relation(scope, sql`a`)}
+    ${relation(scope, sql`a`, sql`a.named_id`)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
     order by a.place, position, is_issued desc, is_customer desc, is_message desc, t.id desc`
 }
@@ -180,15 +191,17 @@ async function byTag(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]> {
   )
   if (wanted.length === 0) return []
   return sql<Found[]>`
-    select distinct on (g.place) g.place, t.id as ticket_id, 'reply_tag' as rule,
+    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'reply_tag' as rule,
       is_customer or is_participant as is_known, 'issued' as anchor
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, ticket_id uuid, message_id uuid, sender_key text, sender_domains text[])
-    join tickets t on t.organization_id = ${organization_id} and t.deleted_at is null and t.id = coalesce(g.ticket_id, (
+    join tickets n on n.organization_id = ${organization_id} and n.id = coalesce(g.ticket_id, (
       select ticket_id from messages
       where organization_id = ${organization_id} and id = g.message_id and direction = 'outbound'
     ))
-    ${relation(scope, sql`g`)}
+    join tickets t on t.organization_id = ${organization_id} and t.deleted_at is null
+      and t.id = coalesce(n.merged_into_id, n.id)
+    ${relation(scope, sql`g`, sql`n.id`)}
     order by g.place, g.position`
 }
 
@@ -204,12 +217,13 @@ async function bySubjectCode(scope: Scope, asked: ThreadQuestion[]): Promise<Fou
     )
   if (wanted.length === 0) return []
   return sql<Found[]>`
-    select distinct on (g.place) g.place, t.id as ticket_id, 'subject_code' as rule, true as is_known,
+    select distinct on (g.place) g.place, t.id as ticket_id, n.id as named_id, 'subject_code' as rule, true as is_known,
       'foreign' as anchor
     from json_to_recordset(${JSON.stringify(wanted)}::text::json)
       as g (place integer, position integer, number integer, code text, sender_key text, sender_domains text[])
-    join tickets t on t.organization_id = ${organization_id} and t.number = g.number and t.code = g.code
-    ${relation(scope, sql`g`)}
+    join tickets n on n.organization_id = ${organization_id} and n.number = g.number and n.code = g.code
+    join tickets t on t.organization_id = ${organization_id} and t.id = coalesce(n.merged_into_id, n.id)
+    ${relation(scope, sql`g`, sql`n.id`)}
     where t.deleted_at is null and (is_customer or is_participant)
     order by g.place, g.position`
 }

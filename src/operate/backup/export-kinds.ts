@@ -153,7 +153,7 @@ async function* deliveries(scope: Scope): AsyncGenerator<readonly object[]> {
 function participantRows(scope: Scope, after: string, most: Fragment) {
   const { sql, organization_id } = scope
   return sql<{ id: string }[]>`
-    select p.ticket_id, p.id, p.name, p.email, p.contact_id, p.confirmed
+    select p.ticket_id, p.id, p.name, p.email, p.contact_id, p.confirmed, p.original_ticket_id
     from participants p ${withLiveTicket(scope, sql`p`)}
     where p.organization_id = ${organization_id} and p.id > ${after} order by p.id ${most}`
 }

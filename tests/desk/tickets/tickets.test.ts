@@ -66,6 +66,8 @@ describe('creating', () => {
         { id: labels[1].id, name: 'A', color: labels[1].color },
         { id: labels[0].id, name: 'b', color: labels[0].color },
       ],
+      merged_into: null,
+      split_from: null,
       created_at: expect.stringMatching(INSTANT),
       updated_at: expect.stringMatching(INSTANT),
     })

@@ -37,6 +37,7 @@ describe('logging', () => {
       ...fields,
       currency: 'USD',
       amount: 120.75,
+      original_ticket: null,
       created_at: TIME,
     }
     expect(answer.body.data).toEqual(entry)

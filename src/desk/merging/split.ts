@@ -1,0 +1,167 @@
+/** Splits tickets: some messages become the first ones of a new ticket. */
+import { newId } from '../../base/db/columns'
+import { insertRows } from '../../base/db/insert-rows'
+import { unknownIds } from '../../base/errors'
+import { inTransaction, type Scope, together } from '../../base/scope'
+import { asIds, firstIdAt } from '../../base/shapes/ids'
+import { publish } from '../../delivery/webhooks/publish'
+import { findOrCreateContacts } from '../contacts/senders'
+import { touchTickets } from '../messages/add-messages'
+import { lockConversation, lockMail } from '../messages/conversation'
+import { addParticipants, type Candidate, type Standing } from '../participants/commands'
+import { rebuildSearch } from '../search/ticket-document'
+import type { Ticket } from '../tickets/model'
+import { openTickets } from '../tickets/open-tickets'
+import { getTicketSummary } from '../tickets/queries'
+import { recordActivity } from '../timeline/activity'
+import type { NewSplit } from './model'
+
+type Chosen = {
+  id: string
+  direction: 'inbound' | 'outbound' | null
+  sender_name: string
+  sender_email: string | null
+  sender_verified: boolean | null
+  cc: string[]
+  /** The mailbox of the ticket that it was written on. */
+  mailbox_id: string | null
+}
+
+/** The customer's message that could have opened the ticket. */
+type Opener = Chosen & { sender_email: string }
+
+/** A day: mail is filed a moment after its ledger row is made, or when a fault has passed. */
+const FILED_WITHIN_MS = 86_400_000
+
+/**
+ * Opens a ticket with some messages of another one, which keep their ids, dates and attachments and count as written
+ * there. Contact, participants and mailbox are as if the oldest message of a customer had opened it; without one they
+ * are those of the other ticket. Time stays.
+ * @throws TICKET_NOT_FOUND, TICKET_MERGED, MESSAGE_NOT_FOUND
+ */
+export function splitTicket(scope: Scope, id: string, { message_ids, subject }: NewSplit): Promise<Ticket> {
+  return inTransaction(scope, async (scope) => {
+    await lockMail(scope)
+    const { locked_at } = await lockConversation(scope, id)
+    const [old, chosen] = await together([getTicketSummary(scope, id), readChosen(scope, id, message_ids)])
+    const opener = chosen.find(({ direction }) => direction === 'inbound')
+    const new_id = await open(scope, old, isOpener(opener) ? opener : undefined, subject ?? old.subject)
+    const ids = chosen.map((message) => message.id)
+    await moveMessages(scope, ids, new_id)
+    await together([
+      touchTickets(scope, [{ ticket_id: id, locked_at }]),
+      rebuildSearch(scope, id),
+      rebuildSearch(scope, new_id),
+    ])
+    const [before, after] = await together([getTicketSummary(scope, id), getTicketSummary(scope, new_id)])
+    const new_ticket = { id: new_id, code: after.code, subject: after.subject }
+    await recordActivity(scope, id, [{ type: 'split', data: { into: codeOf(after), message_ids: ids } }])
+    await recordActivity(scope, new_id, [{ type: 'split', data: { from: codeOf(before), message_ids: ids } }])
+    const moved = { message_ids: ids, time_entry_ids: [] }
+    await publish(scope, [
+      { type: 'ticket.created', data: after },
+      { type: 'ticket.split', data: { ...before, new_ticket, message_ids: ids, moved } },
+    ])
+    return after
+  })
+}
+
+/** @returns the messages, oldest first @throws MESSAGE_NOT_FOUND for those of another ticket */
+async function readChosen({ sql, organization_id }: Scope, ticket_id: string, given: string[]): Promise<Chosen[]> {
+  const chosen = await sql<Chosen[]>`
+    select m.id, m.direction, m.sender_name, m.sender_email, m.sender_verified, m.cc, (
+      select t.mailbox_id from tickets t
+      where t.organization_id = ${organization_id} and t.id = coalesce(m.original_ticket_id, m.ticket_id)
+    ) as mailbox_id
+    from messages m
+    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.id = any(${asIds(given)}::uuid[])
+    order by m.id`
+  const found = new Set(chosen.map(({ id }) => id))
+  const unknown = [...new Set(given)].filter((id) => !found.has(id.toLowerCase()))
+  if (unknown.length > 0) throw unknownIds('MESSAGE_NOT_FOUND', '/message_ids', unknown)
+  return chosen
+}
+
+/** An erased message has no sender any more. */
+function isOpener(message: Chosen | undefined): message is Opener {
+  return message !== undefined && message.sender_email !== null
+}
+
+/** Opens the new ticket with its participants. @returns its id */
+async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subject: string): Promise<string> {
+  const id = newId()
+  const contact = opener
+    ? (await findOrCreateContacts(scope, [{ name: opener.sender_name, email: opener.sender_email }]))[0]!
+    : old.contact
+  const mailbox_id = await mailboxOf(scope, old.id, opener)
+  const { actor } = scope
+  await openTickets(scope, [
+    { id, subject, contact_id: contact?.id ?? null, mailbox_id, actor, first: null, split_from_id: old.id },
+  ])
+  const ticket = { id, contact_email: contact?.email ?? null }
+  for (const [standing, people] of await peopleOf(scope, old.id, opener)) {
+    await addParticipants(scope, ticket, people, standing)
+  }
+  return id
+}
+
+/** The mailbox that the message came in by, as far as the ledger knows it. */
+async function mailboxOf({ sql, organization_id }: Scope, old_id: string, opener?: Opener): Promise<string | null> {
+  if (!opener) {
+    const [old] = await sql<{ mailbox_id: string | null }[]>`
+      select mailbox_id from tickets where organization_id = ${organization_id} and id = ${old_id}`
+    return old!.mailbox_id
+  }
+  const written_at = Number.parseInt(opener.id.replaceAll('-', '').slice(0, 12), 16)
+  const [filed] = await sql<{ mailbox_id: string | null }[]>`
+    select mailbox_id from inbound_messages
+    where organization_id = ${organization_id} and message_id = ${opener.id}
+      and id between ${firstIdAt(written_at - FILED_WITHIN_MS)} and ${opener.id}
+    order by id limit 1`
+  return filed?.mailbox_id ?? opener.mailbox_id
+}
+
+/**
+ * Finds the participants: the addresses in Cc of the message, confirmed as by mail that opens a ticket
+ * (`mail/inbound/trust`); without a message those of the old ticket.
+ */
+async function peopleOf(
+  { sql, organization_id }: Scope,
+  old_id: string,
+  opener?: Opener,
+): Promise<[Standing, Candidate[]][]> {
+  if (opener) {
+    const [policy] = await sql<{ is_flag: boolean }[]>`
+      select sender_policy = 'flag' as is_flag from organizations where id = ${organization_id}`
+    const confirms = opener.sender_verified ?? policy!.is_flag
+    return [[confirms ? 'confirmed' : 'listed', opener.cc.map((email) => ({ name: null, email }))]]
+  }
+  const rows = await sql<(Candidate & { confirmed: boolean })[]>`
+    select name, email, confirmed from participants
+    where organization_id = ${organization_id} and ticket_id = ${old_id} order by id`
+  const of = (wanted: boolean) =>
+    rows.filter(({ confirmed }) => confirmed === wanted).map(({ name, email }) => ({ name, email }))
+  return [
+    ['confirmed', of(true)],
+    ['listed', of(false)],
+  ]
+}
+
+/** Moves messages with the anchors that name them. */
+async function moveMessages(scope: Scope, ids: string[], ticket_id: string): Promise<void> {
+  const { sql, organization_id } = scope
+  const [, anchors] = await together([
+    sql`
+      update messages set ticket_id = ${ticket_id}, original_ticket_id = null
+      where organization_id = ${organization_id} and id = any(${ids}::uuid[])`,
+    sql<{ email_message_id: string; message_id: string }[]>`
+      delete from email_anchors where organization_id = ${organization_id} and message_id = any(${ids}::uuid[])
+      returning email_message_id, message_id`,
+  ])
+  const rows = anchors.map((anchor) => ({ organization_id, ticket_id, ...anchor }))
+  await insertRows(sql, 'email_anchors', rows, sql`on conflict do nothing`)
+}
+
+function codeOf({ id, code }: Ticket) {
+  return { id, code }
+}
