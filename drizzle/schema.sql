@@ -60,6 +60,7 @@ create table attachments (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   uploader_id uuid,
   draft_id uuid,
+  is_by_contact boolean default false not null,
   constraint attachments_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint attachments_draft_fk FOREIGN KEY (organization_id, draft_id) REFERENCES drafts(organization_id, id) ON DELETE CASCADE,
   constraint attachments_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE,
@@ -115,6 +116,25 @@ create table companies (
   constraint companies_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
 );
 CREATE INDEX companies_domains ON companies USING gin (organization_id, domains);
+
+create table contact_tokens (
+  organization_id uuid not null,
+  id uuid not null,
+  contact_id uuid not null,
+  token_hash bytea not null,
+  scope text not null,
+  api_key_id uuid,
+  user_id uuid,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint contact_tokens_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint contact_tokens_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE CASCADE,
+  constraint contact_tokens_maker CHECK ((num_nulls(api_key_id, user_id) = 1)),
+  constraint contact_tokens_scope CHECK ((scope = ANY (ARRAY['own'::text, 'company'::text])))
+);
+CREATE INDEX contact_tokens_contact ON contact_tokens USING btree (organization_id, contact_id);
+CREATE INDEX contact_tokens_expiry ON contact_tokens USING btree (expires_at);
+CREATE UNIQUE INDEX contact_tokens_hash ON contact_tokens USING btree (organization_id, token_hash);
 
 create table contacts (
   organization_id uuid not null,
@@ -516,8 +536,10 @@ create table messages (
   reply_to text,
   drafted_by jsonb,
   original_ticket_id uuid,
+  channel text,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
+  constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,
   constraint messages_direction CHECK ((direction = ANY (ARRAY['inbound'::text, 'outbound'::text]))),
   constraint messages_email_status CHECK ((email_status = ANY (ARRAY['none'::text, 'queued'::text, 'sent'::text, 'failed'::text, 'bounced'::text]))),
   constraint messages_note CHECK ((is_internal = (direction IS NULL)))
@@ -537,6 +559,7 @@ create table organizations (
   sender_policy text default 'flag'::text not null,
   form_senders text[] default '{}'::text[] not null,
   require_second_factor boolean default false not null,
+  portal_origins text[] default '{}'::text[] not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),

@@ -32,6 +32,7 @@ import { labelRoutes } from './desk/labels/routes'
 import { mergingRoutes } from './desk/merging/routes'
 import { messageRoutes } from './desk/messages/routes'
 import { participantRoutes } from './desk/participants/routes'
+import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
 import { statsRoutes } from './desk/stats/routes'
 import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
@@ -87,6 +88,8 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(apiKeyRoutes)
     .use(auditLogRoutes)
     .use(statsRoutes)
+    .use(contactTokenRoutes)
+    .use(portalRoutes)
   const declarations: Declarations = new Map()
   const app = new Elysia({ normalize: false })
     .use(pipeline(handlersOf(api), declarations, stopping))

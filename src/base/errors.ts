@@ -41,6 +41,7 @@ export const ERRORS = {
   DRAFT_NOT_FOUND: [404, 'The draft does not exist'],
   ATTACHMENT_NOT_FOUND: [404, 'The attachment does not exist'],
   CONTACT_NOT_FOUND: [404, 'The contact does not exist'],
+  CONTACT_TOKEN_NOT_FOUND: [404, 'The contact has no such token'],
   COMPANY_NOT_FOUND: [404, 'The company does not exist'],
   LABEL_NOT_FOUND: [404, 'One or more labels do not exist'],
   TIME_ENTRY_NOT_FOUND: [404, 'The time entry does not exist'],

@@ -6,7 +6,14 @@ export type Actor =
   | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }
   /** A program with an API key, and all that it may do (`http/request/permissions.ts`). */
   | { type: 'api_key'; id: string; name: string; email: null; permissions: ReadonlySet<string> }
-  | { type: 'contact'; id: string; name: string; email: string }
+  | {
+      type: 'contact'
+      id: string
+      name: string
+      email: string
+      /** The token of a customer who asks by a request, and the tickets that it shows (`http/request/customers.ts`). */
+      token?: { id: string; scope: 'own' | 'company' }
+    }
   | { type: 'system'; id: null; name: 'Deskwire'; email: null }
 
 /** The request that something is done by, as the audit log remembers it. */

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { newId } from '../../src/base/db/columns'
 import { turns } from '../../src/base/flow/turns'
-import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { isForCustomers, manyCustomers } from '../support/customers'
 import { type Endpoint, pathWith, readEndpoints, type Schema, typesOf } from '../support/endpoints'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { createWorld, fingerprint, goodBody, goodRaw, type World } from '../support/world'
@@ -185,12 +186,13 @@ test('a query parameter with anything in it is never our fault and changes nothi
 })
 
 test('a path with anything for an id names nothing, and one that is no UTF-8 is refused', async () => {
-  const { admin } = await createOrganization()
+  const { admin, customers } = await createTarget(endpoints[0]!)
   const ids = ["'", '%25', '%00', '..%2f..', 'null', 'x'.repeat(5000), '%F0%9F%98%80', '-1', newId(), '%ff']
   for (const endpoint of endpoints.filter(({ ids }) => ids.length > 0)) {
     for (const id of ids) {
       const raw = goodRaw(endpoint.name)
-      const answer = await admin.send(endpoint.method, endpoint.path.replace(/{\w+}/g, id), raw?.body ?? '{}')
+      const client = isForCustomers(endpoint) ? customers : admin
+      const answer = await client.send(endpoint.method, endpoint.path.replace(/{\w+}/g, id), raw?.body ?? '{}')
       const wanted = id === '%ff' ? [400, 'BAD_REQUEST'] : [404, expect.stringMatching(/NOT_FOUND$/)]
       const found = [endpoint.name, id, answer.status, answer.body?.error?.code]
       expect(found).toEqual([endpoint.name, id, ...wanted])
@@ -223,7 +225,7 @@ describe('a body as a whole', () => {
   })
 })
 
-type Target = Organization & { endpoint: Endpoint; world: World }
+type Target = Organization & { endpoint: Endpoint; world: World; customers: Client }
 
 /** A request that differs from a good one; `fault_at` is the field that a 422 must name, when there must be one. */
 type BadRequest = { body?: () => string | Uint8Array; query?: string; about: string; fault_at?: string }
@@ -234,7 +236,8 @@ function collectionOf({ path }: Endpoint): string {
 
 async function createTarget(endpoint: Endpoint): Promise<Target> {
   const organization = await createOrganization()
-  return { endpoint, ...organization, world: await createWorld(organization) }
+  const world = await createWorld(organization)
+  return { endpoint, ...organization, world, customers: await manyCustomers(organization, world.company_id, 400) }
 }
 
 /** Requests that are sent at once; there are half as many connections. */
@@ -265,12 +268,17 @@ function judgeEach(target: Target, what: string, requests: BadRequest[]): Promis
   return Promise.all(requests.map((request) => inTurn(() => judgeOne(target, what, request))))
 }
 
-async function judgeOne({ endpoint, admin, world }: Target, what: string, request: BadRequest): Promise<number> {
+async function judgeOne(
+  { endpoint, admin, customers, world }: Target,
+  what: string,
+  request: BadRequest,
+): Promise<number> {
   const { name, method, path, statuses, body } = endpoint
   const raw = goodRaw(name)
   const content = request.body?.() ?? raw?.body ?? (body && JSON.stringify(goodBody(name, world)))
   const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
-  const answer = await admin.send(method, `${pathWith(path, world)}${request.query ?? ''}`, content, type)
+  const client = isForCustomers(endpoint) ? customers : admin
+  const answer = await client.send(method, `${pathWith(path, world)}${request.query ?? ''}`, content, type)
   const about = [name, what, request.about.slice(0, 60), answer.status]
   expect([about, statuses]).toEqual([about, expect.arrayContaining([answer.status])])
   if (answer.status < 400) {

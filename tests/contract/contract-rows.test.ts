@@ -1,7 +1,8 @@
 /** Rows of the interface that hold for all sections, so that no section's own tests prove them. */
 import { afterAll, beforeAll, expect, spyOn, test } from 'bun:test'
 import { postWebhook } from '../../src/delivery/webhooks/post'
-import { createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { type Client, createOrganization, type Organization, startApi, stopApi } from '../support/api'
+import { isForCustomers, manyCustomers } from '../support/customers'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createContact, createTicket } from '../support/factories'
 import { LOOPBACK } from '../support/receiver'
@@ -11,15 +12,19 @@ import { createWorld, type World } from '../support/world'
 let organization: Organization
 let world: World
 let reads: Endpoint[]
+let customers: Client
 
 beforeAll(async () => {
   await startApi()
   organization = await createOrganization()
   world = await createWorld(organization)
+  customers = await manyCustomers(organization, world.company_id, 4)
   const endpoints = await readEndpoints()
   reads = endpoints.filter(({ name, path }) => name.startsWith('GET /') && !/^\/auth|raw$|content$|export$/.test(path))
 })
 afterAll(stopApi)
+
+const clientFor = (path: string) => (isForCustomers({ path }) ? customers : organization.admin)
 
 const FORMS: [RegExp, RegExp][] = [
   [/^id$|_id$/, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/],
@@ -33,7 +38,7 @@ const NUMBERS =
 test('ids, times, days and decimals look alike in every answer', async () => {
   const seen = new Set<string>()
   for (const { path } of reads) {
-    const { body } = await organization.admin.get(pathWith(path, world))
+    const { body } = await clientFor(path).get(pathWith(path, world))
     for (const [name, value] of fieldsOf(body)) {
       if (value === null || typeof value === 'object') continue
       const form = /^(email_message|request)_id$/.test(name)
@@ -49,12 +54,12 @@ test('ids, times, days and decimals look alike in every answer', async () => {
 
 test('single objects come as data, pages as data and meta', async () => {
   for (const { path, ids } of reads) {
-    const answer = await organization.admin.get(pathWith(path, world))
+    const answer = await clientFor(path).get(pathWith(path, world))
     const { data, meta } = answer.body
     const named = { path, status: answer.status }
     expect(named).toEqual({ path, status: 200 })
     if (
-      path === `/${path.split('/')[1]}/{${ids[0]}}` ||
+      path.replace('/my/', '/') === `/${path.replace('/my/', '/').split('/')[1]}/{${ids[0]}}` ||
       ['/organization', '/stats', '/timer/active'].includes(path) ||
       ids.length === 2
     ) {

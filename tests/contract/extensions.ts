@@ -168,6 +168,34 @@ PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is
 PUT /tickets/:ticket_id/viewing / no keys <- viewing: a wrong body, an API key, an unknown, deleted or foreign ticket change nothing
 DELETE /tickets/:ticket_id/viewing <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
+POST /contacts/:contact_id/tokens <- customer-tokens: a token > is made by an admin or a key that may, is shown once, and stored as a hash
+POST /contacts/:contact_id/tokens / request / ttl_seconds | scope <- customer-tokens: a token > of a wrong time or scope, of no contact or one of others, is not made
+DELETE /contacts/:contact_id/tokens <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
+DELETE /contacts/:contact_id/tokens/:id <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
+Contact tokens / code / CONTACT_TOKEN_NOT_FOUND <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process
+Contact tokens / end with contact, erasure, key <- customer-tokens: a token > ends within 10 seconds with %s
+Contact tokens / end with the admin <- customer-tokens: a token > ends within 10 seconds when the admin who made it %s
+Contact tokens / for /my alone <- customer-tokens: every route > but those of customers refuses the token of one, and changes nothing
+Contact tokens / /my takes nothing else <- customer-tokens: every route > of customers refuses all other credentials
+Contact tokens / 60 requests a minute <- customer-tokens: limits of customers > 60 requests a minute for each contact, over all of its tokens, whatever the setting says
+Contact tokens / 10 of them POST <- customer-tokens: limits of customers > 10 of them are POST
+Contact tokens / CORS / listed <- customer-tokens: a page of another origin > may use the routes of customers when the organization lists it, without cookies
+Contact tokens / CORS / others <- customer-tokens: a page of another origin > is refused when the organization does not list it, and cannot read why
+Contact tokens / CORS / preflight, 401, 429 <- customer-tokens: a page of another origin > asks before it sends, and reads a 401, whichever it is
+Organization / portal_origins <- customer-tokens: a page of another origin > is listed as browsers write it, at most 20
+GET /my/tickets <- portal: a customer sees the fields of the closed list, and no word that the team keeps for itself
+GET /my/tickets / status <- portal: an answer opens the ticket again unless the organization says no, and tells events as an email's does
+GET /my/tickets / cursors <- portal: tickets and messages are walked by cursor
+POST /my/tickets <- portal: a customer opens a ticket, which is shown to the team as one that came by mail, from a verified sender
+GET /my/tickets/:id <- portal: a customer sees the fields of the closed list, and no word that the team keeps for itself
+GET /my/tickets/:id/messages <- portal: messages of strangers, and of who forged an address, are not shown; of a confirmed participant they are
+GET /my/tickets/:id/messages / reply_text <- portal: of an email the new part is shown, not what it quotes
+POST /my/tickets/:id/messages <- portal: an answer opens the ticket again unless the organization says no, and tells events as an email's does
+POST /my/tickets/:id/messages / a colleague's <- portal: with the scope of the company colleagues see and answer the ticket, and take part in it from then on
+POST /my/attachments <- portal: an upload of a customer is used by nobody else, and a customer uses no upload of others
+/my / isolation <- portal-isolation: whatever is written and moved, a customer sees exactly its own, and of them exactly what may be shown
+/my / erase and export <- portal-privacy: the erasure of a person leaves nothing of what it wrote at the portal, in any table
+Message / field / channel <- portal-privacy: every message says how it came
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

@@ -211,7 +211,8 @@ describe('the document', () => {
     for (const { method, path, parameters, responses } of operations()) {
       const heeds = (name: string) => parameters.some(({ $ref }) => $ref === `#/components/parameters/${name}`)
       const about = (result: boolean) => [method, path, result]
-      const takes_key = method === 'post' && !/^\/api\/v1\/(auth\/|api-keys$)/.test(path)
+      const takes_key =
+        method === 'post' && !/^\/api\/v1\/(auth\/|api-keys$|contacts\/{contact_id}\/tokens$)/.test(path)
       expect(about(heeds('IdempotencyKey'))).toEqual(about(takes_key))
       // A message is refused by its field `after`.
       expect(about(heeds('IfMatch'))).toEqual(about('412' in responses && method !== 'post'))

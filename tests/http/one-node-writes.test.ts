@@ -22,6 +22,7 @@ import {
 } from '../support/api'
 import { createProgram, type Program } from '../support/api-keys'
 import { nodeUrls } from '../support/cluster'
+import { isForCustomers, manyCustomers } from '../support/customers'
 import type { TestDatabase } from '../support/database'
 import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
@@ -63,13 +64,18 @@ test('each write is answered by one node', async () => {
 }, 600_000)
 
 /** An organization with one row of everything, and a program that may do what its admin may. */
-type Place = Organization & { world: World; program: Program }
+type Place = Organization & { world: World; program: Program; customers: Client }
 
 async function createPlace(): Promise<Place> {
   const organization = await createOrganization()
   const world = await createWorld(organization)
   await organization.admin.patch(`/webhooks/${world.webhook_id}`, { events: EVENTS })
-  return { ...organization, world, program: await createProgram(organization.admin, ['*:write']) }
+  return {
+    ...organization,
+    world,
+    program: await createProgram(organization.admin, ['*:write']),
+    customers: await manyCustomers(organization, world.company_id, 10),
+  }
 }
 
 /**
@@ -89,7 +95,8 @@ async function tryWrites(place: Place): Promise<string[]> {
       judge(what, await send(endpoint, request, place.world), 500)
     }
     const prepared = await PREPARED[endpoint.name]?.(place)
-    const good = { client: place.admin, headers: { 'if-match': '*' }, ...prepared }
+    const client = isForCustomers(endpoint) ? place.customers : place.admin
+    const good = { client, headers: { 'if-match': '*' }, ...prepared }
     judge('as is good', await send(endpoint, good, place.world), 300)
     for (const [what, request] of Object.entries(keyedOf(endpoint, place))) {
       judge(what, await send(endpoint, request, place.world), 500)
@@ -107,7 +114,9 @@ function depthOf({ path }: Endpoint): number {
 }
 
 /** Requests with an id that names nothing, with a condition that is not met, and with one field. */
-function variantsOf({ name, method, ids, body }: Endpoint, { admin, world }: Place): Record<string, Prepared> {
+function variantsOf({ name, method, ids, path, body }: Endpoint, place: Place): Record<string, Prepared> {
+  const { world } = place
+  const admin = isForCustomers({ path }) ? place.customers : place.admin
   const good = method === 'PATCH' && body ? goodBody(name, world) : {}
   const bodies = Object.entries(good).flatMap(([field, value]) => [{ [field]: value }, { [field]: null }])
   return {
@@ -120,7 +129,9 @@ function variantsOf({ name, method, ids, body }: Endpoint, { admin, world }: Pla
 }
 
 /** The same request twice, by a program. */
-function keyedOf({ name, method, path, body }: Endpoint, { program, world }: Place): Record<string, Prepared> {
+function keyedOf({ name, method, path, body }: Endpoint, place: Place): Record<string, Prepared> {
+  const { world } = place
+  const program = isForCustomers({ path }) ? place.customers : place.program
   if (method !== 'POST' || path.startsWith('/auth/')) return {}
   const request = { client: program, body: body && goodBody(name, world), headers: { 'idempotency-key': name } }
   return { 'with a key': request, 'with the same key': request }

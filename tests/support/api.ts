@@ -135,6 +135,11 @@ export function clientWithKey(key: string): Client {
   return clientOf(key, '', '', 'ApiKey')
 }
 
+/** A customer with a token. */
+export function clientWithToken(token: string): Client {
+  return clientOf(token, '', '')
+}
+
 function clientOf(token: string, user_id: string, email: string, scheme = 'Bearer'): Client {
   const send: Client['send'] = async (method, path, body, headers = {}) => {
     const raw = typeof body === 'string' || body instanceof Uint8Array || body instanceof FormData

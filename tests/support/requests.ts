@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { type Answer, type Client, createOrganization, type Organization, stranger } from './api'
 import { createProgram } from './api-keys'
+import { isForCustomers, manyCustomers } from './customers'
 import { type Endpoint, pathWith, type Schema, typesOf } from './endpoints'
 import { createWorld, goodBody, goodRaw, type World, type WorldId } from './world'
 
@@ -35,22 +36,25 @@ export function anyRequest(endpoints: Endpoint[]): fc.Arbitrary<GeneratedRequest
 
 /** Two organizations that requests act on: what is created replaces what is there, and all of it goes now and then. */
 export function createPlayground() {
-  let place: { callers: Record<Caller, Client>; mine: World; theirs: World } | undefined
+  let place: { callers: Record<Caller, Client>; customers: Client; mine: World; theirs: World } | undefined
   let sent = 0
 
   async function build() {
     const own = await createOrganization()
     const other = await createOrganization()
-    return { callers: await createCallers(own), mine: await createWorld(own), theirs: await createWorld(other) }
+    const mine = await createWorld(own)
+    const customers = await manyCustomers(own, mine.company_id, 50)
+    return { callers: await createCallers(own), customers, mine, theirs: await createWorld(other) }
   }
 
   return {
     async send(request: GeneratedRequest): Promise<Answer> {
       if (sent++ % REQUESTS_PER_WORLD === 0) place = undefined
       place ??= await build()
-      const { callers, mine, theirs } = place
+      const { callers, customers, mine, theirs } = place
       const { endpoint } = request
-      const client = callers[request.caller]
+      const is_customer = isForCustomers(endpoint) && request.caller === 'admin'
+      const client = is_customer ? customers : callers[request.caller]
       const ids = request.ids === 'own' ? mine : request.ids === 'foreign' ? theirs : junkIds(endpoint, request.ids)
       const path = pathWith(endpoint.path, ids)
       const given = mapValues(request.query, (value) => filled(value, mine))

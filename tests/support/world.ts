@@ -18,10 +18,11 @@ import { TENANT_TABLES } from './tenant-tables'
 import { createWebhook } from './webhooks'
 
 /**
- * Ids by the name of the path parameter; `upload_id` is a file that no message uses yet, `source_id` a second ticket.
+ * Ids by the name of the path parameter; `upload_id` is a file that no message uses yet, `source_id` a second ticket,
+ * `contact_token` a token.
  */
 export type World = Record<WorldId, string>
-export type WorldId = ResourceId | 'upload_id' | 'source_id'
+export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'contact_token'
 
 /** Nothing listens there: what the service tries to reach is refused at once. */
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
@@ -57,6 +58,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const inbound = await created(importEmail(admin, mailbox.id, mark))
   const api_key = await created(admin.post('/api-keys', { name: mark, permissions: ['tickets:read'] }))
   const member = await addMember('agent', mark)
+  const contact_token = await created(admin.post(`/contacts/${contact.id}/tokens`))
   const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
   return {
     ticket_id: ticket.id,
@@ -77,6 +79,8 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     domain_id: domain.id,
     inbound_message_id: inbound.id,
     api_key_id: api_key.id,
+    contact_token_id: contact_token.id,
+    contact_token: contact_token.token,
   }
 }
 
@@ -175,6 +179,9 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /mailboxes/{mailbox_id}': mailbox(),
     'POST /api-keys': apiKey(),
     'PATCH /api-keys/{api_key_id}': apiKey(),
+    'POST /contacts/{contact_id}/tokens': { ttl_seconds: 60, scope: 'own' },
+    'POST /my/tickets': { subject: 'Printer on fire', body: 'It burns', attachment_ids: [] },
+    'POST /my/tickets/{ticket_id}/messages': { body: 'Still burning', attachment_ids: [] },
     'POST /domains': { domain: `${crypto.randomUUID()}.example` },
   }
   const body = bodies[endpoint]
@@ -184,7 +191,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
 
 /** The body of an endpoint that does not take JSON; undefined for the others. */
 export function goodRaw(endpoint: string): { body: FormData | string; type?: string } | undefined {
-  if (endpoint === 'POST /attachments') return { body: formOf('bytes', 'bytes.bin') }
+  if (endpoint.endsWith('/attachments')) return { body: formOf('bytes', 'bytes.bin') }
   if (endpoint === 'POST /inbound-messages') return { body: email('Hello'), type: 'message/rfc822' }
   return undefined
 }

@@ -13,6 +13,7 @@ export const AUDIT_ACTIONS = [
   ...(['api_key.created', 'api_key.updated', 'api_key.revoked', 'api_key.request'] as const),
   ...(['inbound_message.raw_read', 'inbound_message.imported'] as const),
   ...(['time_entries.exported', 'contact.exported', 'contact.erased'] as const),
+  ...(['contact_token.created', 'contact_token.revoked'] as const),
 ] as const
 
 /** A command of the operator is listed by its name with underscores: `operator.user_password`. */
@@ -22,7 +23,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number] | `operator.${string}`
 
 export const AUDIT_RESOURCES = [
   ...(['user', 'session', 'invitation', 'organization', 'mailbox', 'webhook', 'domain', 'api_key'] as const),
-  ...(['inbound_message', 'contact'] as const),
+  ...(['inbound_message', 'contact', 'contact_token'] as const),
 ] as const
 
 export type AuditResource = (typeof AUDIT_RESOURCES)[number]

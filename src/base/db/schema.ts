@@ -42,6 +42,10 @@ export const TALLY_KINDS = [
 /** Columns that an upgrade fills in steps. */
 export const FILL_KINDS = ['time_entries.company_id', 'ticket_search.document'] as const
 export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
+/** How a message came: by mail, by the API, or from a customer's page. */
+export const MESSAGE_CHANNELS = ['email', 'api', 'portal'] as const
+/** The tickets that a customer's token shows: the contact's, or also those of its company. */
+export const CONTACT_TOKEN_SCOPES = ['own', 'company'] as const
 export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 const RECIPIENT_KINDS = ['to', 'cc'] as const
@@ -153,6 +157,8 @@ export const organizations = referenceTable(
     form_senders: text().array().notNull().default([]),
     /** Members who sign in with a password need a second factor to act here. */
     require_second_factor: boolean().notNull().default(false),
+    /** Origins of pages whose scripts may use customers' tokens. */
+    portal_origins: text().array().notNull().default([]),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -576,6 +582,32 @@ export const contacts = distributedTable(
   ],
 )
 
+/** Tokens of customers (`http/admission/customer-tokens.ts`). They end with the key or the admin that made them. */
+export const contact_tokens = distributedTable(
+  'contact_tokens',
+  {
+    ...tenant(),
+    contact_id: uuid().notNull(),
+    /** SHA-256 of the token. */
+    token_hash: bytes().notNull(),
+    scope: text({ enum: CONTACT_TOKEN_SCOPES }).notNull(),
+    /** The API key or the admin that made it. */
+    api_key_id: uuid(),
+    user_id: uuid(),
+    expires_at: instant().notNull(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('contact_tokens_hash').on(table.organization_id, table.token_hash),
+    index('contact_tokens_contact').on(table.organization_id, table.contact_id),
+    index('contact_tokens_expiry').on(table.expires_at),
+    reference('contact_tokens_contact', [table.organization_id, table.contact_id], contacts, 'cascade'),
+    check('contact_tokens_scope', isOneOf(table.scope, CONTACT_TOKEN_SCOPES)),
+    check('contact_tokens_maker', sql`num_nulls(${table.api_key_id}, ${table.user_id}) = 1`),
+  ],
+)
+
 export const tickets = distributedTable(
   'tickets',
   {
@@ -784,6 +816,8 @@ export const messages = distributedTable(
     reply_text: text(),
     is_internal: boolean().notNull().default(false),
     direction: text({ enum: MESSAGE_DIRECTIONS }),
+    /** Null in rows of releases without channels (`desk/messages/queries.ts`). */
+    channel: text({ enum: MESSAGE_CHANNELS }),
     sender_name: text().notNull(),
     sender_email: text(),
     auto_reply: boolean().notNull().default(false),
@@ -805,6 +839,7 @@ export const messages = distributedTable(
     index('messages_ticket').on(table.organization_id, table.ticket_id, table.id),
     reference('messages_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     check('messages_direction', isOneOf(table.direction, MESSAGE_DIRECTIONS)),
+    check('messages_channel', isOneOf(table.channel, MESSAGE_CHANNELS)),
     check('messages_note', sql`${table.is_internal} = (${table.direction} is null)`),
     check('messages_email_status', isOneOf(table.email_status, EMAIL_STATUSES)),
   ],
@@ -954,8 +989,10 @@ export const attachments = distributedTable(
     message_id: uuid(),
     /** The draft that uses the upload. */
     draft_id: uuid(),
-    /** Id of the user or API key who uploaded it; null for a file of an email and rows of older releases. */
+    /** Id of the user, API key or contact who uploaded it; null for a file of an email and rows of older releases. */
     uploader_id: uuid(),
+    /** A contact uploaded it, so that nobody else can use it. */
+    is_by_contact: boolean().notNull().default(false),
     filename: text().notNull(),
     content_type: text().notNull(),
     size: bigint({ mode: 'number' }).notNull(),
@@ -1416,7 +1453,7 @@ export const idempotency_keys = distributedTable(
   'idempotency_keys',
   {
     organization_id: uuid().notNull(),
-    /** Id of the user or API key that sent it. The name is that of releases without API keys. */
+    /** Id of the user, API key or contact that sent it. The name is that of releases without API keys. */
     user_id: uuid().notNull(),
     /** SHA-256 of the path and the key. */
     key_digest: bytes().notNull(),

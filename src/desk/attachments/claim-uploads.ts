@@ -2,20 +2,20 @@
 import { unknownIds } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
+import { isCustomer } from '../../http/request/permissions'
 
 /**
  * Gives uploads to a message, in the caller's transaction.
- * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown or used by another message
+ * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown, used by another message, or a contact's: these only
+ *   the contact itself may use, and no others
  */
 export function claimAttachments(scope: Scope, message_id: string, given: string[]): Promise<void> {
   return claimForEach(scope, [{ message_id, given }])
 }
 
 /** As `claimAttachments`, for several messages by one statement. */
-export async function claimForEach(
-  { sql, organization_id }: Scope,
-  messages: { message_id: string; given: string[] }[],
-): Promise<void> {
+export async function claimForEach(scope: Scope, messages: { message_id: string; given: string[] }[]): Promise<void> {
+  const { sql, organization_id, actor } = scope
   const wanted = messages.flatMap(({ message_id, given }) => asIds(given).map((id) => ({ id, message_id })))
   const named = messages.flatMap(({ given }) => given)
   if (named.length === 0) return
@@ -25,6 +25,7 @@ export async function claimForEach(
     )
     update attachments a set message_id = given.message_id from given
     where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null and a.draft_id is null
+      and ${isCustomer(scope) ? sql`a.is_by_contact and a.uploader_id = ${actor.id}` : sql`not a.is_by_contact`}
     returning a.id`
   requireAll(named, claimed)
 }
@@ -32,7 +33,7 @@ export async function claimForEach(
 /**
  * Gives a draft, which the caller's transaction has locked, these uploads and no others. Those that it gives up are
  * unused again.
- * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown or used by something else
+ * @throws ATTACHMENT_NOT_FOUND (422) naming those that are unknown, used by something else, or a contact's
  */
 export async function claimForDraft({ sql, organization_id }: Scope, draft_id: string, given: string[]): Promise<void> {
   const ids = asIds(given)
@@ -43,7 +44,7 @@ export async function claimForDraft({ sql, organization_id }: Scope, draft_id: s
     sql<{ id: string }[]>`
       update attachments set draft_id = ${draft_id}
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) and message_id is null
-        and (draft_id is null or draft_id = ${draft_id})
+        and (draft_id is null or draft_id = ${draft_id}) and not is_by_contact
       returning id`,
   ])
   requireAll(given, claimed)

@@ -7,6 +7,7 @@ import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { holdBody } from '../../http/request/arriving-body'
 import { cleanFileName, mediaType } from '../../http/request/file-name'
+import { isCustomer } from '../../http/request/permissions'
 import { readUpload } from '../../http/request/upload'
 import { allowUpload, whileThereIsRoom } from './allowance'
 import type { Attachment } from './model'
@@ -21,8 +22,9 @@ type NewAttachment = {
   content_type: string
   /** Content-ID of an inline image of an email, without angle brackets. */
   content_id?: string | null
-  /** Id of the user or API key that uploaded it; missing for a file of an email. */
+  /** Id of the user, API key or contact that uploaded it; missing for a file of an email. */
   uploader_id?: string | null
+  is_by_contact?: boolean
   body: Bytes
 }
 
@@ -42,7 +44,12 @@ export async function uploadAttachment(scope: Scope, request: Request): Promise<
   const allowance = await allowUpload(scope, request)
   try {
     const { id } = await readUpload(request, ({ bytes, ...file }) =>
-      storeAttachment(scope, { ...file, body: whileThereIsRoom(bytes), uploader_id: scope.actor.id }),
+      storeAttachment(scope, {
+        ...file,
+        body: whileThereIsRoom(bytes),
+        uploader_id: scope.actor.id,
+        is_by_contact: isCustomer(scope),
+      }),
     )
     return await getAttachment(scope, id)
   } finally {
@@ -89,8 +96,9 @@ async function allOf<T>(work: Promise<T>[]): Promise<T[]> {
   return Promise.all(work)
 }
 
-function rowOf({ filename, content_type, content_id = null, uploader_id = null }: NewAttachment) {
-  return { filename: cleanFileName(filename), content_type: mediaType(content_type), content_id, uploader_id }
+function rowOf({ content_id = null, uploader_id = null, is_by_contact = false, ...file }: NewAttachment) {
+  const [filename, content_type] = [cleanFileName(file.filename), mediaType(file.content_type)]
+  return { filename, content_type, content_id, uploader_id, is_by_contact }
 }
 
 type Row = ReturnType<typeof rowOf> & { id: string; storage_key: string; size: number; digest: string }

@@ -13,6 +13,8 @@ export type MessageDraft = {
   is_internal: boolean
   /** Null for an internal note. */
   direction: 'inbound' | 'outbound' | null
+  /** `api` when it is missing. */
+  channel?: 'email' | 'api' | 'portal'
   sender_name: string
   sender_email: string | null
   auto_reply?: boolean

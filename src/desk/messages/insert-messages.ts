@@ -10,14 +10,14 @@ export async function insertMessages(
 ): Promise<void> {
   const rows = messages.map(({ organization_id, ticket_id, draft }) => {
     const { id, body, body_html, reply_text, is_internal, direction, sender_name, sender_email } = draft
-    const { auto_reply = false, sender_verified, reply_to, cc = [], email_message_id, email } = draft
+    const { channel = 'api', auto_reply = false, sender_verified, reply_to, cc = [], email_message_id, email } = draft
     const drafted_by = draft.drafted_by ? JSON.stringify(draft.drafted_by) : null
     return {
       organization_id,
       id,
       ticket_id,
       ...{ body, body_html, reply_text, is_internal, direction, sender_name, sender_email },
-      ...{ auto_reply, sender_verified, reply_to, cc, email_message_id, drafted_by },
+      ...{ channel, auto_reply, sender_verified, reply_to, cc, email_message_id, drafted_by },
       email_status: email ? 'queued' : 'none',
     }
   })

@@ -91,7 +91,7 @@ export async function listAllMessages(scope: Scope, query: Paging): Promise<InSt
   return { data: await messagesOn(scope, ids, { shown: () => sql``, present }), meta }
 }
 
-function oldestFirst(sql: Sql): Sorting<{ id: string }> {
+export function oldestFirst(sql: Sql): Sorting<{ id: string }> {
   return { keys: [{ sql: sql`m.id`, field: 'id' }], direction: 'asc' }
 }
 
@@ -99,7 +99,7 @@ function oldestFirst(sql: Sql): Sorting<{ id: string }> {
  * Reads the messages of a page, whose ids were read first: the texts may be too large to read one message more than the
  * page shows.
  */
-async function messagesOn<T extends Message>(
+export async function messagesOn<T extends { id: string }>(
   scope: Scope,
   ids: { id: string }[],
   { shown, present }: Omit<List<T>, 'most'>,
@@ -147,19 +147,19 @@ type List<T> = {
   present: (organization_id: string, row: ListedRow) => T
 }
 
-type ListedRow = MessageRow & Pick<MessageOfTicket, 'ticket'>
+export type ListedRow = MessageRow & Pick<MessageOfTicket, 'ticket'>
 
 /** The first messages of a list; `is_last` when there are no more. */
 type Step<T> = { messages: T[]; is_last: boolean }
 
 /** Reads a list; gives the list itself when one step reads it, else its steps. */
-async function messagesOf<T extends Message>(scope: Scope, list: List<T>): Promise<T[] | Steps<T>> {
+async function messagesOf<T extends { id: string }>(scope: Scope, list: List<T>): Promise<T[] | Steps<T>> {
   const first = await readStep(scope, list)
   return first.is_last ? first.messages : stepsFrom(scope, list, first)
 }
 
 /** Reads each step with one statement: between them a reader holds no connection, and removed messages are left out. */
-async function* stepsFrom<T extends Message>(scope: Scope, list: List<T>, first?: Step<T>): AsyncGenerator<T[]> {
+async function* stepsFrom<T extends { id: string }>(scope: Scope, list: List<T>, first?: Step<T>): AsyncGenerator<T[]> {
   const { sql } = scope
   let step = first ?? (await inTurn(() => readStep(scope, list)))
   for (let { most } = list; ; ) {

@@ -1,6 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { isEmailAddress } from '../../base/address/email'
-import { AUTHOR_TYPES, EMAIL_STATUSES, MESSAGE_DIRECTIONS, RECIPIENT_STATUSES } from '../../base/db/schema'
+import {
+  AUTHOR_TYPES,
+  EMAIL_STATUSES,
+  MESSAGE_CHANNELS,
+  MESSAGE_DIRECTIONS,
+  RECIPIENT_STATUSES,
+} from '../../base/db/schema'
 import { isBlank, isLong } from '../../base/html/body'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, remembered, text } from '../../base/shapes/fields'
@@ -32,6 +38,7 @@ export const Message = Type.Object({
   direction: orNull(oneOf(MESSAGE_DIRECTIONS), {
     description: '`inbound`: from the customer; `outbound`: from the team; null: an internal note',
   }),
+  channel: oneOf(MESSAGE_CHANNELS, { description: "`portal`: written on a page of the customer's (`/my`)" }),
   sender: Type.Object({ name: Type.String(), email: orNull(Type.String({ description: 'Null: the service itself' })) }),
   attachments: Type.Array(Attachment, { description: 'In the order of their upload' }),
   email_sent: Type.Boolean({ description: 'Whether the server of a recipient took it' }),
@@ -52,7 +59,7 @@ export const Message = Type.Object({
   auto_reply: Type.Boolean({ description: 'Written by a machine; does not reopen the ticket' }),
   sender_verified: orNull(Type.Boolean(), {
     description:
-      'Of an inbound email: true when DMARC proves its sender; false when the sender is forged; null when it cannot be told',
+      'Of an inbound email: true when DMARC proves its sender; false when the sender is forged; null when it cannot be told. True of a `portal` message',
   }),
   reply_to: orNull(
     Type.String({

@@ -1,4 +1,5 @@
 import { hasFewRows } from '../../base/db/few-rows'
+import type { Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { viewHtml } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
@@ -44,7 +45,7 @@ export function messageFields(scope: Scope) {
 /** The columns without the texts. */
 export function detailFields({ sql, organization_id }: Scope) {
   return sql`
-    m.id, m.is_internal, m.direction,
+    m.id, m.is_internal, m.direction, ${channel(sql)} as channel,
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
     (
       select coalesce(json_agg(json_build_object(
@@ -65,9 +66,16 @@ export function detailFields({ sql, organization_id }: Scope) {
     ) as original_ticket, m.created_at`
 }
 
+/** Rows of releases without channels have null there: an email has a text of its own, or brought its id. */
+function channel(sql: Sql) {
+  return sql`coalesce(m.channel, case
+    when m.reply_text is not null or (m.direction = 'inbound' and m.email_message_id is not null) then 'email' else 'api'
+  end)`
+}
+
 /** Makes the response of a row of `messageFields`; other columns of the row are left out. */
 export function presentMessage(organization_id: string, row: MessageRow): Message {
-  const { id, body, reply_text, is_internal, direction, sender, cc, auto_reply, created_at } = row
+  const { id, body, reply_text, is_internal, direction, channel, sender, cc, auto_reply, created_at } = row
   const { sender_verified, reply_to, drafted_by, original_ticket } = row
   const { email_sent, email_status, email_error, email_message_id, email_recipients } = row
   const attachments = row.attachments.map((attachment) => withUrl(organization_id, attachment))
@@ -79,6 +87,7 @@ export function presentMessage(organization_id: string, row: MessageRow): Messag
     reply_text,
     is_internal,
     direction,
+    channel,
     sender,
     attachments,
     email_sent,

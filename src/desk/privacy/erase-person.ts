@@ -8,6 +8,7 @@ import { withChangeTime } from '../../base/db/change-time'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
+import { removeSoon } from '../attachments/removals'
 import { deleteContactRow } from './delete-contact-row'
 import { eraseElsewhere } from './erase-elsewhere'
 import { eraseLedger } from './erase-ledger'
@@ -27,6 +28,7 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
   const erasure: Erasure = { tickets: 0, messages: 0, attachments: 0 }
   for (let round = 1; ; round++) {
     const traces = await tracesOf(scope, contact_id)
+    await endWriting(scope, traces.contact_id)
     // Before the rows whose ids lead to them.
     await eraseAnswers(scope, traces)
     await eraseEvents(scope, traces)
@@ -42,6 +44,18 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
     if (await inTransaction(scope, (inner) => removeContact(inner, traces.contact_id))) return erasure
     if (round === ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'New messages arrive all the time' })
   }
+}
+
+/** Ends the tokens of the contact, so that it writes nothing more, and removes its unused uploads. */
+async function endWriting(scope: Scope, contact_id: string): Promise<void> {
+  await inTransaction(scope, async ({ sql, organization_id }) => {
+    await sql`delete from contact_tokens where organization_id = ${organization_id} and contact_id = ${contact_id}`
+    const removed = await sql<{ storage_key: string }[]>`
+      delete from attachments
+      where organization_id = ${organization_id} and uploader_id = ${contact_id} and message_id is null
+      returning storage_key`
+    await removeSoon(sql, removed)
+  })
 }
 
 /**

@@ -35,7 +35,7 @@ async function writeEvents({ sql, organization_id }: Scope, events: { id: string
 }
 
 /** Leaves of stored answers ids only: a request that is repeated with its key still changes nothing. */
-export async function eraseAnswers(scope: Scope, { isIn }: Traces): Promise<void> {
+export async function eraseAnswers(scope: Scope, { isIn, contact_id }: Traces): Promise<void> {
   const { sql, organization_id } = scope
   let after: Key = { user_id: ZERO_ID, key_digest: '' }
   for (;;) {
@@ -46,7 +46,9 @@ export async function eraseAnswers(scope: Scope, { isIn }: Traces): Promise<void
       order by user_id, key_digest limit ${STEP}`
     const last = rows.at(-1)
     if (!last) return
-    const found = rows.filter(({ answer }) => isIn(answer)).map((row) => ({ ...row, answer: idsOnly(row.answer) }))
+    const found = rows
+      .filter(({ user_id, answer }) => user_id === contact_id || isIn(answer))
+      .map((row) => ({ ...row, answer: idsOnly(row.answer) }))
     if (found.length > 0) {
       await sql`
         with given as materialized (

@@ -5,6 +5,13 @@ import { recordActivities } from '../timeline/activity'
 import { activityOf, changesOf, eventsOf } from './changes'
 import { fields, present, type TicketRow, withNames } from './row'
 
+/** Tells whether an answer of a customer opens a ticket again. */
+export async function reopensOnReply({ sql, organization_id }: Scope): Promise<boolean> {
+  const [row] = await sql<{ reopen_on_reply: boolean }[]>`
+    select reopen_on_reply from organizations where id = ${organization_id}`
+  return row?.reopen_on_reply ?? true
+}
+
 /**
  * Sets tickets to open that are not, in the caller's transaction, which has locked them. Every other status may become
  * open again.

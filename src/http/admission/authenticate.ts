@@ -10,6 +10,7 @@ import { lacking, notForKeys, type Permission, permits, type Standing } from '..
 import { type Caller, originOf, stateOf } from '../request/request'
 import { isApi } from '../request/url'
 import { showsKey } from './credentials'
+import { requireOrigin } from './cross-origin'
 import { listingInTransaction } from './key-audit'
 import { getMembership, requireSession } from './membership'
 
@@ -24,7 +25,7 @@ export function admission(declarations: Declarations) {
     if (isInOrganization(permission))
       stateOf(request).scope = await admit(request, route, { ...declaration, permission })
     else if (permission === 'account') await requireSession(connection(), userOf(request))
-    else if (showsKey(request) && isApi(request.url)) userOf(request)
+    else if (isApi(request.url) && (showsKey(request) || stateOf(request).caller?.type === 'contact')) userOf(request)
   })
 }
 
@@ -52,6 +53,9 @@ async function admit(request: Request, route: string, admission: Admission): Pro
   // A signed link only reads what it names: nobody acts.
   if (linked) return scopeIn(request, linked, SYSTEM)
   const caller = callerOf(request)
+  // Tokens of customers are for their own routes, which take no other credential.
+  if ((caller.type === 'contact') !== (permission === 'customer')) throw new ApiError('INVALID_TOKEN')
+  if (caller.type === 'contact') requireOrigin(request, caller)
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
   if (!permits(scope, permission) && !permits(scope, or_permission)) throw lacking(scope, permission)
@@ -75,13 +79,14 @@ function callerOf(request: Request): Caller {
 /** The caller of a route about the caller's own account, which only people have. */
 function userOf(request: Request): Extract<Caller, { type: 'user' }> {
   const caller = callerOf(request)
+  if (caller.type === 'contact') throw new ApiError('INVALID_TOKEN')
   if (caller.type !== 'user') throw notForKeys()
   return caller
 }
 
 /** The organization that the header names, else the caller's first one. */
 function organizationOf(request: Request, caller: Caller): string {
-  const header = request.headers.get('x-organization-id')?.trim()
+  const header = caller.type === 'contact' ? undefined : request.headers.get('x-organization-id')?.trim()
   if (!header) return caller.organization_id
   if (isUuid(header)) return header.toLowerCase()
   throw fieldError('VALIDATION_ERROR', '/headers/x-organization-id', 'must be a UUID')
@@ -106,6 +111,10 @@ async function actorOf(caller: Caller, organization_id: string): Promise<Actor> 
       if (organization_id !== caller.organization_id) throw new ApiError('FORBIDDEN')
       const { id, name, permissions } = caller
       return { type: 'api_key', id, name, email: null, permissions }
+    }
+    case 'contact': {
+      const { id, name, email, token_id, scope } = caller
+      return { type: 'contact', id, name, email, token: { id: token_id, scope } }
     }
   }
 }

@@ -1,10 +1,11 @@
-/** Credentials: finds the caller of a request by its access token or API key. */
+/** Credentials: finds the caller of a request by its access token, API key or customer's token. */
 
 import { isInNetworks } from '../../base/address/networks'
-import { connection } from '../../base/db/pool'
+import { connection, connectionOf } from '../../base/db/pool'
 import { ApiError } from '../../base/errors'
 import { subscriberOf } from '../../base/net/client-address'
 import type { RequestState } from '../request/request'
+import { findCustomer, isCustomerToken } from './customer-tokens'
 import { noteKeyUse } from './key-uses'
 import { findKey, type KnownKey } from './known-keys'
 import { isUsedUp } from './rate-limit'
@@ -29,12 +30,24 @@ export async function identify(request: Request, state: RequestState): Promise<v
     if (key) return await identifyKey(state, key)
     const [, token] = BEARER.exec(header) ?? []
     if (!token) throw new ApiError('INVALID_TOKEN')
+    if (isCustomerToken(token)) return await identifyCustomer(state, token)
     const { sub, email, org_id, session_id, iat } = await verifyAccessToken(token)
     state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, issued_at_s: iat }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     state.credential_error = error
   }
+}
+
+/** @throws INVALID_TOKEN, TOKEN_EXPIRED */
+async function identifyCustomer(state: RequestState, token: string): Promise<void> {
+  const customer = await findCustomer(connectionOf, token, () => mayLookUp(state))
+  state.caller = { type: 'contact', ...customer }
+}
+
+/** An address that has used up its requests makes no query with a credential that was never seen. */
+async function mayLookUp({ address }: RequestState): Promise<boolean> {
+  return !(await isUsedUp(byAddress(address)))
 }
 
 /** What requests are counted by: their caller, or the address of those who have no valid credential. */
@@ -44,8 +57,7 @@ export function countedBy({ caller, address }: RequestState): string {
 
 /** @throws INVALID_TOKEN, FORBIDDEN from a network where the key does not count */
 async function identifyKey(state: RequestState, text: string): Promise<void> {
-  // An address that has used up its requests makes no query with a key that was never seen.
-  const key = await findKey(connection(), text, async () => !(await isUsedUp(byAddress(state.address))))
+  const key = await findKey(connection(), text, () => mayLookUp(state))
   if (!key) throw new ApiError('INVALID_TOKEN')
   const { id, name, organization_id, permissions } = key
   state.api_key = { id, name, organization_id }

@@ -1,9 +1,9 @@
 /** Finds the API key of a request, and remembers it for a few seconds. */
-import { LRUCache } from 'lru-cache'
 import { type Network, toNetwork } from '../../base/address/networks'
 import type { Connection } from '../../base/db/transact'
 import { permissionsOf } from '../request/permissions'
 import { hashKey, isKeyText } from './key-format'
+import { Remembered } from './remembered'
 
 /** A key that exists, revoked or not. */
 export type KnownKey = {
@@ -16,16 +16,7 @@ export type KnownKey = {
   is_revoked: boolean
 }
 
-/** A change by another process counts after this time: well within the 10 seconds that the API promises. */
-const REMEMBER_MS = 5000
-/** A key that was found in the last hour is looked up again even if its address has sent too many unknown keys. */
-const IN_USE_MS = 3_600_000
-
-const known = new LRUCache<string, KnownKey>({ max: 10_000, ttl: REMEMBER_MS })
-const in_use = new LRUCache<string, true>({ max: 10_000, ttl: IN_USE_MS })
-
-/** Counts the changes of keys in this process, so that a look-up that began before one is not remembered. */
-let changes = 0
+const known = new Remembered<KnownKey>()
 
 /**
  * Finds a key by its text; undefined for one that is unknown or mistyped.
@@ -37,23 +28,13 @@ export async function findKey(
   text: string,
   mayLookUp: () => Promise<boolean>,
 ): Promise<KnownKey | undefined> {
-  const hash = hashKey(text)
-  const digest = hash.toString('base64')
-  const remembered = known.get(digest)
-  if (remembered) return remembered
-  if (!isKeyText(text) || !(in_use.has(digest) || (await mayLookUp()))) return undefined
-  const changes_before = changes
-  const key = await readKey(connection, hash)
-  if (!key) return undefined
-  if (changes === changes_before) known.set(digest, key)
-  in_use.set(digest, true)
-  return key
+  if (!isKeyText(text)) return undefined
+  return known.find(hashKey(text), mayLookUp, (hash) => readKey(connection, hash))
 }
 
 /** Forgets what is remembered of a key, after a change of it. */
 export function forgetKey(id: string): void {
-  changes++
-  for (const [digest, key] of known.entries()) if (key.id === id) known.delete(digest)
+  known.forget((key) => key.id === id)
 }
 
 type KeyRow = Pick<KnownKey, 'id' | 'name' | 'organization_id' | 'is_revoked'> & {

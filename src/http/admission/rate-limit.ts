@@ -27,7 +27,12 @@ export function createLimiter(name: string, points: number, duration_s: number):
   })
 }
 
+/** Requests of one customer in a minute, whatever RATE_LIMIT_PER_MINUTE says. */
+const CUSTOMER_REQUESTS = 60
+const CUSTOMER_POSTS = 10
+
 let limiter: Limiter | undefined
+let customers: { requests: Limiter; posts: Limiter } | undefined
 
 type Headers = Record<string, string | number>
 
@@ -39,6 +44,21 @@ export async function countRequest(key: string, headers: Headers): Promise<void>
   const limit = config.RATE_LIMIT_PER_MINUTE
   if (limit === 0) return
   limiter ??= createLimiter('requests', limit, WINDOW_S)
+  await consume(limiter, key, headers)
+}
+
+/** Counts a request of a customer, as `countRequest`; a POST twice. @throws RATE_LIMITED */
+export async function countCustomer(contact_id: string, method: string, headers: Headers): Promise<void> {
+  customers ??= {
+    requests: createLimiter('requests of customers', CUSTOMER_REQUESTS, WINDOW_S),
+    posts: createLimiter('posts of customers', CUSTOMER_POSTS, WINDOW_S),
+  }
+  if (method === 'POST') await consume(customers.posts, contact_id, headers)
+  await consume(customers.requests, contact_id, headers)
+}
+
+async function consume(limiter: Limiter, key: string, headers: Headers): Promise<void> {
+  const limit = limiter.points
   const result = await limiter.consume(key).catch((refused) => {
     if (refused instanceof RateLimiterRes) return refused
     throw refused

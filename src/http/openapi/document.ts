@@ -20,6 +20,7 @@ const SCHEMES = {
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'The access token of a person' },
   // A scheme of type http would be the exact one, but Swagger UI has a field for `basic` and `bearer` only.
   apiKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: '`ApiKey ` and the key of a program' },
+  customer: { type: 'http', scheme: 'bearer', description: 'The token of a contact' },
 }
 
 type Security = Record<string, string[]>[]
@@ -90,6 +91,7 @@ function toRequestBody(body: RequestBody, { has_optional_body }: Operation): Req
  */
 function securityOf({ permission, link }: Operation): { security?: Security } {
   if (permission === 'anyone') return { security: [] }
+  if (permission === 'customer') return { security: [{ customer: [] }] }
   if (!isPermission(permission)) return {}
   return { security: [...TOKEN, { apiKey: [permission] }, ...(link ? [{}] : [])] }
 }

@@ -17,8 +17,9 @@ import { noteForwarder } from '../../base/net/untrusted-proxy'
 import { beginSpan, currentSpan, isTracing, type Span } from '../../base/tracing/trace'
 import { admission } from '../admission/authenticate'
 import { countedBy, identify, showsKey } from '../admission/credentials'
+import { allowEvery, allowOrigin, preflightAnswer } from '../admission/cross-origin'
 import { withKeyAudit } from '../admission/key-audit'
-import { countRequest } from '../admission/rate-limit'
+import { countCustomer, countRequest } from '../admission/rate-limit'
 import { withoutFalseLength } from '../request/answer'
 import { releaseBody } from '../request/arriving-body'
 import type { Declarations } from '../request/declarations'
@@ -61,8 +62,12 @@ export function pipeline(handlers: Handlers, declarations: Declarations, stoppin
         if (!isApi(request.url)) return
         set.headers['cache-control'] = 'no-store'
         set.headers['x-content-type-options'] = 'nosniff'
+        const preflight = preflightAnswer(request)
+        if (preflight) return preflight
         await identify(request, state)
-        await countRequest(countedBy(state), set.headers as Record<string, string>)
+        const headers = set.headers as Record<string, string>
+        allowOrigin(request, state, headers)
+        await countCaller(request, state, headers)
       })
 
       // body
@@ -146,6 +151,18 @@ function beginState(request: Request, peer = '127.0.0.1'): RequestState {
   })
 }
 
+/** @throws RATE_LIMITED, which a page of any origin may read */
+async function countCaller(request: Request, state: RequestState, headers: Record<string, string>): Promise<void> {
+  const { caller } = state
+  try {
+    if (caller?.type === 'contact') await countCustomer(caller.id, request.method, headers)
+    else await countRequest(countedBy(state), headers)
+  } catch (error) {
+    allowEvery(request, headers)
+    throw error
+  }
+}
+
 /** Takes the client's id when it can stand in a log line and in a header, else makes one. */
 function requestId(given: string | null): string {
   return given && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
@@ -175,12 +192,18 @@ function noteRequest(request: Request, route: string, status: number): void {
     route,
     status,
     duration_ms: Math.round(duration_ms * 10) / 10,
-    ...(state.api_key ? { api_key_id: state.api_key.id } : { user_id: state.caller?.id }),
+    ...callerIn(state),
     organization_id: state.organization_id,
     remote_address: loggedAddress(state.address),
     trace_id: state.span?.trace_id,
   }
   log[PROBES.has(route) ? 'debug' : status >= 500 ? 'error' : 'info'](line, 'request')
+}
+
+/** The caller, as the log line names it. */
+function callerIn({ api_key, caller }: RequestState) {
+  if (api_key) return { api_key_id: api_key.id }
+  return caller?.type === 'contact' ? { contact_id: caller.id } : { user_id: caller?.id }
 }
 
 function figureOf(status: number): Figure {

@@ -9,10 +9,11 @@ import type { Permission, Standing } from './permissions'
 import { isResourceId } from './resources'
 
 /**
- * The access that a route asks of its caller. With a permission, `member` or `admin` the request acts in an
+ * The access that a route asks of its caller. With a permission, `member`, `admin` or `customer` the request acts in an
  * organization.
  * - a permission: in that organization, by role
  * - `member`, `admin`: the same, and only for people who signed in, whatever other kinds of callers there are
+ * - `customer`: the same, and only for contacts with a token
  * - `account`: an access token; it is about the caller's own account
  * - `anyone`: nothing
  */

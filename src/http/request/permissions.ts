@@ -19,18 +19,22 @@ const RESOURCES = [
 ] as const
 
 /** Permissions that a caller can be given. */
-export type Permission = `${(typeof RESOURCES)[number]}:${'read' | 'write'}` | 'audit_log:read'
+export type Permission = `${(typeof RESOURCES)[number]}:${'read' | 'write'}` | 'audit_log:read' | 'contact_tokens:write'
 
 const PERMISSIONS: readonly Permission[] = [
   ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
   'audit_log:read',
+  'contact_tokens:write',
 ]
 
 /** The words that stand for permissions of an API key. Write includes read, `*` stands for every resource. */
 export const GRANTS = [...PERMISSIONS, '*:read', '*:write'] as const
 
-/** Rights that cannot be given: signed-in people have them, as members of the organization or as its admins. */
-export type Standing = 'member' | 'admin'
+/**
+ * Rights that cannot be given: signed-in people have them, as members of the organization or as its admins, and
+ * customers by their tokens.
+ */
+export type Standing = 'member' | 'admin' | 'customer'
 
 /** Permissions of an agent. Closed by default: admins may do everything, and all that is missing here is theirs. */
 const AGENT: ReadonlySet<Permission | Standing> = new Set([
@@ -44,11 +48,13 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
 type Role = (typeof ROLES)[number]
 
 /**
- * Decides whether the scope's actor may do something. Contacts and the system have no permissions: what is done in
- * their name does not begin with a request. An API key has what it was given, and never what people have by their role.
+ * Decides whether the scope's actor may do something. An API key has what it was given, and never what people have by
+ * their role. Customers have their own routes alone, which nobody else has. The system has no permissions: what is done
+ * in its name does not begin with a request.
  * @param owner_id the user who owns the thing, for what agents may do with their own things only
  */
 export function permits({ actor }: Pick<Scope, 'actor'>, needed: Permission | Standing, owner_id?: string): boolean {
+  if (actor.type === 'contact' || needed === 'customer') return actor.type === 'contact' && needed === 'customer'
   if (actor.type === 'api_key') return isPermission(needed) && actor.permissions.has(needed)
   if (actor.type !== 'user') return false
   if (actor.role === 'admin') return true
@@ -100,6 +106,20 @@ export function requireAuthor({ actor }: Pick<Scope, 'actor'>): Extract<Actor, {
 export function requirePerson({ actor }: Pick<Scope, 'actor'>): Extract<Actor, { type: 'user' }> {
   if (actor.type !== 'user') throw new ApiError('FORBIDDEN')
   return actor
+}
+
+/** A contact who asks by a token, and the tickets that the token shows. */
+export type Customer = Extract<Actor, { type: 'contact' }> & { token: { id: string; scope: 'own' | 'company' } }
+
+/** Tells whether a contact asks by a token. */
+export function isCustomer({ actor }: Pick<Scope, 'actor'>): boolean {
+  return actor.type === 'contact' && actor.token !== undefined
+}
+
+/** The customer who asks. @throws INVALID_TOKEN when it is somebody else */
+export function requireCustomer({ actor }: Pick<Scope, 'actor'>): Customer {
+  if (actor.type !== 'contact' || !actor.token) throw new ApiError('INVALID_TOKEN')
+  return actor as Customer
 }
 
 function roleMay(role: Role, needed: Permission | Standing): boolean {

@@ -18,6 +18,18 @@ export type Caller =
       issued_at_s: number
     }
   | { type: 'api_key'; id: string; name: string; organization_id: string; permissions: ReadonlySet<string> }
+  | {
+      /** A customer. */
+      type: 'contact'
+      id: string
+      name: string
+      email: string
+      organization_id: string
+      token_id: string
+      scope: 'own' | 'company'
+      /** Origins of pages that may use the token. */
+      portal_origins: string[]
+    }
 
 export type RequestState = {
   id: string

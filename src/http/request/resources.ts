@@ -5,6 +5,8 @@
 import { lockAccount } from '../../base/db/account-lock'
 import { ApiError, type ErrorCode } from '../../base/errors'
 import type { Scope } from '../../base/scope'
+import { isShown } from './customers'
+import { isCustomer } from './permissions'
 
 type Resource = {
   table: string
@@ -33,7 +35,12 @@ const RESOURCES = {
   draft_id: { table: 'drafts', code: 'DRAFT_NOT_FOUND', foreign_keys: ['attachments_draft_fk'] },
   participant_id: { table: 'participants', code: 'PARTICIPANT_NOT_FOUND', parent: 'ticket_id' },
   attachment_id: { table: 'attachments', code: 'ATTACHMENT_NOT_FOUND' },
-  contact_id: { table: 'contacts', code: 'CONTACT_NOT_FOUND', foreign_keys: ['tickets_contact_fk'] },
+  contact_id: {
+    table: 'contacts',
+    code: 'CONTACT_NOT_FOUND',
+    foreign_keys: ['tickets_contact_fk', 'contact_tokens_contact_fk'],
+  },
+  contact_token_id: { table: 'contact_tokens', code: 'CONTACT_TOKEN_NOT_FOUND', parent: 'contact_id' },
   company_id: {
     table: 'companies',
     code: 'COMPANY_NOT_FOUND',
@@ -95,11 +102,8 @@ export async function lockPath(scope: Scope, params: Record<string, string>): Pr
   await sql`select from organizations where id = ${organization_id} for no key update`
 }
 
-async function findRows(
-  { sql, organization_id }: Scope,
-  params: Record<string, string>,
-  lock?: ReturnType<Scope['sql']>,
-): Promise<void> {
+async function findRows(scope: Scope, params: Record<string, string>, lock?: ReturnType<Scope['sql']>): Promise<void> {
+  const { sql, organization_id } = scope
   for (const [name, id] of Object.entries(params)) {
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/request/resources.ts knows`)
     const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
@@ -109,6 +113,7 @@ async function findRows(
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
         ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
         ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
+        ${name === 'ticket_id' && isCustomer(scope) ? sql`and ${isShown(scope, 'tickets')}` : sql``}
       ${lock && !locked_by ? lock : sql``}`
     if (found.length > 0) continue
     const others = also

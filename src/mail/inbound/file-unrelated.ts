@@ -15,7 +15,7 @@ import { type Conversation, lockConversations, nextMessageId } from '../../desk/
 import { getMessages } from '../../desk/messages/queries'
 import { addToEach, type CandidatesOfTicket, type Standing } from '../../desk/participants/commands'
 import { type OpenedTicket, openTickets } from '../../desk/tickets/open-tickets'
-import { reopenTickets } from '../../desk/tickets/reopen'
+import { reopensOnReply, reopenTickets } from '../../desk/tickets/reopen'
 import type { Answer } from '../parse/answer-words'
 import { type Decision, decideAll } from './decide'
 import { draftOf, othersOf, type StoredPart, subjectOf } from './mail-draft'
@@ -173,15 +173,9 @@ async function reopenAnswered(
   conversations: Map<string, Conversation>,
 ): Promise<Map<string, NewEvent[]>> {
   const answers = replies.filter(({ decision, draft }) => decision.trust.reopens && !draft.auto_reply)
-  if (answers.length === 0 || !(await reopens(scope))) return new Map()
+  if (answers.length === 0 || !(await reopensOnReply(scope))) return new Map()
   // All were locked at the same time.
   return reopenTickets(scope, answers, conversations.get(answers[0]!.ticket_id)!.locked_at)
-}
-
-async function reopens({ sql, organization_id }: Scope): Promise<boolean> {
-  const [row] = await sql<{ reopen_on_reply: boolean }[]>`
-    select reopen_on_reply from organizations where id = ${organization_id}`
-  return row?.reopen_on_reply ?? true
 }
 
 function openingOf({ ticket_id, mail, contact, actor, draft }: Written<Opening>): OpenedTicket {

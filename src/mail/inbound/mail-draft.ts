@@ -40,6 +40,7 @@ export function draftOf(
     reply_text: content?.reply_text ?? null,
     is_internal: false,
     direction: 'inbound',
+    channel: 'email',
     sender_name: sender?.name || contact.name,
     sender_email: sender?.email ?? contact.email,
     auto_reply: content?.auto_reply ?? false,

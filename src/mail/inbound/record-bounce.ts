@@ -131,6 +131,7 @@ async function addNote(scope: Scope, ticket: Conversation, { text, html }: NoteB
     text,
     is_internal: true,
     direction: null,
+    channel: 'email',
     sender_name: scope.actor.name,
     sender_email: null,
   })

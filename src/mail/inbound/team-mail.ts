@@ -82,6 +82,7 @@ export async function addNoteOf(
     text: note,
     is_internal: true,
     direction: null,
+    channel: 'email',
     sender_name: by.name,
     sender_email: by.email,
   })
@@ -164,6 +165,7 @@ async function draftAnswer(
     text: answer.text,
     is_internal: false,
     direction: 'outbound',
+    channel: 'email',
     sender_name: member.name,
     sender_email: member.email,
     attachment_ids: parts.map((part) => part.id),

@@ -13,6 +13,7 @@ import { endWaits } from '../../delivery/outbox/lane-faults'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/webhooks/upkeep'
 import { removeUnusedUploads } from '../../desk/attachments/commands'
 import { removeStoredBytes } from '../../desk/attachments/removals'
+import { removeOldTokens } from '../../desk/portal/contact-tokens'
 import { fillDocuments } from '../../desk/search/fill-documents'
 import { foldTallies } from '../../desk/tallies/tallies'
 import { deleteClosedTickets } from '../../desk/tickets/closed'
@@ -49,6 +50,7 @@ const JOBS: CronJob[] = [
   { name: 'watch the clock', pattern: '25,55 * * * * *', run: watchClock },
   { name: 'stop abandoned timers', pattern: '25 * * * * *', run: stopAbandonedTimers },
   { name: 'remove old viewers', pattern: '20 */10 * * * *', run: removeOldViewers },
+  { name: 'remove old tokens of customers', pattern: '40 */10 * * * *', run: removeOldTokens },
   { name: 'write stats', pattern: '3-59/5 * * * * *', run: writeStats },
   { name: 'remove old stats', pattern: '50 */10 * * * *', run: removeOldStats },
   { name: 'write entries about accounts', pattern: '6-59/10 * * * * *', run: writeNotedEntries },

@@ -23,7 +23,7 @@ import { getOrganization, lockOrganization } from './queries'
  * @throws as `requireRight`
  */
 export async function updateOrganization(scope: Scope, changes: OrganizationChanges): Promise<Organization> {
-  const { ticket_prefix, currency, form_senders, ...others } = changes
+  const { ticket_prefix, currency, form_senders, portal_origins, ...others } = changes
   return inTransaction(scope, async (scope) => {
     const before = await lockOrganization(scope)
     await requireRight(scope, before, changes)
@@ -34,6 +34,7 @@ export async function updateOrganization(scope: Scope, changes: OrganizationChan
         ...(ticket_prefix !== undefined && { ticket_prefix: ticket_prefix ?? 'TKT' }),
         ...(currency !== undefined && { currency: currency ?? 'USD' }),
         ...(form_senders && { form_senders: [...new Map(form_senders.map((one) => [addressKey(one), one])).values()] }),
+        ...(portal_origins && { portal_origins: [...new Set(portal_origins)] }),
         updated_at: sql`now()`,
       })
       .where(eq(organizations.id, scope.organization_id))

@@ -17,6 +17,13 @@ const form_senders = Type.Array(form_sender, {
   description: 'Replaces the list. A domain stands for those below it, too',
 })
 
+const origin = text({ max: 2048, rule: isOrigin, fault: 'must be an origin such as https://help.example.com' })
+const portal_origins = Type.Array(origin, {
+  maxItems: 20,
+  fault: 'must be a list of at most 20 origins',
+  description: 'Replaces the list',
+})
+
 export const Organization = Type.Object({
   id: Uuid,
   name: Type.String(),
@@ -31,11 +38,20 @@ export const Organization = Type.Object({
   form_senders: Type.Array(Type.String(), {
     description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',
   }),
+  portal_origins: Type.Array(Type.String(), {
+    description: "Origins of pages whose scripts may use customers' tokens",
+  }),
   require_second_factor: Type.Boolean({
     description: 'Whether members who signed in with a password alone get 403 `SECOND_FACTOR_MISSING`',
   }),
 })
 export type Organization = typeof Organization.static
+
+/** True for scheme, host and port of a page, exactly as browsers write them in `Origin`. */
+function isOrigin(value: string): boolean {
+  const { origin, protocol } = URL.parse(value) ?? {}
+  return origin === value && (protocol === 'https:' || protocol === 'http:')
+}
 
 export const OrganizationChanges = body({
   name: optional(nameInput()),
@@ -46,5 +62,6 @@ export const OrganizationChanges = body({
   sender_policy: optional(oneOf(SENDER_POLICIES)),
   form_senders: optional(form_senders),
   require_second_factor: optional(flag({ description: 'For signed-in admins; true: for one who has a second factor' })),
+  portal_origins: optional(portal_origins),
 })
 export type OrganizationChanges = typeof OrganizationChanges.static

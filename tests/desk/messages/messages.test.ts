@@ -65,6 +65,7 @@ test('a public message answers with every field', async () => {
     cc: ['boss@customer.example'],
     auto_reply: false,
     sender_verified: null,
+    channel: 'api',
     reply_to: null,
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
   })

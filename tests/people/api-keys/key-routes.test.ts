@@ -1,4 +1,4 @@
-/** Every route of the service with an API key: the table is made from what the routes declare. */
+/** Every route of the service but those of customers with an API key: the table is made from what they declare. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { GRANTS } from '../../../src/http/request/permissions'
 import {
@@ -11,6 +11,7 @@ import {
   stopApi,
 } from '../../support/api'
 import { createProgram, type Program } from '../../support/api-keys'
+import { isForCustomers } from '../../support/customers'
 import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
@@ -34,7 +35,8 @@ beforeAll(async () => {
     return [name, { permission, or_permission }] as const
   })
   const permissions = new Map(declared)
-  endpoints = (await readEndpoints()).map((one) => ({ ...one, ...permissions.get(one.name)! }))
+  const all = (await readEndpoints()).filter((endpoint) => !isForCustomers(endpoint))
+  endpoints = all.map((one) => ({ ...one, ...permissions.get(one.name)! }))
 })
 afterAll(async () => {
   settings.restore()

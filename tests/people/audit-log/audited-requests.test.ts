@@ -30,6 +30,9 @@ const ACTIONS: Record<string, string | null> = {
   'POST /domains': 'domain.created',
   'DELETE /domains/{domain_id}': 'domain.deleted',
   'GET /time-entries/export': 'time_entries.exported',
+  'DELETE /contacts/{contact_id}/tokens/{contact_token_id}': 'contact_token.revoked',
+  'POST /contacts/{contact_id}/tokens': 'contact_token.created',
+  'DELETE /contacts/{contact_id}/tokens': 'contact_token.revoked',
   'GET /contacts/{contact_id}/export': 'contact.exported',
   'POST /contacts/{contact_id}/erase': 'contact.erased',
 }

@@ -8,6 +8,7 @@ import {
   startApi,
   stopApi,
 } from '../../support/api'
+import { isForCustomers } from '../../support/customers'
 import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
 import { createWorld, fingerprint, goodBody, goodRaw, type World, type WorldId } from '../../support/world'
 
@@ -17,11 +18,11 @@ const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
  * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see
- * raw mail, API keys, the audit log or timers of others, export or erase a person.
+ * raw mail, API keys, the audit log or timers of others, export or erase a person, make tokens of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|audit-log|api-keys|timers|stats)/.test(path)) return true
-  if (/^\/contacts\/.*\/(export|erase)$/.test(path)) return true
+  if (/^\/contacts\/.*\/(export|erase|tokens)(\/|$)/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
 }
 
@@ -42,7 +43,9 @@ const REFERENCES: Record<string, WorldId> = {
   attachment_ids: 'upload_id',
 }
 
+/** All but those of customers (`tests/desk/portal`). */
 let endpoints: Endpoint[]
+let of_customers: Endpoint[]
 let own: Organization
 let other: Organization
 let mine: World
@@ -50,7 +53,9 @@ let theirs: World
 
 beforeAll(async () => {
   await startApi()
-  endpoints = await readEndpoints()
+  const all = await readEndpoints()
+  endpoints = all.filter((endpoint) => !isForCustomers(endpoint))
+  of_customers = all.filter(isForCustomers)
   own = await createOrganization('Own')
   other = await createOrganization(MARK)
   mine = await createWorld(own)
@@ -64,14 +69,14 @@ describe('every route', () => {
     const names = routes
       .filter(({ path }) => path.startsWith('/api/v1/'))
       .map(({ method, path }) => `${method} ${path.slice('/api/v1'.length).replace(/:(\w+)/g, '{$1}')}`)
-    expect(names.sort()).toEqual(endpoints.map(({ name }) => name).sort())
+    expect(names.sort()).toEqual([...endpoints, ...of_customers].map(({ name }) => name).sort())
     expect(names.length).toBeGreaterThan(70)
   })
 
   test('without a token is 401, but to sign in and to refresh', async () => {
     const open = ['POST /auth/login', 'POST /auth/refresh', 'POST /auth/password/forgot']
     await changesNothing(async () => {
-      for (const endpoint of endpoints.filter(({ name }) => !open.includes(name))) {
+      for (const endpoint of [...endpoints, ...of_customers].filter(({ name }) => !open.includes(name))) {
         const answer = await call({ ...own.admin, send: strangerSend }, endpoint, mine)
         expectError(endpoint, answer, 401, /^INVALID_TOKEN$/)
         expect(answer.headers.get('www-authenticate')).toBe('Bearer')

@@ -23,6 +23,7 @@ describe('the organization', () => {
       sender_policy: 'flag',
       form_senders: [],
       require_second_factor: false,
+      portal_origins: [],
     })
     expect((await admin.get('/organization')).body).toEqual(answer.body)
   })

@@ -1,0 +1,178 @@
+/** Reads what customers are shown of their tickets. */
+import { addressKey } from '../../base/address/email'
+import type { Fragment } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import { textToHtml } from '../../base/html/body'
+import { viewHtml } from '../../base/html/view'
+import type { Scope } from '../../base/scope'
+import type { PageMeta } from '../../base/shapes/answers'
+import { type Page, page } from '../../base/shapes/page'
+import type { Paging } from '../../base/shapes/query'
+import { isShown, shownCompany } from '../../http/request/customers'
+import { requireCustomer } from '../../http/request/permissions'
+import type { InSteps } from '../../http/request/steps'
+import { withUrl } from '../attachments/queries'
+import { type ListedRow, messagesOn, oldestFirst } from '../messages/list-messages'
+import { type MessageRow, messageFields } from '../messages/queries'
+import type { MyMessage, MyTicket, MyTicketFilter } from './model'
+
+export type MyMessages = { data: MyMessage[]; meta: PageMeta }
+
+/** The tickets that the customer is shown, newest first. */
+export function listMyTickets(scope: Scope, filter: MyTicketFilter): Promise<Page<MyTicket>> {
+  const { sql, organization_id } = scope
+  const live = () => sql`
+    from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null
+      ${filter.status ? sql`and t.status = ${filter.status}` : sql``}`
+  return page(scope, filter, {
+    name: 'my tickets',
+    sort: { keys: [{ sql: sql`t.id`, field: 'id' }], direction: 'desc' },
+    rows: ({ head, slice, order }) => sql<MyTicket[]>`
+      with page as materialized (select t.id from (${firstOfEach(scope, live, head)}) as t where true ${slice})
+      select ${fields(scope)} from page join tickets t on t.organization_id = ${organization_id} and t.id = page.id
+      ${withContact(scope)} ${order}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total ${live()} and ${isShown(scope, 't')}`,
+  })
+}
+
+/** The first tickets of the contact and of its company: each comes in order from an index of its own. */
+function firstOfEach(scope: Scope, live: () => Fragment, head: Fragment): Fragment {
+  const { sql } = scope
+  const company = shownCompany(scope)
+  const own = sql`(select t.id ${live()} and t.contact_id = ${requireCustomer(scope).id} ${head})`
+  return company ? sql`${own} union (select t.id ${live()} and t.company_id = ${company} ${head})` : own
+}
+
+/** @throws TICKET_NOT_FOUND, also for tickets of others */
+export async function getMyTicket(scope: Scope, id: string): Promise<MyTicket> {
+  const { sql, organization_id } = scope
+  const [ticket] = await sql<MyTicket[]>`
+    select ${fields(scope)} from tickets t ${withContact(scope)}
+    where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null and ${isShown(scope, 't')}`
+  if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
+  return ticket
+}
+
+function fields({ sql }: Scope): Fragment {
+  return sql`
+    t.id, t.code, t.subject, t.status, case when c.id is not null then json_build_object('name', c.name) end as contact,
+    t.created_at, t.updated_at`
+}
+
+function withContact({ sql, organization_id }: Scope): Fragment {
+  return sql`left join contacts c on c.organization_id = ${organization_id} and c.id = t.contact_id`
+}
+
+/** Returns the contact of a ticket that the customer is shown. @throws TICKET_NOT_FOUND, also for tickets of others */
+export async function contactOfShown(scope: Scope, ticket_id: string): Promise<string | null> {
+  const { sql, organization_id } = scope
+  const [ticket] = await sql<{ contact_id: string | null }[]>`
+    select t.contact_id from tickets t
+    where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.deleted_at is null
+      and ${isShown(scope, 't')}`
+  if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
+  return ticket.contact_id
+}
+
+/**
+ * The messages of a ticket that the customer is shown, oldest first. In steps when they are too large to be held.
+ * @throws TICKET_NOT_FOUND
+ */
+export async function listMyMessages(scope: Scope, ticket_id: string, query: Paging): Promise<InSteps<MyMessages>> {
+  const { sql, organization_id } = scope
+  const writers = await writersOf(scope, ticket_id, await contactOfShown(scope, ticket_id))
+  const shown = () => sql`
+    and m.ticket_id = ${ticket_id} and not m.is_internal and (m.direction = 'outbound' or ${isBy(scope, ticket_id, writers.shown)})`
+  const matching = () => sql`from messages m where m.organization_id = ${organization_id} ${shown()}`
+  const { data: ids, meta } = await page(scope, query, {
+    name: `my messages of ${ticket_id}`,
+    sort: oldestFirst(sql),
+    rows: ({ slice }) => sql<{ id: string; mine: boolean }[]>`
+      select m.id, ${isMine(scope, ticket_id, writers)} as mine ${matching()} ${slice}`,
+    count: () => sql<{ total: number }[]>`select count(*) as total ${matching()}`,
+  })
+  const mine = new Set(ids.flatMap((row) => (row.mine ? row.id : [])))
+  const present = (_: string, row: ListedRow) => presentMine(organization_id, row, mine.has(row.id))
+  return { data: await messagesOn(scope, ids, { shown, present }), meta }
+}
+
+/** Reads a message that the customer has just written. */
+export async function getWritten(scope: Scope, id: string): Promise<MyMessage> {
+  const { sql, organization_id } = scope
+  const [row] = await sql<MessageRow[]>`
+    select ${messageFields(scope)} from messages m where m.organization_id = ${organization_id} and m.id = ${id}`
+  return presentMine(organization_id, row!, true)
+}
+
+/** People whose messages count as theirs: by their addresses as they stand in the messages of the ticket, and ids. */
+type People = { addresses: string[]; contact_ids: string[] }
+type Writers = { shown: People; own: People }
+
+/**
+ * Finds who of the writers of a ticket may be shown: its contact, the customer, confirmed participants, and contacts of
+ * the company that the token shows. What was written from an address of before is known by the timeline.
+ */
+async function writersOf(scope: Scope, ticket_id: string, contact_id: string | null): Promise<Writers> {
+  const { sql, organization_id } = scope
+  const { id } = requireCustomer(scope)
+  const company = shownCompany(scope)
+  const contact_ids = contact_id === null ? [id] : [id, contact_id]
+  const written = await sql<{ email: string }[]>`
+    select distinct m.sender_email as email from messages m
+    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
+      and m.sender_email is not null`
+  const keys = written.map(({ email }) => addressKey(email))
+  const known = await sql<{ key: string; is_own: boolean }[]>`
+    select given.key, exists (
+      select 1 from contacts c where c.organization_id = ${organization_id} and c.email_key = given.key and c.id = ${id}
+    ) as is_own
+    from unnest(${keys}::text[]) as given (key)
+    where exists (
+      select 1 from contacts c where c.organization_id = ${organization_id} and c.email_key = given.key
+        and (c.id = any(${contact_ids}::uuid[]) ${company ? sql`or c.company_id = ${company}` : sql``})
+    ) or exists (
+      select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
+        and p.email_key = given.key and p.confirmed
+    )`
+  const addressesOf = (rows: { key: string }[]) => {
+    const found = new Set(rows.map(({ key }) => key))
+    return written.map(({ email }) => email).filter((email) => found.has(addressKey(email)))
+  }
+  return {
+    shown: { addresses: addressesOf(known), contact_ids },
+    own: { addresses: addressesOf(known.filter(({ is_own }) => is_own)), contact_ids: [id] },
+  }
+}
+
+/** A condition on `messages m`: one of the people wrote it. Whoever forged an address is nobody. */
+function isBy({ sql, organization_id }: Scope, ticket_id: string, { addresses, contact_ids }: People): Fragment {
+  return sql`(m.sender_verified is not false and (m.sender_email = any(${addresses}::text[]) or m.id in (
+    select (a.data ->> 'message_id')::uuid from activities a
+    where a.organization_id = ${organization_id} and a.ticket_id = ${ticket_id} and a.type = 'message'
+      and a.actor_type = 'contact' and a.actor_id = any(${contact_ids}::uuid[])
+  )))`
+}
+
+function isMine(scope: Scope, ticket_id: string, { own }: Writers): Fragment {
+  return scope.sql`(m.direction = 'inbound' and ${isBy(scope, ticket_id, own)})`
+}
+
+/** Of an email only the new part is shown: what it quotes may name others. */
+function presentMine(organization_id: string, row: MessageRow, mine: boolean): MyMessage {
+  const { id, reply_text, created_at } = row
+  const direction = row.direction ?? 'outbound'
+  const attachments = row.attachments.map(({ id, filename, content_type, size }) =>
+    withUrl(organization_id, { id, filename, content_type, size }),
+  )
+  const urlOf = (id: string) => attachments.find((attachment) => attachment.id === id)?.url
+  const html = row.channel === 'email' && reply_text !== null ? textToHtml(reply_text) : row.body_html
+  return {
+    id,
+    body_html: viewHtml(html, urlOf, direction === 'inbound' ? 'wait' : 'as written'),
+    direction,
+    sender: { name: row.sender.name },
+    mine,
+    attachments,
+    created_at,
+  }
+}
