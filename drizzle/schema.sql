@@ -108,6 +108,7 @@ create table companies (
   notes text,
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
+  external_id text,
   constraint companies_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint companies_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint companies_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -116,6 +117,18 @@ create table companies (
   constraint companies_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
 );
 CREATE INDEX companies_domains ON companies USING gin (organization_id, domains);
+CREATE UNIQUE INDEX companies_external_id ON companies USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
+
+create table contact_addresses (
+  organization_id uuid not null,
+  email_key text not null,
+  contact_id uuid not null,
+  email text not null,
+  "position" integer default 0 not null,
+  constraint contact_addresses_organization_id_email_key_pk PRIMARY KEY (organization_id, email_key),
+  constraint contact_addresses_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX contact_addresses_contact ON contact_addresses USING btree (organization_id, contact_id);
 
 create table contact_tokens (
   organization_id uuid not null,
@@ -148,18 +161,23 @@ create table contacts (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
   email_key text not null,
+  external_id text,
   constraint contacts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint contacts_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
   constraint contacts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 );
 CREATE INDEX contacts_company ON contacts USING btree (organization_id, company_id, id);
 CREATE UNIQUE INDEX contacts_email ON contacts USING btree (organization_id, email_key);
+CREATE UNIQUE INDEX contacts_external_id ON contacts USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX contacts_list ON contacts USING btree (organization_id, id) INCLUDE (search);
 CREATE INDEX contacts_name ON contacts USING btree (organization_id, lower(name), id);
 CREATE INDEX contacts_search ON contacts USING gin (organization_id, search gin_trgm_ops);
 CREATE INDEX contacts_updated ON contacts USING btree (organization_id, updated_at, id);
+CREATE TRIGGER contacts_address_taken BEFORE INSERT ON contacts FOR EACH ROW EXECUTE FUNCTION refuse_taken_address();
 CREATE TRIGGER contacts_change AFTER UPDATE OF company_id ON contacts FOR EACH ROW WHEN ((old.company_id IS DISTINCT FROM new.company_id)) EXECUTE FUNCTION tally_contacts();
 CREATE TRIGGER contacts_come_and_go AFTER INSERT OR DELETE ON contacts FOR EACH ROW EXECUTE FUNCTION tally_contacts();
+CREATE TRIGGER contacts_primary_address_changed AFTER UPDATE OF email, email_key ON contacts FOR EACH ROW WHEN (((old.email_key <> new.email_key) OR (old.email <> new.email))) EXECUTE FUNCTION keep_primary_address();
+CREATE TRIGGER contacts_primary_address_made AFTER INSERT ON contacts FOR EACH ROW EXECUTE FUNCTION keep_primary_address();
 CREATE TRIGGER contacts_search_fits BEFORE INSERT OR UPDATE OF search ON contacts FOR EACH ROW WHEN ((octet_length(new.search) > 2400)) EXECUTE FUNCTION cut_search();
 
 create table deliveries (
@@ -499,6 +517,17 @@ create table memberships (
 );
 CREATE INDEX memberships_user ON memberships USING btree (user_id, created_at);
 
+create table merged_contacts (
+  organization_id uuid not null,
+  id uuid not null,
+  contact_id uuid not null,
+  external_id text,
+  constraint merged_contacts_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint merged_contacts_contact_fk FOREIGN KEY (organization_id, contact_id) REFERENCES contacts(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX merged_contacts_contact ON merged_contacts USING btree (organization_id, contact_id);
+CREATE UNIQUE INDEX merged_contacts_external_id ON merged_contacts USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
+
 create table message_recipients (
   organization_id uuid not null,
   message_id uuid not null,
@@ -808,6 +837,7 @@ create table tickets (
   merged_at timestamp with time zone,
   status_before_merge text,
   split_from_id uuid,
+  external_id text,
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -822,6 +852,7 @@ CREATE INDEX tickets_assignee ON tickets USING btree (organization_id, assignee_
 CREATE INDEX tickets_company ON tickets USING btree (organization_id, company_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_contact ON tickets USING btree (organization_id, contact_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_deleted ON tickets USING btree (deleted_at) WHERE ((deleted_at IS NOT NULL) AND (purged_at IS NULL));
+CREATE UNIQUE INDEX tickets_external_id ON tickets USING btree (organization_id, external_id) WHERE ((external_id IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX tickets_live ON tickets USING btree (organization_id, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_merged ON tickets USING btree (organization_id, merged_into_id, id) WHERE (merged_into_id IS NOT NULL);
 CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_rank(priority), id) WHERE (deleted_at IS NULL);
@@ -1075,6 +1106,29 @@ BEGIN
 END $function$
 ;
 
+CREATE OR REPLACE FUNCTION keep_primary_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	IF TG_OP = 'UPDATE' THEN
+		-- Another address of the contact may become the primary one: then both stay.
+		UPDATE contact_addresses SET email = new.email
+		WHERE organization_id = new.organization_id AND email_key = new.email_key AND contact_id = new.id;
+		IF FOUND THEN RETURN NULL; END IF;
+		DELETE FROM contact_addresses
+		WHERE organization_id = new.organization_id AND email_key = old.email_key AND contact_id = new.id;
+	END IF;
+	INSERT INTO contact_addresses (organization_id, email_key, contact_id, email)
+	VALUES (new.organization_id, new.email_key, new.id, new.email) ON CONFLICT DO NOTHING;
+	IF NOT FOUND THEN
+		RAISE unique_violation USING CONSTRAINT = 'contacts_email',
+			MESSAGE = 'duplicate key value violates unique constraint "contacts_email"';
+	END IF;
+	RETURN NULL;
+END $function$
+;
+
 CREATE OR REPLACE FUNCTION never()
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1157,6 +1211,17 @@ BEGIN
 		WHERE s.organization_id = new.organization_id AND s.ticket_id = new.ticket_id;
 	END IF;
 	RETURN NULL;
+END $function$
+;
+
+CREATE OR REPLACE FUNCTION refuse_taken_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+	PERFORM FROM contact_addresses WHERE organization_id = new.organization_id AND email_key = new.email_key;
+	IF FOUND THEN RETURN NULL; END IF;
+	RETURN new;
 END $function$
 ;
 

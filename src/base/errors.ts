@@ -78,6 +78,7 @@ export const ERRORS = {
   INVALID_CODE: [422, 'The code is not right'],
   SECOND_FACTOR_EXISTS: [422, 'The account has a second factor already'],
   EMAIL_ALREADY_EXISTS: [422, 'The email address is already used'],
+  EXTERNAL_ID_EXISTS: [422, 'The external id is already used'],
   DOMAIN_ALREADY_EXISTS: [422, 'The domain is already listed'],
   DOMAIN_NOT_VERIFIED: [422, 'The domain cannot be verified'],
   LABEL_NAME_EXISTS: [422, 'The label name is already used'],

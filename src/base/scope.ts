@@ -27,7 +27,9 @@ export type AuditRow = Omit<typeof audit_log.$inferInsert, 'created_at' | 'actor
 /** What lists the request of an API key with its first change. */
 export type Alongside = {
   /** Adds the entry in the transaction of the change; nothing when a transaction that committed has it. */
-  write(scope: Scope): Promise<void>
+  write(scope: Scope, result?: unknown): Promise<void>
+  /** The entry tells of the result, so that it is written after the work instead of beside it. */
+  is_after?: boolean
   /** The entry, for a change that adds it by itself (`base/audit/audit.ts`); undefined when it is listed. */
   entry(): AuditRow | undefined
   /** Is called after the commit of a change that has added `entry`. */
@@ -75,7 +77,9 @@ export async function inTransaction<T>(scope: Scope, work: (scope: Scope) => Pro
     after_commit = []
     const joined = { ...scope, ...inner, after_commit, before_commit: undefined, alongside: undefined }
     const { alongside } = scope
-    const result = alongside ? (await together([alongside.write(joined), work(joined)]))[1] : await work(joined)
+    const is_beside = alongside && !alongside.is_after
+    const result = is_beside ? (await together([alongside.write(joined), work(joined)]))[1] : await work(joined)
+    if (alongside?.is_after) await alongside.write(joined, result)
     await scope.before_commit?.(inner, result)
     return result
   })

@@ -168,6 +168,24 @@ PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is
 PUT /tickets/:ticket_id/viewing / no keys <- viewing: a wrong body, an API key, an unknown, deleted or foreign ticket change nothing
 DELETE /tickets/:ticket_id/viewing <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
+Contacts / emails <- contact-addresses: addresses > stand in their order, each once, the primary one first
+PATCH /contacts/:contact_id / request / emails, email <- contact-addresses: addresses > after %j are %j
+Contacts / emails / refused <- contact-addresses: addresses > %s %j is %s at %s and changes nothing
+Contacts / emails / unique over all contacts <- contact-addresses: addresses > are unique over all contacts of the organization, also at once, and not over others
+Contacts / emails / search, email=, company <- contact-addresses: addresses > all find the contact, and the first of a company links it
+Contacts / emails / threading <- mail-addresses: each address is the contact, and threads by the ids of others and by the code
+Contacts / emails / where answers go <- mail-addresses: answers go to the address last written from in the ticket, once, else to the primary one
+POST /contacts/:contact_id/merge <- merge-contacts: merging contacts > gives addresses, tickets, participations and what is lacking to the one that stays
+POST /contacts/:contact_id/merge / 404 with merged_into <- merge-contacts: merging contacts > a merged contact is 404 with what it is now, and its external id names that, however often
+POST /contacts/:contact_id/merge / all or nothing <- merge-contacts: merging contacts > is all or nothing
+POST /contacts/:contact_id/merge / in opposite directions <- merge-contacts: merging contacts > in opposite directions at once: one wins
+GET /contacts / query / external_id <- contact-addresses: an external id > is kept exactly, is unique, filters, and is free once it is cleared or the contact is deleted
+Contacts / code / EXTERNAL_ID_EXISTS <- contact-addresses: an external id > is kept exactly, is unique, filters, and is free once it is cleared or the contact is deleted
+PUT /contacts/by-external-id/:external_id <- contact-addresses: an external id > that is unknown is created by PUT, one that is known changed
+PUT /contacts/by-external-id/:external_id / takes the contact with the email <- contact-addresses: an external id > takes the contact with the email that has none, and no other
+PUT /contacts/by-external-id/:external_id / If-Match <- contact-addresses: an external id > PUT heeds If-Match
+PUT /contacts/by-external-id/:external_id / at once <- contact-addresses: an external id > PUT by 16 clients at once makes one contact
+PUT /contacts/by-external-id/:external_id / audit of keys <- contact-addresses: an external id > PUT by a key is listed once, with the status that it had
 POST /contacts/:contact_id/tokens <- customer-tokens: a token > is made by an admin or a key that may, is shown once, and stored as a hash
 POST /contacts/:contact_id/tokens / request / ttl_seconds | scope <- customer-tokens: a token > of a wrong time or scope, of no contact or one of others, is not made
 DELETE /contacts/:contact_id/tokens <- customer-tokens: a token > is revoked alone or with all others of the contact, at once in this process

@@ -23,6 +23,7 @@ export type Client = {
   get(path: string, headers?: Record<string, string>): Promise<Answer>
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   patch(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  put(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   delete(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Any request; a string or bytes as body are sent as they are. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
@@ -164,6 +165,7 @@ function clientOf(token: string, user_id: string, email: string, scheme = 'Beare
     get: (path, headers) => send('GET', path, undefined, headers),
     post: (path, body, headers) => send('POST', path, body, headers),
     patch: (path, body, headers) => send('PATCH', path, body, headers),
+    put: (path, body, headers) => send('PUT', path, body, headers),
     delete: (path, body, headers) => send('DELETE', path, body, headers),
     user_id,
     email,

@@ -25,7 +25,7 @@ export type Endpoint = {
   name: string
   method: string
   path: string
-  /** Names of the ids in the path, outermost first. A token in a path is no id. */
+  /** Names of the ids in the path, outermost first. A token in a path is no id, nor is what others call a thing. */
   ids: string[]
   query: Record<string, Schema>
   /** Schema of a JSON body. */
@@ -56,7 +56,7 @@ function toEndpoint(full_path: string, method: string, operation: Operation): En
     name: `${method} ${path}`,
     method,
     path,
-    ids: [...path.matchAll(/{(\w+_id)}/g)].map(([, name]) => name!),
+    ids: [...path.matchAll(/{(\w+_id)}/g)].map(([, name]) => name!).filter((name) => name !== 'external_id'),
     query: Object.fromEntries(parameters.map(({ name, schema }) => [name!, schema!])),
     body: operation.requestBody?.content['application/json']?.schema,
     statuses: Object.keys(operation.responses).map(Number),

@@ -19,10 +19,10 @@ import { createWebhook } from './webhooks'
 
 /**
  * Ids by the name of the path parameter; `upload_id` is a file that no message uses yet, `source_id` a second ticket,
- * `contact_token` a token.
+ * `contact_token` a token, `other_contact_id` a second contact.
  */
 export type World = Record<WorldId, string>
-export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'contact_token'
+export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'contact_token' | 'other_contact_id'
 
 /** Nothing listens there: what the service tries to reach is refused at once. */
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
@@ -32,6 +32,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const company = await createCompany(agent, { name: mark, notes: mark, hourly_rate: 60 })
   const webhook = await createWebhook(admin, { url: `${NOBODY_URL}?${mark}`, secret: mark })
   const contact = await createContact(agent, { name: mark, company_id: company.id, notes: mark })
+  const other_contact = await createContact(agent, { name: mark, external_id: `${mark} 2`, phone: null, notes: mark })
   const label = await createLabel(agent, { name: mark, description: mark })
   const ticket = await createTicket(agent, {
     subject: mark,
@@ -68,6 +69,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     participant_id: participant.id,
     attachment_id: used.id,
     upload_id: upload.id,
+    other_contact_id: other_contact.id,
     contact_id: contact.id,
     company_id: company.id,
     label_id: label.id,
@@ -141,20 +143,11 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /drafts/{draft_id}': draft(),
     'POST /drafts/{draft_id}/send': { send_email: false },
     'POST /tickets/{ticket_id}/participants': { email: `${crypto.randomUUID()}@customer.example`, name: 'Paula' },
-    'POST /contacts': {
-      name: 'Carl',
-      email: `${crypto.randomUUID()}@customer.example`,
-      phone: '+1 555 0100',
-      company_id: world.company_id,
-      notes: 'Tall',
-    },
-    'PATCH /contacts/{contact_id}': {
-      name: 'Carl',
-      email: `${crypto.randomUUID()}@customer.example`,
-      phone: '+1 555 0100',
-      company_id: world.company_id,
-      notes: 'Tall',
-    },
+    'POST /contacts': contact(world.company_id),
+    'PATCH /contacts/{contact_id}': contact(world.company_id),
+    // The path has no id of the world.
+    'PUT /contacts/by-external-id/{external_id}': { ...contact(world.company_id), external_id: '{external_id}' },
+    'POST /contacts/{contact_id}/merge': { source_ids: [world.other_contact_id] },
     'POST /companies': company(),
     'PATCH /companies/{company_id}': company(),
     'POST /labels': label(),
@@ -240,6 +233,12 @@ async function created(answer: Promise<Answer>) {
 }
 
 const smtp = () => ({ host: '127.0.0.1', port: 1, security: 'none', username: 'desk', password: 'secret' })
+
+const contact = (company_id: string) => {
+  const email = `${crypto.randomUUID()}@customer.example`
+  const fields = { phone: '+1 555 0100', company_id, notes: 'Tall', external_id: crypto.randomUUID() }
+  return { name: 'Carl', email, emails: [email, `2.${email}`], ...fields }
+}
 
 const company = () => ({
   name: 'Customer Ltd',

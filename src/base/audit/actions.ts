@@ -12,7 +12,7 @@ export const AUDIT_ACTIONS = [
   ...(['domain.created', 'domain.updated', 'domain.deleted'] as const),
   ...(['api_key.created', 'api_key.updated', 'api_key.revoked', 'api_key.request'] as const),
   ...(['inbound_message.raw_read', 'inbound_message.imported'] as const),
-  ...(['time_entries.exported', 'contact.exported', 'contact.erased'] as const),
+  ...(['time_entries.exported', 'contact.exported', 'contact.erased', 'contact.merged'] as const),
   ...(['contact_token.created', 'contact_token.revoked'] as const),
 ] as const
 

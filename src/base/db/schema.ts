@@ -540,11 +540,16 @@ export const companies = distributedTable(
     currency: text(),
     ticket_prefix: text(),
     notes: text(),
+    /** The customer's own name for it in another system. */
+    external_id: text(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('companies_external_id')
+      .on(table.organization_id, table.external_id)
+      .where(sql`${table.external_id} is not null`),
     index('companies_domains').using('gin', table.organization_id, table.domains),
     check('companies_hourly_rate', isRate(table.hourly_rate)),
     check('companies_currency', isCurrency(table.currency)),
@@ -564,13 +569,18 @@ export const contacts = distributedTable(
     phone: text(),
     company_id: uuid(),
     notes: text(),
-    /** Name and email in lower case and without accents, for the substring search. */
+    /** As of a company. */
+    external_id: text(),
+    /** Name and addresses in lower case and without accents, for the substring search. */
     search: text().notNull(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('contacts_external_id')
+      .on(table.organization_id, table.external_id)
+      .where(sql`${table.external_id} is not null`),
     uniqueIndex('contacts_email').on(table.organization_id, table.email_key),
     index('contacts_company').on(table.organization_id, table.company_id, table.id),
     index('contacts_updated').on(table.organization_id, table.updated_at, table.id),
@@ -608,6 +618,47 @@ export const contact_tokens = distributedTable(
   ],
 )
 
+/**
+ * All addresses of contacts, the primary ones too: triggers keep those as `contacts` has them. Whatever looks for a
+ * contact by an address looks here.
+ */
+export const contact_addresses = distributedTable(
+  'contact_addresses',
+  {
+    organization_id: uuid().notNull(),
+    /** See `addressKey`. */
+    email_key: text().notNull(),
+    contact_id: uuid().notNull(),
+    email: text().notNull(),
+    /** The order of those that are not primary. */
+    position: integer().notNull().default(0),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.email_key] }),
+    index('contact_addresses_contact').on(table.organization_id, table.contact_id),
+    reference('contact_addresses_contact', [table.organization_id, table.contact_id], contacts, 'cascade'),
+  ],
+)
+
+/** Contacts that were merged into others, each with the contact that it is now, however often that was merged. */
+export const merged_contacts = distributedTable(
+  'merged_contacts',
+  {
+    ...tenant(),
+    contact_id: uuid().notNull(),
+    /** The external id of the merged contact, which names the other one from then on. */
+    external_id: text(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('merged_contacts_contact').on(table.organization_id, table.contact_id),
+    uniqueIndex('merged_contacts_external_id')
+      .on(table.organization_id, table.external_id)
+      .where(sql`${table.external_id} is not null`),
+    reference('merged_contacts_contact', [table.organization_id, table.contact_id], contacts, 'cascade'),
+  ],
+)
+
 export const tickets = distributedTable(
   'tickets',
   {
@@ -631,6 +682,8 @@ export const tickets = distributedTable(
     status_before_merge: text({ enum: TICKET_STATUSES }),
     /** The ticket whose messages it was opened with. */
     split_from_id: uuid(),
+    /** As of a company. */
+    external_id: text(),
     created_at: createdAt(),
     updated_at: updatedAt(),
     /** Set when the ticket is hidden; it is purged after the retention. */
@@ -643,6 +696,10 @@ export const tickets = distributedTable(
     return [
       primaryKey({ columns: [table.organization_id, table.id] }),
       unique('tickets_number').on(table.organization_id, table.number),
+      // A deleted ticket frees its external id.
+      uniqueIndex('tickets_external_id')
+        .on(table.organization_id, table.external_id)
+        .where(sql`${table.external_id} is not null and ${table.deleted_at} is null`),
       index('tickets_live').on(table.organization_id, table.id).where(live),
       index('tickets_status').on(table.organization_id, table.status, table.id).where(live),
       index('tickets_assignee').on(table.organization_id, table.assignee_id, table.status, table.id).where(live),

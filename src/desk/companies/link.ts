@@ -12,7 +12,8 @@ const BATCH = 2000
 
 /**
  * Links every contact without a company whose address belongs to this one, and gives the company to those of their
- * tickets that have none. A contact whose address belongs to another company by a longer domain is left to that one.
+ * tickets that have none. Of several addresses the first that belongs to any company counts. A contact whose address
+ * belongs to another company by a longer domain is left to that one.
  * @throws COMPANY_NOT_FOUND
  */
 export function linkContacts(scope: Scope, company_id: string): Promise<{ linked: number }> {
@@ -25,7 +26,8 @@ export function linkContacts(scope: Scope, company_id: string): Promise<{ linked
       const last = contacts.at(-1)
       if (!last) return { linked }
       after = last.id
-      const own = contacts.filter(({ email }) => ownerOf(email) === company_id).map(({ id }) => id)
+      const owned = contacts.filter(({ emails }) => emails.map(ownerOf).find((owner) => owner) === company_id)
+      const own = owned.map(({ id }) => id)
       linked += await link(scope, own, company)
     }
   })
@@ -37,10 +39,15 @@ function companiesWithDomains({ sql, organization_id }: Scope) {
     select id, domains from companies where organization_id = ${organization_id} and domains <> '{}' order by id`
 }
 
-/** The next contacts without a company. */
+/** The next contacts without a company, with their addresses in order. */
 function unlinkedContacts({ sql, organization_id }: Scope, after: string) {
-  return sql<{ id: string; email: string }[]>`
-    select id, email from contacts
+  return sql<{ id: string; emails: string[] }[]>`
+    select id, array(
+      select a.email from contact_addresses a
+      where a.organization_id = ${organization_id} and a.contact_id = contacts.id
+      order by a.email_key = contacts.email_key desc, a.position, a.email_key
+    ) as emails
+    from contacts
     where organization_id = ${organization_id} and company_id is null and id > ${after}
     order by id limit ${BATCH}`
 }

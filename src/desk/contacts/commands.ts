@@ -1,48 +1,51 @@
-import { addressKey } from '../../base/address/email'
-import { withChangeTime } from '../../base/db/change-time'
-import { newId } from '../../base/db/columns'
-import { violates } from '../../base/db/violations'
-import { ApiError, fieldError, unknownIds } from '../../base/errors'
+import { ApiError, fieldError } from '../../base/errors'
+import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
-import { isUuid } from '../../base/shapes/ids'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { deleteContactRow } from '../privacy/delete-contact-row'
-import { findCompanyOf } from './company'
-import type { ContactChanges, ContactWithTickets, NewContact } from './model'
-import { type ContactRef, getContact, getContacts } from './queries'
-import { searchText } from './search-text'
+import { addressesAfter } from './contact-addresses'
+import { areOther, asStoredId, type ContactFields, insertContact, lockContacts, writeContact } from './contact-rows'
+import type { ContactByExternalId, ContactChanges, ContactWithTickets, NewContact } from './model'
+import { contactNotFound, findByAddress, getContact, getContacts } from './queries'
 import { giveCompanyToTickets, takeFromTickets } from './tickets'
 
 /** Contacts that are read and published by one statement each. */
 const PUBLISH_BATCH = 500
 
 /**
- * Creates a contact, linked to a company by its email's domain unless `company_id` says otherwise.
- * @throws EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND
+ * Creates a contact, linked to a company by its first address that belongs to one unless `company_id` says otherwise.
+ * @throws EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND, VALIDATION_ERROR
  */
 export function createContact(scope: Scope, contact: NewContact): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
-    const created = await insertContact(scope, contact)
-    if (!created) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
-    return publishNew(scope, created.id)
+    await requireFree(scope, 'contacts', contact.external_id)
+    const id = await insertContact(scope, contact)
+    if (!id) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
+    return publishNew(scope, id)
   })
 }
 
 /**
  * Changes a contact. A company that it gets goes to those of its tickets that have none. No change, no event.
- * @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, COMPANY_NOT_FOUND
+ * @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND, VALIDATION_ERROR
  */
 export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
-    const [before, locked_at] = await withChangeTime(scope.sql, lockContact(scope, id))
-    const after = {
+    const { contacts, locked_at } = await lockContacts(scope, [id])
+    const before = contacts.get(id)
+    if (!before) throw await contactNotFound(scope, id)
+    const { email: _, emails: __, company_id, ...plain } = changes
+    const after: ContactFields = {
       ...before,
-      ...changes,
-      ...(changes.company_id !== undefined && { company_id: asStoredId(changes.company_id) }),
+      ...plain,
+      ...(company_id !== undefined && { company_id: asStoredId(company_id) }),
+      addresses: addressesAfter(before.addresses, changes),
     }
-    const fields = ['name', 'email', 'phone', 'company_id', 'notes'] as const
-    if (fields.every((field) => after[field] === before[field])) return getContact(scope, id)
-    await writeContact(scope, id, before, after, locked_at).catch((error) => conflict(error, changes.company_id))
+    const fields = ['name', 'phone', 'company_id', 'notes', 'external_id'] as const
+    const is_same = fields.every((field) => after[field] === before[field])
+    if (is_same && !areOther(before.addresses, after.addresses)) return getContact(scope, id)
+    if (after.external_id !== before.external_id) await requireFree(scope, 'contacts', after.external_id, id)
+    await writeContact(scope, id, before, after, { locked_at, company_id })
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
@@ -51,13 +54,71 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
   })
 }
 
+/** Judges a contact before it is changed. @throws PRECONDITION_FAILED */
+type Judge = (contact: ContactWithTickets | undefined) => void
+
+/** Rounds of a search that other requests disturb. */
+const MAX_ROUNDS = 5
+
+/**
+ * Changes the contact with an external id, or the one without any that has the email, else creates it. Of two at the
+ * same time one creates, the other changes.
+ * @param judge sees the contact as it is, undefined when there is none
+ * @throws as `createContact` and `updateContact`
+ */
+export function putContact(
+  scope: Scope,
+  external_id: string,
+  input: ContactByExternalId,
+  judge: Judge,
+): Promise<{ contact: ContactWithTickets; is_new: boolean }> {
+  const { external_id: beside = external_id, ...fields } = input
+  if (beside !== external_id) throw fieldError('VALIDATION_ERROR', '/external_id', 'must be that of the path')
+  return inTransaction(scope, async (scope) => {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const named = await holdExternalId(scope, 'contacts', external_id)
+      const id = named ?? (await withoutExternalId(scope, fields.email))
+      if (id) {
+        // One that was merged or deleted meanwhile is looked for anew.
+        const { contacts } = await lockContacts(scope, [id])
+        if (!contacts.has(id) || (!named && contacts.get(id)!.external_id !== null)) continue
+        judge(await getContact(scope, id))
+        const changes = named ? fields : { ...fields, external_id }
+        return { contact: await updateContact(scope, id, changes), is_new: false }
+      }
+      judge(undefined)
+      const created = await insertContact(scope, completed(fields, external_id))
+      if (created) return { contact: await publishNew(scope, created), is_new: true }
+      if (!(await withoutExternalId(scope, fields.email))) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
+    }
+    throw new ApiError('SERVICE_UNAVAILABLE')
+  })
+}
+
+/** A contact with this address that no other system has a name for yet. */
+async function withoutExternalId(scope: Scope, email: string | undefined): Promise<string | undefined> {
+  const found = email === undefined ? undefined : await findByAddress(scope, email)
+  return found?.external_id === null ? found.id : undefined
+}
+
+/** The fields of a new contact. @throws VALIDATION_ERROR for those that are missing */
+function completed(fields: Omit<ContactChanges, 'external_id'>, external_id: string): NewContact {
+  const missing = (['name', 'email'] as const).filter((field) => fields[field] === undefined)
+  if (missing.length > 0) {
+    const errors = missing.map((field) => ({ path: `/${field}`, message: 'is required' }))
+    throw new ApiError('VALIDATION_ERROR', { errors })
+  }
+  const given = Object.entries(fields).filter(([name, value]) => value !== null || name === 'company_id')
+  return { ...Object.fromEntries(given), external_id } as NewContact
+}
+
 /**
  * Deletes a contact. Its tickets stay without a contact, its messages keep their sender, its email is free again.
  * @throws CONTACT_NOT_FOUND
  */
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
-    await lockContact(scope, id)
+    await lockContacts(scope, [id])
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
     await deleteContactRow(scope, id)
@@ -80,70 +141,4 @@ async function publishNew(scope: Scope, id: string): Promise<ContactWithTickets>
   const data = await getContact(scope, id)
   await publish(scope, [{ type: 'contact.created', data }])
   return data
-}
-
-/** Writes a new contact. @returns undefined when its email is taken @throws COMPANY_NOT_FOUND */
-async function insertContact(scope: Scope, contact: NewContact): Promise<ContactRef | undefined> {
-  const { sql, organization_id } = scope
-  const { name, email, phone = null, notes = null } = contact
-  const company = contact.company_id === undefined ? findCompanyOf(scope, email) : asStoredId(contact.company_id)
-  const [company_id, updated_at] = await withChangeTime(sql, company)
-  const [created] = await sql<ContactRef[]>`
-    insert into contacts (organization_id, id, name, email, email_key, phone, company_id, notes, search, updated_at)
-    values (${organization_id}, ${newId()}, ${name}, ${email}, ${addressKey(email)}, ${phone}, ${company_id ?? null}, ${notes},
-      ${searchText(contact)}, ${updated_at})
-    on conflict do nothing
-    returning id, name, email, company_id`.catch((error) => conflict(error, contact.company_id))
-  return created
-}
-
-type ContactFields = {
-  name: string
-  email: string
-  phone: string | null
-  company_id: string | null
-  notes: string | null
-}
-
-/**
- * Locks a contact against other changes and tickets that are made for it, but not against participants that begin to
- * refer to it.
- * @throws CONTACT_NOT_FOUND
- */
-async function lockContact({ sql, organization_id }: Scope, id: string): Promise<ContactFields> {
-  const [contact] = await sql<ContactFields[]>`
-    select name, email, phone, company_id, notes from contacts
-    where organization_id = ${organization_id} and id = ${id}
-    for no key update`
-  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
-  return contact
-}
-
-async function writeContact(
-  scope: Scope,
-  id: string,
-  before: ContactFields,
-  after: ContactFields,
-  updated_at: string,
-): Promise<void> {
-  const { sql, organization_id } = scope
-  const { name, email, phone, company_id, notes } = after
-  // An email that stays keeps its key: a second contact of one address, made before there were keys, has another one.
-  const email_key = email === before.email ? sql`email_key` : sql`${addressKey(email)}`
-  await sql`
-    update contacts set name = ${name}, email = ${email}, email_key = ${email_key}, phone = ${phone}, company_id = ${company_id},
-      notes = ${notes}, search = ${searchText(after)}, updated_at = ${updated_at}
-    where organization_id = ${organization_id} and id = ${id}`
-}
-
-/** A string that is no UUID becomes a new id, which no company has: the foreign key refuses it like any unknown id. */
-function asStoredId(id: string | null): string | null {
-  if (id === null) return null
-  return isUuid(id) ? id.toLowerCase() : newId()
-}
-
-function conflict(error: unknown, company_id?: string | null): never {
-  if (violates(error, 'contacts_email')) throw fieldError('EMAIL_ALREADY_EXISTS', '/email')
-  if (violates(error, 'contacts_company_fk')) throw unknownIds('COMPANY_NOT_FOUND', '/company_id', [company_id ?? ''])
-  throw error
 }

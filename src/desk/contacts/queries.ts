@@ -1,6 +1,7 @@
 import { addressKey } from '../../base/address/email'
 import type { Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
+import { idOfExternal } from '../../base/external-ids'
 import type { Scope } from '../../base/scope'
 import { escapeLike, fold } from '../../base/shapes/fold'
 import { type Page, page } from '../../base/shapes/page'
@@ -50,8 +51,15 @@ function sorting(sql: Sql, sort: ContactSort = '-created_at'): Sorting<ListRow> 
 /** A contact with its newest tickets. @throws CONTACT_NOT_FOUND */
 export async function getContact(scope: Scope, id: string): Promise<ContactWithTickets> {
   const [contact] = await getContacts(scope, [id])
-  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  if (!contact) throw await contactNotFound(scope, id)
   return contact
+}
+
+/** The 404 of a contact. Of one that was merged it says which contact it is now. */
+export async function contactNotFound({ sql, organization_id }: Scope, id: string): Promise<ApiError> {
+  const [merged] = await sql<{ id: string }[]>`
+    select contact_id as id from merged_contacts where organization_id = ${organization_id} and id = ${id}`
+  return new ApiError('CONTACT_NOT_FOUND', merged && { merged_into: { id: merged.id } })
 }
 
 /** Those of the given contacts that exist, as `getContact` returns them, oldest first. */
@@ -72,16 +80,32 @@ export function getContacts(scope: Scope, ids: string[]): Promise<ContactWithTic
     order by c.id`
 }
 
+/** The contact that has an address, however it is written. */
+export async function findByAddress(
+  { sql, organization_id }: Scope,
+  email: string,
+): Promise<{ id: string; external_id: string | null } | undefined> {
+  const [found] = await sql<{ id: string; external_id: string | null }[]>`
+    select c.id, c.external_id from contact_addresses a
+    join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
+    where a.organization_id = ${organization_id} and a.email_key = ${addressKey(email)}`
+  return found
+}
+
 /** A contact as other sections need it. */
 export type ContactRef = { id: string; name: string; email: string; company_id: string | null }
 
 /** The select list is the response: its columns are the fields of `Contact`. */
 function fields(scope: Scope) {
-  const { sql } = scope
+  const { sql, organization_id } = scope
   return sql`
-    c.id, c.name, c.email, c.phone,
+    c.id, c.name, c.email, array_prepend(c.email, array(
+      select a.email from contact_addresses a
+      where a.organization_id = ${organization_id} and a.contact_id = c.id and a.email_key <> c.email_key
+      order by a.position, a.email_key
+    )) as emails, c.phone,
     case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company,
-    c.notes, ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
+    c.notes, c.external_id, ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }
 
 function ticketCount(scope: Scope) {
@@ -91,10 +115,10 @@ function ticketCount(scope: Scope) {
 /** SQL for the number of contacts that match. Only what is searched for is counted row by row. */
 function total(scope: Scope, filter: ContactFilter) {
   const { sql } = scope
-  const { search, email, company_id } = filter
+  const { search, email, external_id, company_id } = filter
   // Rows written since the last vacuum are fetched, too. By id they lie side by side, in the order of another index
   // anywhere.
-  if (search || email !== undefined) {
+  if (search || email !== undefined || external_id !== undefined) {
     return sql`(select count(*) from (select 1 from contacts c where ${matches(scope, filter)} order by c.id) as found)`
   }
   return tally(scope, 'contacts_of_company', company_id ? sql`and key = ${company_id}` : undefined)
@@ -104,11 +128,20 @@ function withCompany({ sql, organization_id }: Scope) {
   return sql`left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id`
 }
 
-function matches({ sql, organization_id }: Scope, { search, company_id, email }: ContactFilter) {
+function matches(scope: Scope, { search, company_id, email, external_id }: ContactFilter) {
+  const { sql, organization_id } = scope
   return sql`c.organization_id = ${organization_id}
     ${search ? sql`and ${contains(sql, fold(search))}` : sql``}
     ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
-    ${email === undefined ? sql`` : sql`and c.email_key = ${addressKey(email)}`}`
+    ${email === undefined ? sql`` : sql`and c.id = (${idOfAddress(scope, email)})`}
+    ${external_id === undefined ? sql`` : sql`and c.id = (${idOfExternal(scope, 'contacts', external_id)} limit 1)`}`
+}
+
+/** SQL for the id of the contact that has an address, however it is written. */
+function idOfAddress({ sql, organization_id }: Scope, email: string) {
+  return sql`
+    select contact_id from contact_addresses
+    where organization_id = ${organization_id} and email_key = ${addressKey(email)}`
 }
 
 /** What the index of trigrams can find in every locale of the database. */

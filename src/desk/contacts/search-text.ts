@@ -1,11 +1,10 @@
 import { fold } from '../../base/shapes/fold'
 
-/**
- * In UTF-16 units: 2,400 bytes, which an index entry holds. Only names of hundreds of ligatures are longer when folded.
- */
-const MAX_SEARCH_TEXT = 800
+/** In bytes, what an index entry holds. */
+const MAX_SEARCH_TEXT = 2400
 
-/** Makes the text in which contacts are searched. */
-export function searchText({ name, email }: { name: string; email: string }): string {
-  return fold(`${name}\n${email}`).slice(0, MAX_SEARCH_TEXT).toWellFormed()
+/** Makes the text in which contacts are searched. Of many long addresses the last ones may be missing. */
+export function searchText({ name, emails }: { name: string; emails: string[] }): string {
+  const text = Buffer.from(fold([name, ...emails].join('\n')).toWellFormed())
+  return new TextDecoder().decode(text.subarray(0, MAX_SEARCH_TEXT), { stream: true })
 }

@@ -55,8 +55,9 @@ export function findOrCreateContacts(
 
 function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<KnownContact[]> {
   return sql<KnownContact[]>`
-    select id, name, email, company_id, email_key from contacts
-    where organization_id = ${organization_id} and email_key = any(${keys}::text[])`
+    select c.id, c.name, c.email, c.company_id, a.email_key from contact_addresses a
+    join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
+    where a.organization_id = ${organization_id} and a.email_key = any(${keys}::text[])`
 }
 
 /** @returns those whose address was not taken meanwhile */
@@ -66,7 +67,11 @@ async function createContacts(scope: Scope, senders: Sender[], subscribers?: Sub
   const rows = senders.map((sender) => {
     const contact = { name: nameOf(sender), email: sender.email }
     const { email } = contact
-    const keys = { email_key: addressKey(email), company_id: companyOf(email), search: searchText(contact) }
+    const keys = {
+      email_key: addressKey(email),
+      company_id: companyOf(email),
+      search: searchText({ name: contact.name, emails: [email] }),
+    }
     return { organization_id, id: newId(), ...contact, ...keys, updated_at }
   })
   // Rows are written in one order, so that two transactions never wait for each other.

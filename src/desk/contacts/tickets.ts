@@ -53,6 +53,33 @@ export async function takeFromTickets(
   await recordOnEach(scope, visible, { type: 'changed', data: { field, from: resource, to: null } })
 }
 
+/** A contact as timelines name it. */
+type NamedContact = { id: string; name: string; email: string }
+
+/** Gives all tickets of contacts to another one, hidden ones too, before these contacts are deleted. */
+export async function giveTicketsTo(scope: Scope, from: NamedContact[], to: NamedContact): Promise<void> {
+  const { sql, organization_id } = scope
+  const [tickets, locked_at] = await withChangeTime(
+    sql,
+    sql<{ id: string; contact_id: string; is_hidden: boolean }[]>`
+      select id, contact_id, deleted_at is not null as is_hidden from tickets
+      where organization_id = ${organization_id} and contact_id = any(${from.map(({ id }) => id)}::uuid[])
+      order by id for no key update`,
+  )
+  await sql`
+    update tickets set contact_id = ${to.id}, updated_at = ${locked_at}
+    where organization_id = ${organization_id} and id = any(${tickets.map(({ id }) => id)}::uuid[])`
+  for (const { id, name, email } of from) {
+    const visible = tickets.filter(({ contact_id, is_hidden }) => contact_id === id && !is_hidden)
+    const data = { field: 'contact', from: { id, name, email }, to }
+    await recordOnEach(
+      scope,
+      visible.map((ticket) => ticket.id),
+      { type: 'changed', data },
+    )
+  }
+}
+
 /** Unlinks a company from its contacts before it is deleted. @returns their ids */
 export async function takeFromContacts({ sql, organization_id }: Scope, company_id: string): Promise<string[]> {
   const [contacts, locked_at] = await withChangeTime(

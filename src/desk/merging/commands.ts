@@ -51,7 +51,7 @@ export function mergeTickets(scope: Scope, target_id: string, { source_ids }: Ne
     await writeMerge(scope, target_id, ids, all, locked_at)
     await bringParticipants(
       scope,
-      { id: target_id, contact_email: target.contact?.email ?? null },
+      { id: target_id, contact_id: target.contact?.id ?? null },
       all.map(({ id }) => id),
     )
     for (const id of [target_id, ...ids]) await rebuildSearch(scope, id)
@@ -132,7 +132,7 @@ export function unmergeTicket(scope: Scope, id: string): Promise<Ticket> {
     // What several merged tickets have brought is brought by those that are left.
     for (const one of above) {
       const ticket = tickets.get(one)!
-      await bringParticipants(scope, { id: one, contact_email: ticket.contact?.email ?? null }, chain.leftOf(one))
+      await bringParticipants(scope, { id: one, contact_id: ticket.contact?.id ?? null }, chain.leftOf(one))
     }
     for (const one of [id, target_id]) await rebuildSearch(scope, one)
     const after = await readTickets(scope, [...own, target_id])

@@ -98,7 +98,7 @@ async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subje
   await openTickets(scope, [
     { id, subject, contact_id: contact?.id ?? null, mailbox_id, actor, first: null, split_from_id: old.id },
   ])
-  const ticket = { id, contact_email: contact?.email ?? null }
+  const ticket = { id, contact_id: contact?.id ?? null }
   for (const [standing, people] of await peopleOf(scope, old.id, opener)) {
     await addParticipants(scope, ticket, people, standing)
   }

@@ -16,7 +16,9 @@ export type Conversation = {
   subject: string
   status: (typeof TICKET_STATUSES)[number]
   mailbox_id: string | null
+  contact_id: string | null
   contact_name: string | null
+  /** The primary address of the contact. */
   contact_email: string | null
   /** Null while the ticket has none. */
   last_message_id: string | null
@@ -61,7 +63,8 @@ export async function lockConversations(
       order by id for no key update`,
     ),
     sql<(Omit<Conversation, 'locked_at'> & { merged_into: { id: string; code: string } | null })[]>`
-      select t.id, t.code, t.subject, t.status, t.mailbox_id, c.name as contact_name, c.email as contact_email, (
+      select t.id, t.code, t.subject, t.status, t.mailbox_id, t.contact_id, c.name as contact_name,
+        c.email as contact_email, (
         select json_build_object('id', i.id, 'code', i.code) from tickets i
         where i.organization_id = ${organization_id} and i.id = t.merged_into_id
       ) as merged_into, (

@@ -1,6 +1,7 @@
 /** Plans the email of a public message: the mailbox that sends it, and its recipients. */
 import { domainsOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
+import { ZERO_ID } from '../../base/db/columns'
 import type { Scope } from '../../base/scope'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftEmail, DraftRecipient } from './draft'
@@ -30,9 +31,10 @@ export async function planEmail(
     scope,
     others.map(({ email }) => email),
   )
-  const to = wantedAddress(mailbox.latest, contact_email) ?? contact_email
+  const to = wantedAddress(mailbox, contact_email)
   const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: to }]
-  const seen = new Set([addressKey(to)])
+  // The contact gets it once, at whichever address.
+  const seen = new Set([to, ...mailbox.addresses].map(addressKey))
   for (const { name, email } of others) {
     const key = addressKey(email)
     if (own.has(key) || seen.has(key)) continue
@@ -43,15 +45,19 @@ export async function planEmail(
   return { mailbox_id: mailbox.id, domain, recipients }
 }
 
-type Written = { sender_email: string; reply_to: string | null }
+/** What says where the contact is written to: the latest email of the conversation, and its addresses. */
+type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; addresses: string[] }
 
 /**
  * Finds the mailbox that received the conversation when it can send, else the default mailbox when that one can; with
- * the latest email of the conversation, newest first, which costs no statement more.
+ * the latest email of the conversation, newest first, and the addresses of its contact, which costs no statement more.
  */
-async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: Conversation) {
-  const [mailbox] = await sql<{ id: string; address: string; latest: Written[] }[]>`
+async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, contact_id }: Conversation) {
+  const [mailbox] = await sql<({ id: string; address: string } & Reachable)[]>`
     select id, address, array(
+      select a.email from contact_addresses a
+      where a.organization_id = ${organization_id} and a.contact_id = ${contact_id ?? ZERO_ID}
+    ) as addresses, array(
       select json_build_object('sender_email', w.sender_email, 'reply_to', w.reply_to) from messages w
       where w.organization_id = ${organization_id} and w.ticket_id = ${id} and w.direction = 'inbound'
         and w.sender_email is not null and not w.auto_reply and w.sender_verified is not false
@@ -66,13 +72,16 @@ async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id }: 
 }
 
 /**
- * Finds where the contact wants answers: the Reply-To of its latest email that is not forged, when its domain is that
- * of the sender. A domain answers for its addresses; nobody can tell if another address belongs to the same person.
+ * Finds where the contact is written to: at the address of its latest email that is not forged, else at the primary
+ * one. A Reply-To of that email counts when its domain is that of the sender. A domain answers for its addresses;
+ * nobody can tell if another address belongs to the same person.
  */
-function wantedAddress(latest: Written[], contact_email: string): string | undefined {
-  const key = addressKey(contact_email)
-  const wanted = latest.find(({ sender_email }) => addressKey(sender_email) === key)?.reply_to
-  return wanted && domainKey(wanted) === domainKey(contact_email) ? wanted : undefined
+function wantedAddress({ latest, addresses }: Reachable, contact_email: string): string {
+  const by_key = new Map(addresses.map((email) => [addressKey(email), email]))
+  const last = latest.find(({ sender_email }) => by_key.has(addressKey(sender_email)))
+  if (!last) return contact_email
+  const address = by_key.get(addressKey(last.sender_email))!
+  return last.reply_to && domainKey(last.reply_to) === domainKey(address) ? last.reply_to : address
 }
 
 function domainKey(address: string): string {

@@ -22,7 +22,7 @@ export type Candidate = {
 /** Public replies go to confirmed participants; the others are only listed. */
 export type Standing = 'confirmed' | 'listed'
 
-type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_email'>
+type TicketOfParticipants = Pick<Conversation, 'id' | 'contact_id'>
 
 /**
  * Adds a participant in the name of an agent, which confirms it. An existing participant is only confirmed.
@@ -68,12 +68,7 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
   if (emails.length === 0) return
   const [own, contacts] = await together([ownAddresses(scope, emails), holdContacts(scope, emails)])
   const { sql, organization_id } = scope
-  const rows = wanted
-    .flatMap((one) => rowsOf(one, own))
-    .map((row) => {
-      const contact = contacts.get(row.email_key)
-      return { ...row, organization_id, name: row.name ?? contact?.name, contact_id: contact?.id }
-    })
+  const rows = wanted.flatMap((one) => rowsOf(one, own, contacts)).map((row) => ({ organization_id, ...row }))
   // A participant whose address is written in another way keeps it as it is.
   const changed = await insertRows<{ ticket_id: string; id: string; email: string }>(
     sql,
@@ -103,12 +98,16 @@ export async function addToEach(scope: Scope, given: CandidatesOfTicket[]): Prom
   )
 }
 
+type KnownContact = { id: string; name: string }
+
 /** Finds the contacts with these addresses, and keeps them until the transaction ends. @returns them by their keys */
-async function holdContacts({ sql, organization_id }: Scope, emails: string[]) {
-  const contacts = await sql<{ id: string; name: string; email_key: string }[]>`
-    select id, name, email_key from contacts
-    where organization_id = ${organization_id} and email_key = any(${[...new Set(emails.map(addressKey))]}::text[])
-    order by id for key share`
+async function holdContacts({ sql, organization_id }: Scope, emails: string[]): Promise<Map<string, KnownContact>> {
+  const contacts = await sql<(KnownContact & { email_key: string })[]>`
+    select c.id, c.name, a.email_key from contact_addresses a
+    join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
+    where a.organization_id = ${organization_id}
+      and a.email_key = any(${[...new Set(emails.map(addressKey))]}::text[])
+    order by c.id for key share of c`
   return new Map(contacts.map((contact) => [contact.email_key, contact]))
 }
 
@@ -132,16 +131,20 @@ export async function deleteParticipant(scope: Scope, ticket_id: string, id: str
  * The candidates who may become participants, each address once, with the values of their rows. Of an address that is
  * given twice the first counts.
  * @param own keys of mailboxes of the organization
+ * @param contacts those with addresses of candidates, by key
  */
-function rowsOf({ ticket: { id: ticket_id, contact_email }, candidates }: CandidatesOfTicket, own: Set<string>) {
-  const seen = new Set(contact_email === null ? [] : [addressKey(contact_email)])
+function rowsOf({ ticket, candidates }: CandidatesOfTicket, own: Set<string>, contacts: Map<string, KnownContact>) {
+  const seen = new Set<string>()
   const rows = []
   for (const { name, email, standing, original_ticket_id } of candidates) {
     const email_key = addressKey(email)
-    if (own.has(email_key) || seen.has(email_key)) continue
+    const contact = contacts.get(email_key)
+    const is_contact = contact !== undefined && contact.id === ticket.contact_id
+    if (own.has(email_key) || seen.has(email_key) || is_contact) continue
     seen.add(email_key)
     const confirmed = standing === 'confirmed'
-    rows.push({ id: newId(), ticket_id, name: name || null, email, email_key, confirmed, original_ticket_id })
+    const row = { id: newId(), ticket_id: ticket.id, email, email_key, confirmed, original_ticket_id }
+    rows.push({ ...row, name: name || contact?.name, contact_id: contact?.id })
   }
   return rows
 }

@@ -26,7 +26,8 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   const { sql, organization_id } = scope
   await sql`
     delete from participants
-    where organization_id = ${organization_id} and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})`
+    where organization_id = ${organization_id}
+      and (email_key = any(${traces.email_keys}::text[]) or contact_id = ${traces.contact_id})`
   return erased
 }
 
@@ -146,21 +147,23 @@ async function writeRecipients({ sql, organization_id }: Scope, rows: RecipientR
     where organization_id = ${organization_id} and id = any(${rows.map(({ message_id }) => message_id)}::uuid[])`
 }
 
-function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<void> {
+function eraseTimelines(scope: Scope, { isIn, contact_ids }: Traces): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<{ id: string; actor_id: string | null; data: string }[]>`
       select id, actor_id, data::text as data from activities
       where organization_id = ${organization_id} and id > ${after}
-        and (type = any(${TELLING_TYPES}::text[]) or actor_id = ${contact_id})
+        and (type = any(${TELLING_TYPES}::text[]) or actor_id = any(${contact_ids}::uuid[]))
       order by id limit ${STEP}`,
     async (rows) => {
-      const found = rows.filter(({ actor_id, data }) => actor_id === contact_id || isIn(data)).map(({ id }) => id)
+      const found = rows
+        .filter(({ actor_id, data }) => (actor_id !== null && contact_ids.includes(actor_id)) || isIn(data))
+        .map(({ id }) => id)
       if (found.length === 0) return
       await sql`
         update activities set ${scrubbed(scope)}
         where organization_id = ${organization_id} and id = any(${found}::uuid[])`
-      await removeNamedOnlyBy(scope, contact_id, found)
+      await removeNamedOnlyBy(scope, contact_ids, found)
     },
   )
 }
@@ -172,7 +175,7 @@ function eraseTimelines(scope: Scope, { isIn, contact_id }: Traces): Promise<voi
  */
 async function removeNamedOnlyBy(
   { sql, organization_id }: Scope,
-  contact_id: string,
+  contact_ids: string[],
   entries: string[],
 ): Promise<void> {
   const listed = await sql<{ id: string; ticket_id: string; email_key: string }[]>`
@@ -180,7 +183,7 @@ async function removeNamedOnlyBy(
     from activities a join participants p
       on p.organization_id = ${organization_id} and p.id = (a.data ->> 'participant_id')::uuid and not p.confirmed
     where a.organization_id = ${organization_id} and a.id = any(${entries}::uuid[]) and a.type = 'participant_added'
-      and a.actor_id = ${contact_id}`
+      and a.actor_id = any(${contact_ids}::uuid[])`
   if (listed.length === 0) return
   const named = await sql<{ ticket_id: string; address: string }[]>`
     select distinct ticket_id, unnest(array_append(cc, coalesce(sender_email, ''))) as address from messages

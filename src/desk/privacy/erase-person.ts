@@ -15,7 +15,7 @@ import { eraseLedger } from './erase-ledger'
 import { eraseAnswers, eraseEvents } from './erase-published'
 import { eraseTickets } from './erase-tickets'
 import type { Erasure } from './model'
-import { ERASED, tracesOf } from './traces'
+import { ERASED, type Traces, tracesOf } from './traces'
 
 /** Messages may arrive while the others are erased. */
 const ROUNDS = 5
@@ -41,7 +41,7 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
       erasure.attachments += attachments
     }
     erasure.tickets = traces.tickets.length
-    if (await inTransaction(scope, (inner) => removeContact(inner, traces.contact_id))) return erasure
+    if (await inTransaction(scope, (inner) => removeContact(inner, traces))) return erasure
     if (round === ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'New messages arrive all the time' })
   }
 }
@@ -59,13 +59,18 @@ async function endWriting(scope: Scope, contact_id: string): Promise<void> {
 }
 
 /**
- * Removes the contact in the caller's transaction, unless it got other messages or tickets meanwhile.
+ * Removes the contact in the caller's transaction, unless it got other messages, tickets or addresses meanwhile, or was
+ * merged into another.
  * @returns false when there is more to erase
  */
-async function removeContact(scope: Scope, id: string): Promise<boolean> {
+async function removeContact(scope: Scope, { contact_id: id, email_keys }: Traces): Promise<boolean> {
   const { sql, organization_id } = scope
   // Tickets that are made for it wait, participants do not.
-  await sql`select 1 from contacts where organization_id = ${organization_id} and id = ${id} for no key update`
+  const locked = await sql`
+    select 1 from contacts where organization_id = ${organization_id} and id = ${id} for no key update`
+  const addresses = await sql<{ email_key: string }[]>`
+    select email_key from contact_addresses where organization_id = ${organization_id} and contact_id = ${id}`
+  if (locked.length === 0 || addresses.some(({ email_key }) => !email_keys.includes(email_key))) return false
   const left = await sql`
     select 1 from tickets t
     where t.organization_id = ${organization_id} and t.contact_id = ${id} and (t.subject <> ${ERASED} or exists (

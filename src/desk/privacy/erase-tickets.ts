@@ -79,7 +79,7 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   await sql`update timers set description = null where organization_id = ${organization_id} and ${written}`
   await eraseDocuments(scope, ids)
   const erased = await sql<{ id: string; is_hidden: boolean }[]>`
-    update tickets set subject = ${ERASED}, updated_at = ${time}
+    update tickets set subject = ${ERASED}, external_id = null, updated_at = ${time}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, deleted_at is not null as is_hidden`
   const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)

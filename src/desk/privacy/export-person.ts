@@ -27,8 +27,12 @@ export async function exportPerson(scope: Scope, contact_id: string): Promise<In
   const traces = await tracesOf(scope, contact_id)
   const { sql, organization_id } = scope
   const [contact] = await sql<Person['contact'][]>`
-    select id, name, email, phone, notes, created_at, updated_at from contacts
-    where organization_id = ${organization_id} and id = ${traces.contact_id}`
+    select id, name, email, array_prepend(email, array(
+      select a.email from contact_addresses a
+      where a.organization_id = ${organization_id} and a.contact_id = c.id and a.email_key <> c.email_key
+      order by a.position, a.email_key
+    )) as emails, phone, notes, external_id, created_at, updated_at
+    from contacts c where organization_id = ${organization_id} and id = ${traces.contact_id}`
   await audit(scope, { action: 'contact.exported', resource: { type: 'contact', id: traces.contact_id } })
   return {
     contact: contact!,
@@ -49,7 +53,7 @@ function* stepsOf(ids: string[]): Generator<string[]> {
 async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
   for (const ids of stepsOf(tickets)) {
     const rows = await sql<PersonTicket[]>`
-      select id, code, subject, status, priority, created_at, updated_at, deleted_at from tickets
+      select id, code, subject, status, priority, external_id, created_at, updated_at, deleted_at from tickets
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
     yield [...rows]
   }
@@ -67,7 +71,8 @@ async function* messagesOf(scope: Scope, traces: Traces): Steps<PersonMessage> {
   for await (const { part } of partsOf(scope, 'messages')) {
     const rows = await sql<{ id: string; ticket_id: string; sender_email: string | null }[]>`
       select id, coalesce(original_ticket_id, ticket_id) as ticket_id, sender_email from messages
-      where organization_id = ${organization_id} and ${part} and sender_email ilike ${traces.address_like} order by id`
+      where organization_id = ${organization_id} and ${part} and sender_email ilike any(${traces.address_like}::text[])
+      order by id`
     yield* readMessages(
       scope,
       rows.filter((row) => traces.isAddress(row.sender_email) && !own.has(row.ticket_id)),
@@ -115,7 +120,7 @@ async function* participationsOf({ sql, organization_id }: Scope, traces: Traces
   const rows = await sql<PersonParticipation[]>`
     select ticket_id, name, email, confirmed, created_at from participants
     where organization_id = ${organization_id}
-      and (email_key = ${traces.email_key} or contact_id = ${traces.contact_id})
+      and (email_key = any(${traces.email_keys}::text[]) or contact_id = ${traces.contact_id})
     order by id`
   yield [...rows]
 }
@@ -129,8 +134,9 @@ async function* mailOf(scope: Scope, { isAddress, address_like, tickets }: Trace
         remote_address, helo, email_message_id
       from inbound_messages
       where organization_id = ${organization_id} and ${part} and (
-        from_email ilike ${address_like} or envelope_sender ilike ${address_like}
-        or array_to_string(recipients, ' ') ilike ${address_like} or ticket_id in (select unnest(${tickets}::uuid[]))
+        from_email ilike any(${address_like}::text[]) or envelope_sender ilike any(${address_like}::text[])
+        or array_to_string(recipients, ' ') ilike any(${address_like}::text[])
+        or ticket_id in (select unnest(${tickets}::uuid[]))
       )
       order by id`
     yield rows.filter(

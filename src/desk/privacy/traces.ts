@@ -16,38 +16,49 @@ const STEP = 2000
 
 export type Traces = {
   contact_id: string
-  email_key: string
+  /** The contact, and those that were merged into it. */
+  contact_ids: string[]
+  email_keys: string[]
   /** The tickets of the contact, hidden ones too, oldest first. */
   tickets: string[]
-  /** A pattern for `ilike` that each spelling of the address matches, and few others do. */
-  address_like: string
-  /** Tells if an address is the person's, however it is written. */
+  /** Patterns for `ilike`: each spelling of an address matches one, and few others do. */
+  address_like: string[]
+  /** Tells if an address is one of the person's, however it is written. */
   isAddress(address: string | null): boolean
-  /** Tells if a text has the address, or the id of the contact, of its tickets or of what belongs to these. */
+  /** Tells if a text has an address, or the id of the contact, of its tickets or of what belongs to these. */
   isIn(text: string): boolean
 }
 
 /** @throws CONTACT_NOT_FOUND */
 export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces> {
   const { sql, organization_id } = scope
-  const [contact] = await sql<{ id: string; email: string; email_key: string }[]>`
-    select id, email, email_key from contacts where organization_id = ${organization_id} and id = ${contact_id}`
+  const [contact] = await sql<{ id: string; email_keys: string[]; merged: string[] }[]>`
+    select c.id, array(
+      select a.email_key from contact_addresses a where a.organization_id = ${organization_id} and a.contact_id = c.id
+    ) as email_keys, array(
+      select m.id from merged_contacts m where m.organization_id = ${organization_id} and m.contact_id = c.id
+    ) as merged
+    from contacts c where c.organization_id = ${organization_id} and c.id = ${contact_id}`
   if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
   const tickets = await ticketsOf(scope, contact.id)
-  const ids = new Set([contact.id, ...tickets])
+  const { email_keys } = contact
+  const contact_ids = [contact.id, ...contact.merged]
+  const ids = new Set([...contact_ids, ...tickets])
   for (let start = 0; start < tickets.length; start += STEP) {
     for (const id of await idsOf(scope, tickets.slice(start, start + STEP))) ids.add(id)
   }
-  const { email_key } = contact
-  const spelling = oneSpelling(email_key)
+  const spellings = email_keys.map(oneSpelling)
   return {
     contact_id: contact.id,
-    email_key,
+    contact_ids,
+    email_keys,
     tickets,
-    address_like: patternOf(email_key),
-    isAddress: (address) => address !== null && addressKey(withoutQuotes(address.trim())) === email_key,
+    address_like: email_keys.map(patternOf),
+    isAddress: (address) => address !== null && email_keys.includes(addressKey(withoutQuotes(address.trim()))),
     isIn(text) {
-      return oneSpelling(text).includes(spelling) || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
+      const one = oneSpelling(text)
+      const has_address = spellings.some((spelling) => one.includes(spelling))
+      return has_address || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
     },
   }
 }

@@ -1,7 +1,7 @@
 /** Opens tickets for conversations that begin by email or are split: as many statements for a hundred as for one. */
 import { withChangeTime } from '../../base/db/change-time'
 import { insertRows } from '../../base/db/insert-rows'
-import { unknownIds } from '../../base/errors'
+import { DeadlockError } from '../../base/db/violations'
 import { type Actor, type Scope, together } from '../../base/scope'
 import { addMessages } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
@@ -25,6 +25,8 @@ export type OpenedTicket = {
   split_from_id?: string
 }
 
+const GONE = 'a contact was deleted or merged meanwhile'
+
 /** What the code and the search document of a ticket need of its organization. */
 type Naming = { contact_id: string | null; prefix: string; organization_number: number }
 
@@ -35,7 +37,8 @@ type Opened = { ticket: Ticket; locked_at: string }
  * Creates tickets with their first messages, in the caller's transaction. It locks the contacts' rows, so that a
  * company that a contact gets at the same time reaches these tickets too. The caller publishes.
  * @returns them by id
- * @throws CONTACT_NOT_FOUND, ATTACHMENT_NOT_FOUND
+ * @throws ATTACHMENT_NOT_FOUND; DeadlockError when a contact was deleted or merged meanwhile: the transaction then runs
+ *   again
  */
 export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, Opened>> {
   if (opened.length === 0) return new Map()
@@ -75,12 +78,12 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
   return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
 }
 
-/** @returns the companies of the contacts @throws CONTACT_NOT_FOUND */
+/** @returns the companies of the contacts @throws DeadlockError */
 async function lockContactsOf(scope: Scope, opened: OpenedTicket[]): Promise<Map<string, string | null>> {
   const ids = contactsOf(opened)
   if (ids.length === 0) return new Map()
   const locked = await lockContacts(scope, ids, 'wait')
-  if (locked.size < ids.length) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  if (locked.size < ids.length) throw new DeadlockError(GONE)
   return locked
 }
 
@@ -91,7 +94,7 @@ async function readTickets(scope: Scope, opened: OpenedTicket[]): Promise<Ticket
     where t.organization_id = ${organization_id} and t.id = any(${opened.map(({ id }) => id)}::uuid[])`
 }
 
-/** @returns by contact @throws CONTACT_NOT_FOUND */
+/** @returns by contact @throws DeadlockError */
 async function findNaming(
   { sql, organization_id }: Scope,
   opened: OpenedTicket[],
@@ -104,7 +107,7 @@ async function findNaming(
     left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id
     where o.id = ${organization_id}`
   const naming = new Map(found.map((one) => [one.contact_id, one]))
-  if (ids.some((id) => !naming.has(id))) throw unknownIds('CONTACT_NOT_FOUND', '/contact_id', ids)
+  if (ids.some((id) => !naming.has(id))) throw new DeadlockError(GONE)
   return naming
 }
 

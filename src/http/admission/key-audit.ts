@@ -2,6 +2,7 @@
  * Lists requests with an API key in the audit log: every write and every refusal. The entry of a write that succeeds is
  * in the transaction of the write. All others are written before the answer leaves.
  */
+import { ElysiaCustomStatusResponse } from 'elysia'
 import { auditRow, insertAuditRows } from '../../base/audit/audit'
 import { changesOf } from '../../base/audit/changes-of'
 import { connectionOf } from '../../base/db/pool'
@@ -41,17 +42,24 @@ export function withKeyAudit(handle: Handle, request: Request, declarations: Dec
  * its true status is listed too. After a rollback the next transaction writes the entry.
  * @returns undefined for a read
  */
-export function listingInTransaction(request: Request, route: string, { success }: Declaration): Alongside | undefined {
+export function listingInTransaction(
+  request: Request,
+  route: string,
+  { success, may_create = false }: Declaration,
+): Alongside | undefined {
   if (READS.includes(request.method)) return undefined
   const state = stateOf(request)
-  const entry = () => (state.audited_status === undefined ? rowOf(request, route, success) : undefined)
+  let status = success
+  const entry = () => (state.audited_status === undefined ? rowOf(request, route, status) : undefined)
   const added = () => {
-    state.audited_status = success
+    state.audited_status = status
   }
   return {
     entry,
     added,
-    async write(scope) {
+    is_after: may_create,
+    async write(scope, result) {
+      if (may_create) status = result instanceof ElysiaCustomStatusResponse ? Number(result.code) : 200
       const row = entry()
       if (!row) return
       await insertAuditRows(scope.sql, [row])

@@ -6,7 +6,7 @@ import type { TSchema } from '@sinclair/typebox'
 import type { AnyElysia } from 'elysia'
 import type { ErrorCode } from '../../base/errors'
 import type { Permission, Standing } from './permissions'
-import { isResourceId } from './resources'
+import { isPathName } from './resources'
 
 /**
  * The access that a route asks of its caller. With a permission, `member`, `admin` or `customer` the request acts in an
@@ -73,6 +73,8 @@ export type Declaration = {
   has_optional_body: boolean
   /** The status of its answer when nothing goes wrong. */
   success: number
+  /** A PUT that answers 201 when it has made what it names, and 200 when it has changed it. */
+  may_create?: boolean
 }
 
 /** By method and pattern of the path, such as `GET /api/v1/labels/:label_id`. */
@@ -97,7 +99,8 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const { or_permission, removes_path, if_match, link } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
-    const plain = { or_permission, removes_path, if_match, link, has_optional_body }
+    const may_create = method === 'PUT' && success === 201 ? true : undefined
+    const plain = { or_permission, removes_path, if_match, link, has_optional_body, may_create }
     declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success })
   }
 }
@@ -140,7 +143,7 @@ function faultOf(method: string, path: string, detail: Detail): string | undefin
   if (needs_idempotency && !idempotency) return 'declares no idempotency in its detail'
   if (!needs_idempotency && idempotency) return 'declares an idempotency: only a POST in an organization has one'
   if (!isInOrganization(permission)) return undefined
-  const unknown = [...path.matchAll(/:(\w+)/g)].find(([, id]) => !isResourceId(id!))
+  const unknown = [...path.matchAll(/:(\w+)/g)].find(([, id]) => !isPathName(id!))
   return unknown && `names ${unknown[1]} in its path, which http/request/resources.ts does not know`
 }
 

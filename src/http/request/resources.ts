@@ -25,6 +25,8 @@ type Resource = {
   deleted?: string
   /** The id of the path that the row belongs to, and its column. */
   parent?: string
+  /** The table of rows that became others (`contact_id`): the 404 of an id there says which. */
+  merged?: string
   /** Foreign keys to the table. A row may be deleted by another request after it was looked up, before it is used. */
   foreign_keys?: string[]
 }
@@ -38,6 +40,7 @@ const RESOURCES = {
   contact_id: {
     table: 'contacts',
     code: 'CONTACT_NOT_FOUND',
+    merged: 'merged_contacts',
     foreign_keys: ['tickets_contact_fk', 'contact_tokens_contact_fk'],
   },
   contact_token_id: { table: 'contact_tokens', code: 'CONTACT_TOKEN_NOT_FOUND', parent: 'contact_id' },
@@ -73,6 +76,14 @@ export function isResourceId(name: string): name is ResourceId {
   return Object.hasOwn(RESOURCES, name)
 }
 
+/** Names in paths that are no ids of ours: the command looks up what they name. */
+const OTHER_NAMES = ['external_id']
+
+/** Tells whether the path of a route in an organization may have a parameter of this name. */
+export function isPathName(name: string): boolean {
+  return isResourceId(name) || OTHER_NAMES.includes(name)
+}
+
 /** The error when the id of this name names nothing. */
 export function notFoundCode(name: ResourceId): ErrorCode {
   return RESOURCES[name].code
@@ -105,8 +116,9 @@ export async function lockPath(scope: Scope, params: Record<string, string>): Pr
 async function findRows(scope: Scope, params: Record<string, string>, lock?: ReturnType<Scope['sql']>): Promise<void> {
   const { sql, organization_id } = scope
   for (const [name, id] of Object.entries(params)) {
+    if (OTHER_NAMES.includes(name)) continue
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/request/resources.ts knows`)
-    const { table, key = 'id', also, locked_by, code, deleted, parent }: Resource = RESOURCES[name]
+    const { table, key = 'id', also, locked_by, code, deleted, parent, merged }: Resource = RESOURCES[name]
     if (lock && locked_by) await lockAccount({ sql }, id)
     const found = await sql`
       select from ${sql(table)}
@@ -119,6 +131,11 @@ async function findRows(scope: Scope, params: Record<string, string>, lock?: Ret
     const others = also
       ? await sql`select from ${sql(also)} where organization_id = ${organization_id} and id = ${id} ${lock ?? sql``}`
       : []
-    if (others.length === 0) throw new ApiError(code)
+    if (others.length > 0) continue
+    const [now] = merged
+      ? await sql<{ id: string }[]>`
+          select contact_id as id from ${sql(merged)} where organization_id = ${organization_id} and id = ${id}`
+      : []
+    throw new ApiError(code, now && { merged_into: { id: now.id } })
   }
 }

@@ -18,10 +18,11 @@ export function tagsOf(shown: { data: object } | LargeAnswer): string[] {
 
 /**
  * Checks an If-Match header, if there is one. It compares strongly: a weak tag never holds.
+ * @param shown what the GET shows; undefined when there is nothing, for which no tag holds
  * @throws PRECONDITION_FAILED
  */
 export function requireTag(header: string | null, shown: { data: object } | LargeAnswer | undefined): void {
-  if (header === null || header.trim() === '*') return
+  if (header === null || (shown && header.trim() === '*')) return
   const current = shown ? tagsOf(shown) : []
   if (!header.split(',').some((tag) => current.includes(tag.trim()))) throw new ApiError('PRECONDITION_FAILED')
 }

@@ -2,7 +2,6 @@
  * Files messages that do not depend on each other: reads what all of them need, decides, and writes what they become,
  * by as many statements as for one message. A report about delivery, which is rare, takes some more.
  */
-import { addressKey } from '../../base/address/email'
 import { newId } from '../../base/db/columns'
 import type { InboundSteps } from '../../base/metrics/inbound-steps'
 import { type Actor, type Scope, together } from '../../base/scope'
@@ -191,7 +190,7 @@ function additionOf(
 }
 
 function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<Opening>): CandidatesOfTicket {
-  const ticket = { id: ticket_id, contact_email: contact.email }
+  const ticket = { id: ticket_id, contact_id: contact.id }
   return { ticket, actor, candidates: recipientsOf(mail, decision.trust.opens_with) }
 }
 
@@ -201,11 +200,11 @@ function peopleOfOpening({ ticket_id, mail, contact, actor, decision }: Written<
  * subscribe anybody.
  */
 function peopleOfReply(one: Written<Reply>, conversations: Map<string, Conversation>): CandidatesOfTicket {
-  const { ticket_id, mail, actor, decision } = one
+  const { ticket_id, mail, contact, actor, decision } = one
   const ticket = conversations.get(ticket_id)!
   const { sender } = mail
   const { is_known, anchor, trust } = decision
-  if (ticket.contact_email && sender && addressKey(ticket.contact_email) === addressKey(sender.email)) {
+  if (sender && ticket.contact_id === contact.id) {
     return { ticket, actor, candidates: recipientsOf(mail, trust.adds[anchor]) }
   }
   const stranger = sender && !is_known ? [{ ...sender, standing: 'listed' as const }] : []

@@ -4,6 +4,7 @@
  */
 import { addressKey, mailboxKey } from '../../base/address/email'
 import type { Scope } from '../../base/scope'
+import { findByAddress } from '../../desk/contacts/queries'
 import { newMessageId, readBounceTag, readReplyTag } from '../../desk/messages/anchors'
 import { addMessage } from '../../desk/messages/commands'
 import { type Conversation, lockConversation, nextMessageId } from '../../desk/messages/conversation'
@@ -137,8 +138,7 @@ export async function fileAnswer(
 ): Promise<{ ticket_id: string; message_id: string } | undefined> {
   const { member } = mail
   const conversation = await lockConversation(scope, ticket_id)
-  const { contact_email } = conversation
-  if (!member || (contact_email && addressKey(contact_email) === addressKey(member.email))) return undefined
+  if (!member || (await findByAddress(scope, member.email))?.id === conversation.contact_id) return undefined
   const draft = await draftAnswer(scope, mail, { answer, parts }, { conversation, member })
   return { ticket_id, message_id: (await addMessage({ ...scope, actor: member }, conversation, draft)).id }
 }

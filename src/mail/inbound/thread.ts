@@ -85,24 +85,20 @@ type Found = Thread & { place: number }
  */
 function relation({ sql, organization_id }: Scope, given: Fragment, named_id: Fragment) {
   return sql`
+    left join contact_addresses ca
+      on ca.organization_id = ${organization_id} and ca.email_key = ${given}.sender_key
+    left join contacts x on x.organization_id = ${organization_id} and x.id = ca.contact_id
     cross join lateral (
       select
         coalesce(bool_or(
-          c.email_key = ${given}.sender_key
-          or co.domains && ${given}.sender_domains
-          or exists (
-            select 1 from contacts x
-            where x.organization_id = ${organization_id} and x.email_key = ${given}.sender_key
-              and x.company_id = r.company_id
-          )
+          x.id = r.contact_id or x.company_id = r.company_id or co.domains && ${given}.sender_domains
         ), false) as is_customer,
         coalesce(bool_or(exists (
           select 1 from participants p
           where p.organization_id = ${organization_id} and p.ticket_id = r.id and p.confirmed
-            and p.email_key = ${given}.sender_key
+            and (p.email_key = ${given}.sender_key or p.contact_id = x.id)
         )), false) as is_participant
       from tickets r
-      left join contacts c on c.organization_id = ${organization_id} and c.id = r.contact_id
       left join companies co on co.organization_id = ${organization_id} and co.id = r.company_id
       where r.organization_id = ${organization_id} and r.id in (t.id, ${named_id})
     ) related`
@@ -174,7 +170,7 @@ async function byAnchor(scope: Scope, asked: ThreadQuestion[]): Promise<Found[]>
     from anchors a join tickets t on t.organization_id = ${organization_id} and t.id = a.ticket_id
     ${relation(scope, sql`a`, sql`a.named_id`)}
     where t.deleted_at is null and (is_issued or is_customer or is_participant)
-    order by a.place, position, is_issued desc, is_customer desc, is_message desc, t.id desc`
+    order by a.place, a.position, is_issued desc, is_customer desc, is_message desc, t.id desc`
 }
 
 /**

@@ -34,6 +34,8 @@ describe('creating', () => {
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       name: 'Zoë Quinn',
       email: 'Zoe@Example.COM',
+      emails: ['Zoe@Example.COM'],
+      external_id: null,
       phone: '+1 555',
       company: { id: company.id, name: company.name },
       notes: ' VIP ',
@@ -268,7 +270,12 @@ describe('updating', () => {
     const renamed = await agent.patch(`/contacts/${contact.id}`, { name: 'New', email: 'new@example.com' })
     expect(renamed.status).toBe(200)
     const { updated_at, ...rest } = contact
-    expect(renamed.body.data).toMatchObject({ ...rest, name: 'New', email: 'new@example.com' })
+    expect(renamed.body.data).toMatchObject({
+      ...rest,
+      name: 'New',
+      email: 'new@example.com',
+      emails: ['new@example.com'],
+    })
     const cleared = await agent.patch(`/contacts/${contact.id}`, { phone: null, notes: null, company_id: null })
     expect(cleared.body.data).toMatchObject({ phone: null, notes: null, company: null, name: 'New' })
   })

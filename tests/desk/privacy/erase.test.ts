@@ -140,7 +140,24 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   await importMail(admin, mailbox_id, mailFrom(EMAIL, address))
   await agent.patch(`/contacts/${contact.id}`, { phone: `+50 ${MARK}` })
   await noteFailures(scope, ticket.id)
+  await plantMore({ agent, admin, mailbox_id, address }, contact.id)
   return { contact, ticket, entry, mail_ticket_id: row.ticket_id as string }
+}
+
+/** Another address, a contact that was merged into this one, and the names of other systems. */
+async function plantMore(
+  { agent, admin, address, mailbox_id }: Pick<Desk, 'agent' | 'admin' | 'address' | 'mailbox_id'>,
+  contact_id: string,
+) {
+  const second = `${MARK}.second@home.example`
+  await agent.patch(`/contacts/${contact_id}`, { emails: [EMAIL, second], external_id: `${MARK} 1` })
+  await importMail(admin, mailbox_id, mailFrom(second, address))
+  const merged = { name: MARK, email: `${MARK}.third@home.example`, external_id: `${MARK} 2` }
+  const source = await createContact(agent, merged)
+  await importMail(admin, mailbox_id, mailFrom(merged.email, address))
+  const other = await createTicket(agent, { contact_id: (await createContact(agent)).id })
+  await agent.post(`/tickets/${other.id}/participants`, { email: merged.email })
+  await agent.post(`/contacts/${contact_id}/merge`, { source_ids: [source.id] }, { 'idempotency-key': newId() })
 }
 
 /** What a server said against an email, and a receiver to an event. */
@@ -193,6 +210,10 @@ describe('erasing a person', () => {
           'contacts.phone',
           'contacts.search',
           'contacts.email_key',
+          'contacts.external_id',
+          'contact_addresses.email',
+          'contact_addresses.email_key',
+          'merged_contacts.external_id',
           'delivery_attempts.response_head',
         ],
         ...['email_anchors.email_message_id', 'events.body', 'idempotency_keys.answer'],
