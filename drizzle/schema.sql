@@ -566,6 +566,7 @@ create table messages (
   drafted_by jsonb,
   original_ticket_id uuid,
   channel text,
+  signature_html text,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,

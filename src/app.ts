@@ -29,6 +29,7 @@ import { companyRoutes } from './desk/companies/routes'
 import { contactRoutes } from './desk/contacts/routes'
 import { draftRoutes } from './desk/drafts/routes'
 import { labelRoutes } from './desk/labels/routes'
+import { macroRoutes } from './desk/macros/routes'
 import { mergingRoutes } from './desk/merging/routes'
 import { messageRoutes } from './desk/messages/routes'
 import { participantRoutes } from './desk/participants/routes'
@@ -68,6 +69,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(ticketRoutes)
     .use(messageRoutes)
     .use(draftRoutes)
+    .use(macroRoutes)
     .use(attachmentRoutes)
     .use(participantRoutes)
     .use(contactRoutes)

@@ -163,6 +163,18 @@ POST /tickets/:ticket_id/unmerge / changes and deletions since are kept <- merge
 POST /tickets/:ticket_id/split <- merged-mail: a split > opens a ticket as if the oldest message of a customer had, and a merge undoes it
 POST /tickets/:ticket_id/split / without a message of a customer <- merged-mail: a split > without a message of a customer takes what the old ticket has; its messages stay when a merge is undone
 POST /tickets/:ticket_id/split / code / MESSAGE_NOT_FOUND <- merged-mail: a split > of messages of another ticket, or of none, is refused and changes nothing
+GET /macros <- macros: a macro is made, read, listed by name, changed and removed
+POST /macros <- macros: a macro is made, read, listed by name, changed and removed
+POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes
+GET /macros/:macro_id <- macros: a macro is made, read, listed by name, changed and removed
+PATCH /macros/:macro_id <- macros: a macro is made, read, listed by name, changed and removed
+DELETE /macros/:macro_id <- macros: a macro is made, read, listed by name, changed and removed
+POST /macros/:macro_id/preview <- macros: variables > have the values of ticket, contact, company, caller and organization; empty when absent
+POST /macros/:macro_id/preview / escaped, expanded once <- macros: variables > are expanded once, escaped in HTML, and turn no text into HTML
+POST /macros/:macro_id/apply <- macros: applying > writes the message, sends it, then makes the changes, with their events
+POST /macros/:macro_id/apply / all or nothing <- macros: applying > is all or nothing: what a change refuses takes the message back
+POST /macros/:macro_id/apply / tickets:write and messages:write <- macros: applying > needs tickets:write and messages:write of a key, a preview tickets:read
+Mailbox / field / signature <- macros: the signature of a mailbox > stands below public answers, in the email only, as text and HTML, and no other text does
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is

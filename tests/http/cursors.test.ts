@@ -31,6 +31,7 @@ beforeAll(async () => {
     await logTime(organization.admin, world.ticket_id)
     const member = await organization.addMember('agent')
     await member.post(`/tickets/${world.ticket_id}/timer/start`)
+    await member.post(`/tickets/${world.ticket_id}/drafts`, { body: 'Soon' })
   }
 })
 afterAll(stopApi)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import Elysia, { type AnyElysia } from 'elysia'
+import Elysia, { type AnyElysia, t } from 'elysia'
 import { newId } from '../../src/base/db/columns'
 import { connection } from '../../src/base/db/pool'
 import { transact } from '../../src/base/db/transact'
@@ -315,6 +315,7 @@ function appWithCommand(command: (scope: Scope) => Promise<{ id: string }>): Any
   const routes = new Elysia({ prefix: '/api/v1' })
     .use(inOrganization)
     .post('/commands', async ({ scope, status }) => status(201, { data: await command(scope) }), {
+      response: { 201: t.Any() },
       detail: { summary: 'Command', permission: 'member', idempotency: 'by its command' },
     })
   const app = new Elysia().use(pipeline(handlersOf(routes), declarations)).use(routes)

@@ -49,6 +49,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const draft = await created(
     clientWithKey(drafting.key).post(`/tickets/${ticket.id}/drafts`, { body: mark, is_internal: true }),
   )
+  const macro = await created(agent.post('/macros', { name: mark, body: mark }))
   const participant = await created(
     agent.post(`/tickets/${ticket.id}/participants`, { email: 'p@customer.example', name: mark }),
   )
@@ -66,6 +67,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     source_id: source.id,
     message_id: message.id,
     draft_id: draft.id,
+    macro_id: macro.id,
     participant_id: participant.id,
     attachment_id: used.id,
     upload_id: upload.id,
@@ -142,6 +144,10 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /tickets/{ticket_id}/drafts': draft(),
     'PATCH /drafts/{draft_id}': draft(),
     'POST /drafts/{draft_id}/send': { send_email: false },
+    'POST /macros': macro(world),
+    'PATCH /macros/{macro_id}': macro(world),
+    'POST /macros/{macro_id}/preview': { ticket_id: world.ticket_id },
+    'POST /macros/{macro_id}/apply': { ticket_id: world.ticket_id },
     'POST /tickets/{ticket_id}/participants': { email: `${crypto.randomUUID()}@customer.example`, name: 'Paula' },
     'POST /contacts': contact(world.company_id),
     'PATCH /contacts/{contact_id}': contact(world.company_id),
@@ -249,6 +255,12 @@ const company = () => ({
   notes: 'Pays late',
 })
 
+const macro = (world: World) => ({
+  name: crypto.randomUUID(),
+  body: 'Dear {{contact.name}}',
+  is_internal: true,
+  changes: { priority: 'low', assignee_id: world.user_id, add_label_ids: [world.label_id] },
+})
 const draft = () => ({
   body: 'Have you tried water?',
   is_internal: false,

@@ -468,7 +468,7 @@ export const mailboxes = referenceTable(
     dkim_private_key: text(),
     /** The envelope sender names the message, so that every report about the message comes back with its name. */
     verp: boolean().notNull().default(false),
-    /** Stands below public answers in the email, with variables (`desk/macros/variables.ts`). */
+    /** Stands below public answers in the email, with variables (`desk/templates/variables.ts`). */
     signature: text(),
     created_at: createdAt(),
     updated_at: updatedAt(),
@@ -887,6 +887,8 @@ export const messages = distributedTable(
     email_message_id: text(),
     email_status: text({ enum: EMAIL_STATUSES }).notNull().default('none'),
     email_error: text(),
+    /** The mailbox's signature as its email has it, sanitized. */
+    signature_html: text(),
     /** The author of the draft that it was sent from, with the name at that time. */
     drafted_by: jsonb().$type<{ type: (typeof AUTHOR_TYPES)[number]; id: string; name: string }>(),
     created_at: createdAt(),
@@ -939,7 +941,7 @@ export const macros = distributedTable(
   {
     ...root(),
     name: text().notNull(),
-    /** With variables (`desk/macros/variables.ts`). */
+    /** With variables (`desk/templates/variables.ts`). */
     body: text(),
     is_internal: boolean().notNull().default(false),
     changes: jsonb().$type<Record<string, unknown>>().notNull().default({}),

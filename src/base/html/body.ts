@@ -130,7 +130,8 @@ export function showsNothing({ body_html, text }: RenderedBody): boolean {
   return hasNoText(text) && !/<img [^>]*src=/.test(body_html)
 }
 
-function isHtml(body: string): boolean {
+/** True for a body that is treated as HTML. */
+export function isHtml(body: string): boolean {
   return ELEMENT.test(body)
 }
 
@@ -182,7 +183,8 @@ function linkWord(word: string): string {
   return result + escapeHtml(word.slice(position))
 }
 
-function escapeHtml(text: string): string {
+/** Writes text for HTML, outside of tags and in attributes. */
+export function escapeHtml(text: string): string {
   return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 }
 

@@ -2,7 +2,7 @@ import { addressKey } from '../../base/address/email'
 import { config } from '../../base/config'
 import { insertRows } from '../../base/db/insert-rows'
 import { fieldError } from '../../base/errors'
-import { isLong, type RenderedBody, showsNothing } from '../../base/html/body'
+import { type RenderedBody, showsNothing } from '../../base/html/body'
 import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { enqueueWork } from '../../delivery/outbox/enqueue'
@@ -50,7 +50,7 @@ export async function createMessage(scope: Scope, ticket_id: string, input: NewM
 /** Renders the body of a message of the team. To be called outside a transaction. @throws EMPTY_BODY */
 export async function renderWritten(scope: Scope, body: string): Promise<RenderedBody> {
   const rendered = await render(body, scope.organization_id)
-  if (isLong(body) && showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
+  if (showsNothing(rendered)) throw fieldError('EMPTY_BODY', '/body', EMPTY_BODY)
   return rendered
 }
 

@@ -36,7 +36,10 @@ export type MessageDraft = {
 /** A message that is to be written. It has its id already, so that other statements can name it. */
 export type DraftWithId = MessageDraft & { id: string }
 
-/** The email of a message: the mailbox that sends it, and its recipients in the order of the header. */
-export type DraftEmail = { mailbox_id: string; recipients: DraftRecipient[] }
+/**
+ * The email of a message: the mailbox that sends it, its recipients in the order of the header, and what stands below
+ * the message.
+ */
+export type DraftEmail = { mailbox_id: string; recipients: DraftRecipient[]; signature_html: string | null }
 
 export type DraftRecipient = { kind: 'to' | 'cc'; name: string | null; email: string }

@@ -18,6 +18,7 @@ export async function insertMessages(
       ticket_id,
       ...{ body, body_html, reply_text, is_internal, direction, sender_name, sender_email },
       ...{ channel, auto_reply, sender_verified, reply_to, cc, email_message_id, drafted_by },
+      signature_html: email?.signature_html,
       email_status: email ? 'queued' : 'none',
     }
   })

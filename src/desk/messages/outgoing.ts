@@ -2,7 +2,10 @@
 import { domainsOf } from '../../base/address/domains'
 import { addressKey } from '../../base/address/email'
 import { ZERO_ID } from '../../base/db/columns'
+import { isLong, renderBody, textToPre } from '../../base/html/body'
 import type { Scope } from '../../base/scope'
+import { findValues } from '../templates/ticket-values'
+import { expand } from '../templates/variables'
 import { type Conversation, ownAddresses } from './conversation'
 import type { DraftEmail, DraftRecipient } from './draft'
 import { mayUseAddress } from './mailbox-address'
@@ -42,7 +45,20 @@ export async function planEmail(
     recipients.push({ kind: 'cc', name, email })
   }
   const [domain = ''] = domainsOf(mailbox.address)
-  return { mailbox_id: mailbox.id, domain, recipients }
+  return { mailbox_id: mailbox.id, domain, recipients, signature_html: await signatureOf(scope, conversation, mailbox) }
+}
+
+/** Writes the signature of a mailbox for an answer of the caller; null without one. */
+async function signatureOf(
+  scope: Scope,
+  { id }: Conversation,
+  { signature }: { signature: string | null },
+): Promise<string | null> {
+  const values = signature === null ? undefined : await findValues(scope, id)
+  if (signature === null || !values) return null
+  const expanded = expand(signature, values)
+  // A long one would hold up other requests.
+  return isLong(expanded) ? textToPre(expanded) : renderBody(expanded).body_html
 }
 
 /** What says where the contact is written to: the latest email of the conversation, and its addresses. */
@@ -53,8 +69,8 @@ type Reachable = { latest: { sender_email: string; reply_to: string | null }[]; 
  * the latest email of the conversation, newest first, and the addresses of its contact, which costs no statement more.
  */
 async function findMailbox({ sql, organization_id }: Scope, { id, mailbox_id, contact_id }: Conversation) {
-  const [mailbox] = await sql<({ id: string; address: string } & Reachable)[]>`
-    select id, address, array(
+  const [mailbox] = await sql<({ id: string; address: string; signature: string | null } & Reachable)[]>`
+    select id, address, signature, array(
       select a.email from contact_addresses a
       where a.organization_id = ${organization_id} and a.contact_id = ${contact_id ?? ZERO_ID}
     ) as addresses, array(

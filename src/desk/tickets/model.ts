@@ -121,7 +121,7 @@ export const NewTicket = body({
 })
 export type NewTicket = typeof NewTicket.static
 
-const changes = {
+export const changes = {
   subject: optional(subject),
   status: optional(status),
   priority: optional(priority),

@@ -48,7 +48,7 @@ function scopeOf(request: Request): Scope {
 type Admission = Declaration & { permission: Permission | Standing }
 
 async function admit(request: Request, route: string, admission: Admission): Promise<Scope> {
-  const { permission, or_permission = permission, link } = admission
+  const { permission, or_permission = permission, and_permission, link } = admission
   const linked = link?.(request.url)
   // A signed link only reads what it names: nobody acts.
   if (linked) return scopeIn(request, linked, SYSTEM)
@@ -59,6 +59,7 @@ async function admit(request: Request, route: string, admission: Admission): Pro
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
   if (!permits(scope, permission) && !permits(scope, or_permission)) throw lacking(scope, permission)
+  if (and_permission && !permits(scope, and_permission)) throw lacking(scope, and_permission)
   requireMachine(organization_id)
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope
 }

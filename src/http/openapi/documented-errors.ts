@@ -30,7 +30,7 @@ export function errorsOf(operation: Operation, method: string, path: string, rep
 }
 
 function errorCodesOf(operation: Operation, method: string, path: string) {
-  const { permission, codes: own = [], parameters = [], requestBody } = operation
+  const { permission, codes: own = [], codes_422 = [], parameters = [], requestBody } = operation
   const bodies = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema ?? {})
   const queries = parameters.filter((parameter) => parameter.in === 'query')
   const in_organization = isInOrganization(permission)
@@ -56,6 +56,7 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
   for (const code of codesIn([bodies, queries], ['not_found'])) add(code, 422)
   if (heedsKey(operation, method)) add('IDEMPOTENCY_KEY_REUSED')
   for (const code of own) add(code)
+  for (const code of codes_422) add(code, 422)
   for (const code of ['RATE_LIMITED', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'] as const) add(code)
   return codes
 }

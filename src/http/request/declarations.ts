@@ -24,7 +24,7 @@ type Access = Permission | Standing | 'account' | 'anyone'
  * - `with the change`: the handler only writes to the database. It runs inside one transaction, which stores the
  *   answer.
  * - `by its command`: the command waits for something before or after its one transaction. The result of that
- *   transaction is the `data` of a 201, and the transaction stores it. A request with a key fails if that does not
+ *   transaction is the `data` of its answer, and the transaction stores it. A request with a key fails if that does not
  *   hold.
  * - `afterwards`: the handler sends something or stores bytes. Its answer is stored when it has returned; after a crash
  *   before that it runs again.
@@ -39,8 +39,12 @@ export type Declared = {
   permission?: Access
   /** Another permission that is enough. */
   or_permission?: Permission
+  /** Another permission that is needed, too. */
+  and_permission?: Permission
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
   codes?: readonly ErrorCode[]
+  /** The same for ids that are not in the path, which are 422. */
+  codes_422?: readonly ErrorCode[]
   /** Needed by every POST in an organization. */
   idempotency?: Idempotency
   /** A repeated Idempotency-Key gets the first answer although the request has removed what its path names. */
@@ -61,6 +65,7 @@ declare module 'elysia' {
 export type Declaration = {
   permission: Access
   or_permission?: Permission
+  and_permission?: Permission
   removes_path?: true
   if_match?: 'by its command'
   /** `never` for all that is no POST. */
@@ -96,11 +101,11 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
     const { permission, idempotency = 'never', has_optional_body = false } = detail
-    const { or_permission, removes_path, if_match, link } = detail
+    const { or_permission, and_permission, removes_path, if_match, link } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
     const may_create = method === 'PUT' && success === 201 ? true : undefined
-    const plain = { or_permission, removes_path, if_match, link, has_optional_body, may_create }
+    const plain = { or_permission, and_permission, removes_path, if_match, link, has_optional_body, may_create }
     declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success })
   }
 }

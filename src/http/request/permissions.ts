@@ -7,6 +7,7 @@ const RESOURCES = [
   'tickets', // with their labels, participants and activity
   'messages', // with attachments
   'drafts',
+  'macros',
   'contacts',
   'companies',
   'labels',
@@ -39,7 +40,7 @@ export type Standing = 'member' | 'admin' | 'customer'
 /** Permissions of an agent. Closed by default: admins may do everything, and all that is missing here is theirs. */
 const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['member', 'tickets:read', 'tickets:write', 'messages:read', 'messages:write'] as const),
-  ...(['drafts:read', 'drafts:write'] as const),
+  ...(['drafts:read', 'drafts:write', 'macros:read', 'macros:write'] as const),
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
   ...(['users:read', 'organization:read'] as const),

@@ -56,39 +56,42 @@ function endsWithChange({ declared, content }: Run, value: unknown): boolean {
 
 /**
  * Runs a handler whose command makes the transaction. The answer is kept in that transaction, before the handler
- * returns it. A handler with two transactions, with none, or with one whose result is not the object of its 201 would
- * leave a wrong answer or none behind, and only a crash would show it. Such a handler fails here at its first request
- * with a key: it is answered 500, the log says why, and nothing is kept.
+ * returns it. A handler with two transactions, with none, or with one whose result is not the object of its answer
+ * would leave a wrong answer or none behind, and only a crash would show it. Such a handler fails here at its first
+ * request with a key: it is answered 500, the log says why, and nothing is kept.
  */
-async function runCommand(call: Call, { claim, handler }: Run): Promise<unknown> {
+async function runCommand(call: Call, { claim, handler, declared }: Run): Promise<unknown> {
   const results: unknown[] = []
   const before_commit = async (connection: Connection, result: unknown) => {
     results.push(result)
     if (results.length > 1) throw new Error('a second transaction, after the answer was kept in the first')
-    const answer = { status: 201, text: JSON.stringify({ data: result }) }
+    const answer = { status: declared.success, text: JSON.stringify({ data: result }) }
     await commitAnswer({ ...call.scope, ...connection }, claim, answer, 'goes on')
   }
   let cause: unknown
   try {
     const value = await handler({ ...call, scope: { ...call.scope, before_commit } })
-    if (results.length === 1 && isCreated(value, results[0])) return value
+    if (results.length === 1 && isAbout(value, declared.success, results[0])) return value
   } catch (error) {
     if (results.length < 2) throw error
     cause = error
   }
   await forget(call.scope, claim)
   const found =
-    results.length === 1 ? 'its transaction has another result than its 201' : `${results.length} transactions`
+    results.length === 1 ? 'its transaction has another result than its answer' : `${results.length} transactions`
   throw new Error(`POST ${call.route} must keep its answer in one transaction: ${found}`, { cause })
 }
 
 /**
- * True for a 201 about the object that the transaction returned. Its fields may differ: an email may be sent by then.
+ * True for an answer about the object that the transaction returned. Its fields may differ: an email may be sent by
+ * then. An object of several things has no id.
  */
-function isCreated(value: unknown, result: unknown): boolean {
-  if (!(value instanceof ElysiaCustomStatusResponse) || value.code !== 201) return false
-  const answered = (value.response as { data?: { id?: unknown } } | undefined)?.data?.id
-  return answered !== undefined && answered === (result as { id?: unknown } | undefined)?.id
+function isAbout(value: unknown, success: number, result: unknown): boolean {
+  const { code, response } = value instanceof ElysiaCustomStatusResponse ? value : { code: 200, response: value }
+  const answered = (response as { data?: Record<string, unknown> } | undefined)?.data
+  if (code !== success || !answered || typeof result !== 'object' || result === null) return false
+  const { id } = result as { id?: unknown }
+  return answered.id === id && (id !== undefined || Object.keys(answered).join() === Object.keys(result).join())
 }
 
 async function keep(scope: Scope, claim: Claim, content: Content, value: unknown): Promise<void> {

@@ -90,7 +90,7 @@ async function isOneOf({ sql, organization_id }: Scope, mail: InboundMail, sent:
     return is_room
   })
   const rows = await sql<{ body_html: string }[]>`
-    select body_html from messages
+    select body_html || coalesce('<br>' || signature_html, '') as body_html from messages
     where organization_id = ${organization_id} and id = any(${compared.map(({ id }) => id)}::uuid[])`
   const may_have_more = headers.list !== null || is_from_mailbox
   const texts = { text: content.text, may_have_more, sent: rows.map(({ body_html }) => body_html) }

@@ -155,7 +155,7 @@ async function draftAnswer(
   const reached = new Set([...headers.to, ...headers.cc].map(({ address }) => addressKey(address)))
   // A member may be a participant, too.
   reached.add(addressKey(member.email))
-  const plan = await planEmail(scope, conversation, undefined)
+  const plan = await planEmail({ ...scope, actor: member }, conversation, undefined)
   const recipients = plan?.recipients.filter(({ email }) => !reached.has(addressKey(email))) ?? []
   const own_id = headers.message_id === null ? [] : [headers.message_id]
   const draft = {
@@ -178,6 +178,6 @@ async function draftAnswer(
     cc: recipients.filter(({ kind }) => kind === 'cc').map(({ email }) => email),
     email_message_id: newMessageId(id, plan.domain),
     references: [...own_id, ...ancestorsOf(mail)],
-    email: { mailbox_id: plan.mailbox_id, recipients },
+    email: { mailbox_id: plan.mailbox_id, recipients, signature_html: plan.signature_html },
   }
 }

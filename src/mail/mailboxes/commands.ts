@@ -22,7 +22,7 @@ import { checkPlainText, smtpColumns } from './smtp-columns'
 
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
-  const { smtp, dkim, is_default = false, name, ...fields } = input
+  const { smtp, dkim, is_default = false, name, signature, ...fields } = input
   const id = newId()
   const signing = dkimColumns(scope, id, dkim, await madeKey(dkim))
   await checkPlainText(smtp)
@@ -37,6 +37,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
         address_key: addressKey(fields.address),
         has_address: false,
         name: name || null,
+        signature: textOf(signature),
         organization_id,
         id,
         ...server,
@@ -53,7 +54,7 @@ export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Ma
 
 /** Changes a mailbox; `is_default: true` moves the default to it. @throws MAILBOX_NOT_FOUND, EMAIL_ALREADY_EXISTS */
 export async function updateMailbox(scope: Scope, id: string, changes: MailboxChanges): Promise<Mailbox> {
-  const { smtp, dkim, is_default, name, ...fields } = changes
+  const { smtp, dkim, is_default, name, signature, ...fields } = changes
   // 404 comes before what is wrong with the body.
   if (smtp || dkim) await getMailbox(scope, id)
   await checkPlainText(smtp)
@@ -73,6 +74,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
         ...fields,
         ...(is_other && { address_key: addressKey(address), has_address: false }),
         ...(name !== undefined && { name: name || null }),
+        ...(signature !== undefined && { signature: textOf(signature) }),
         ...server,
         ...(is_other && !isPerson(scope) && { is_smtp_by_key: true }),
         ...signing,
@@ -158,6 +160,11 @@ async function checkDkimDomain(scope: Scope, id: string): Promise<void> {
   const { address, dkim } = await getMailbox(scope, id)
   if (!dkim || domainsOf(address).includes(dkim.domain)) return
   throw fieldError('VALIDATION_ERROR', '/dkim/domain', 'must be the domain of the address, or one above it')
+}
+
+/** Takes a blank signature for null. */
+function textOf(signature: string | null | undefined): string | null {
+  return signature?.trim() ? signature : null
 }
 
 function addressExists(error: unknown): never {

@@ -4,6 +4,7 @@ import { isEmailAddress } from '../../base/address/email'
 import { SMTP_SECURITIES } from '../../base/db/schema'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { hasKnownVariables, UNKNOWN_VARIABLE } from '../../desk/templates/variables'
 import { readDkimKey } from './dkim'
 
 const address = text({
@@ -13,6 +14,15 @@ const address = text({
   fault: 'must be an email address without a +tag',
 })
 const name = text({ max: 255 })
+const signature = text({
+  max: 10_000,
+  trim: false,
+  rule: hasKnownVariables,
+  code: 'INVALID_VARIABLE',
+  fault: UNKNOWN_VARIABLE,
+  description:
+    'Text or HTML, with the variables of macros. Stands below public answers, in the email only. Blank: none',
+})
 
 const smtpFields = {
   host: text({ min: 1, max: 255, rule: (value) => /^[\w.:[\]-]+$/.test(value.trim()), fault: 'must be a host name' }),
@@ -97,6 +107,7 @@ export const Mailbox = Type.Object({
     ),
   ),
   verp: Type.Boolean({ description: 'Whether the envelope sender names the message' }),
+  signature: orNull(Type.String({ description: 'Below public answers, in the email only; with variables' })),
   domain_verified: Type.Boolean({
     description:
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
@@ -129,6 +140,7 @@ export const NewMailbox = body({
   smtp: optional(Type.Object(smtpFields, { additionalProperties: true, fault: 'must be an object' })),
   dkim: optional(Type.Object(dkimFields, { additionalProperties: true, fault: 'must be an object' })),
   verp: optional(verp),
+  signature: optional(signature),
 })
 export type NewMailbox = typeof NewMailbox.static
 
@@ -153,6 +165,7 @@ export const MailboxChanges = body({
     }),
   ),
   verp: optional(verp),
+  signature: optional(nullable(signature)),
 })
 export type MailboxChanges = typeof MailboxChanges.static
 

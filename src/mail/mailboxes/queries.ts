@@ -128,7 +128,7 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, m.has_address and ${isVerified(sql)} as domain_verified,
+      verp, signature, m.has_address and ${isVerified(sql)} as domain_verified,
       f.error as sending_error, f.failing_since, (
         select count(*) from outbox o
         where o.organization_id = ${organization_id} and o.lane_id = m.id and o.kind = 'email'

@@ -1,6 +1,7 @@
 /** Reads an email that is to be sent, and describes the message for it. */
 
 import { render } from '../../base/html/render'
+import { safeHtmlToText } from '../../base/html/text'
 import { placeImages } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import { decrypt } from '../../base/secrets'
@@ -18,6 +19,7 @@ export type Email = {
   subject: string
   body: string
   body_html: string
+  signature_html: string | null
   email_message_id: string
   organization_name: string
   mailbox_id: string | null
@@ -44,7 +46,7 @@ export type MailRecipient = {
 /** Reads the email of a job; undefined when the message or its ticket is gone, or was not to be sent. */
 export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob): Promise<Email | undefined> {
   const [email] = await sql<Email[]>`
-    select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.email_message_id,
+    select t.id as ticket_id, t.code, t.subject, m.body, m.body_html, m.signature_html, m.email_message_id,
       o.name as organization_name, b.id as mailbox_id, b.address, b.name as mailbox_name,
       b.active and b.may_use_address as active, b.plus_addressing, b.verp,
       case when b.smtp_host is not null then json_build_object(
@@ -98,6 +100,7 @@ export async function replyOf(
     shown.add(attachment_id)
     return `cid:${contentIdOf(attachment_id)}`
   }
+  const signature = email.signature_html === null ? '' : placeImages(email.signature_html, () => undefined, 'load')
   const html = placeImages(email.body_html, placeInline, 'load')
   return {
     from: { name: email.mailbox_name ?? email.organization_name, address },
@@ -110,8 +113,8 @@ export async function replyOf(
     message_id: email.email_message_id,
     in_reply_to: conversation.at(-1),
     references: conversation,
-    text,
-    html,
+    text: signature ? `${text}\n\n${safeHtmlToText(signature)}` : text,
+    html: signature ? `${html}<br><div>${signature}</div>` : html,
     attachments: files.map((file) => ({
       ...attachmentOf(file),
       ...(shown.has(file.id) && { is_inline: true, content_id: contentIdOf(file.id) }),

@@ -8,6 +8,7 @@ import { listCompanies } from '../../desk/companies/queries'
 import { listContacts } from '../../desk/contacts/queries'
 import { getDrafts } from '../../desk/drafts/queries'
 import { listLabels } from '../../desk/labels/queries'
+import { listMacros } from '../../desk/macros/queries'
 import { getMessages } from '../../desk/messages/queries'
 import { listTickets } from '../../desk/tickets/list'
 import { listTimeEntries } from '../../desk/time-entries/queries'
@@ -44,6 +45,7 @@ export const KINDS: Kind[] = [
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
   { name: 'drafts', meaning: 'messages that are not sent yet', read: drafts },
+  { name: 'macros', meaning: 'prepared answers', read: pages(listMacros) },
   { name: 'participants', meaning: 'people of a ticket besides its contact', read: byId(participantRows) },
   { name: 'activity', meaning: 'timelines of tickets', read: byId(activityRows) },
   {

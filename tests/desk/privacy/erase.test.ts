@@ -192,7 +192,7 @@ async function plantElsewhere({ agent, scope, address }: Desk) {
 
 /** A desk whose emails stay in the outbox, so that recipients wait. */
 function createWaitingDesk(): Promise<Desk> {
-  return desk.createDesk({ smtp: smtpTo(NO_SERVER) })
+  return desk.createDesk({ smtp: smtpTo(NO_SERVER), signature: 'To {{contact.email}}' })
 }
 
 describe('erasing a person', () => {
@@ -225,7 +225,13 @@ describe('erasing a person', () => {
         ...['inbound_messages.from_email', 'inbound_messages.from_name', 'inbound_messages.subject'],
         ...['inbound_messages.recipients', 'refused_messages.envelope_sender', 'refused_messages.recipient'],
         ...['message_recipients.email', 'messages.body', 'messages.body_html', 'messages.cc', 'messages.email_error'],
-        ...['messages.email_message_id', 'messages.reply_text', 'messages.sender_email', 'messages.sender_name'],
+        ...[
+          'messages.email_message_id',
+          'messages.reply_text',
+          'messages.signature_html',
+          'messages.sender_email',
+          'messages.sender_name',
+        ],
         ...['participants.email', 'participants.name', 'ticket_search.document', 'tickets.subject'],
         'time_entries.description',
       ]),

@@ -16,12 +16,16 @@ import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
-type Route = { method: string; path: string; hooks: { detail: { permission: string; or_permission?: string } } }
+type Route = {
+  method: string
+  path: string
+  hooks: { detail: { permission: string; or_permission?: string; and_permission?: string } }
+}
 
 let settings: ChangedSettings
 let organization: Organization
 let world: World
-let endpoints: (Endpoint & { permission: string; or_permission?: string })[]
+let endpoints: (Endpoint & { permission: string; or_permission?: string; and_permission?: string })[]
 
 beforeAll(async () => {
   await startApi()
@@ -31,8 +35,8 @@ beforeAll(async () => {
   const { routes } = api() as unknown as { routes: Route[] }
   const declared = routes.map(({ method, path, hooks }) => {
     const name = `${method} ${path.replace('/api/v1', '').replace(/:(\w+)/g, '{$1}')}`
-    const { permission, or_permission } = hooks.detail
-    return [name, { permission, or_permission }] as const
+    const { permission, or_permission, and_permission } = hooks.detail
+    return [name, { permission, or_permission, and_permission }] as const
   })
   const permissions = new Map(declared)
   const all = (await readEndpoints()).filter((endpoint) => !isForCustomers(endpoint))
@@ -57,8 +61,9 @@ function programWith(permissions: readonly string[]): Promise<Program> {
 const READS_OF_EVENTS = ['tickets:read', 'messages:read', 'contacts:read', 'time_entries:read']
 
 /** The least that a request with a permission takes. */
-function least(permission: string): string[] {
-  return permission === 'webhooks:write' ? [permission, ...READS_OF_EVENTS] : [permission]
+function least(permission: string, and_permission?: string): string[] {
+  const needed = and_permission ? [permission, and_permission] : [permission]
+  return permission === 'webhooks:write' ? [...needed, ...READS_OF_EVENTS] : needed
 }
 
 /** All that can be given, but what includes the permission or the other one that is enough. */
@@ -124,7 +129,7 @@ describe('every route', () => {
   test('with its permission alone does what it does', async () => {
     const statuses: Record<string, number> = {}
     for (const endpoint of endpoints.filter(takesKeys)) {
-      const answer = await call(await programWith(least(endpoint.permission)), endpoint)
+      const answer = await call(await programWith(least(endpoint.permission, endpoint.and_permission)), endpoint)
       statuses[endpoint.name] = answer.status
       if (endpoint.method === 'GET') expect([endpoint.name, answer.status]).toEqual([endpoint.name, 200])
     }

@@ -1,0 +1,84 @@
+import { Type } from '@sinclair/typebox'
+import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { Message } from '../messages/model'
+import { hasKnownVariables, UNKNOWN_VARIABLE, VARIABLES } from '../templates/variables'
+import { changes, Ticket } from '../tickets/model'
+
+const Changes = Type.Object(
+  {
+    status: optional(oneOf(TICKET_STATUSES)),
+    priority: optional(oneOf(TICKET_PRIORITIES)),
+    assignee_id: optional(orNull(Uuid, { description: 'Null: unassigns' })),
+    add_label_ids: optional(Type.Array(Uuid)),
+  },
+  { description: 'What it changes of a ticket; the fields that are missing stay' },
+)
+
+const is_internal = Type.Boolean({ description: 'Its message is an internal note' })
+
+export const Macro = Type.Object({
+  id: Uuid,
+  name: Type.String(),
+  body: orNull(Type.String({ description: 'Null: it writes no message' })),
+  is_internal,
+  changes: Changes,
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type Macro = typeof Macro.static
+
+const fields = {
+  name: text({ min: 1, max: 255, description: 'Unique without regard to case' }),
+  body: text({
+    max: 100_000,
+    trim: false,
+    rule: hasKnownVariables,
+    code: 'INVALID_VARIABLE',
+    fault: UNKNOWN_VARIABLE,
+    description: `Plain text or HTML, with variables: ${VARIABLES.map((name) => `\`{{${name}}}\``).join(', ')}. Blank: none`,
+  }),
+  is_internal: flag({ description: 'Whether its message is an internal note. Default false' }),
+  changes: body(
+    {
+      status: changes.status,
+      priority: changes.priority,
+      assignee_id: changes.assignee_id,
+      add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
+    },
+    { description: 'Those of a PATCH of the ticket, and labels that it adds' },
+  ),
+}
+
+export const NewMacro = body({
+  name: fields.name,
+  body: optional(fields.body),
+  is_internal: optional(fields.is_internal),
+  changes: optional(fields.changes),
+})
+export type NewMacro = typeof NewMacro.static
+
+export const MacroChanges = body({
+  name: optional(fields.name),
+  body: optional(nullable(fields.body)),
+  is_internal: optional(fields.is_internal),
+  changes: optional(fields.changes),
+})
+export type MacroChanges = typeof MacroChanges.static
+
+export const MacroUse = body({ ticket_id: IdInput({ not_found: 'TICKET_NOT_FOUND' }) })
+export type MacroUse = typeof MacroUse.static
+
+export const MacroPreview = Type.Object({
+  body: orNull(Type.String({ description: 'With the values of the ticket' })),
+  is_internal,
+  changes: Changes,
+})
+export type MacroPreview = typeof MacroPreview.static
+
+export const AppliedMacro = Type.Object({
+  ticket: Ticket,
+  message: orNull(Message, { description: 'Null: the macro writes none' }),
+})
+export type AppliedMacro = typeof AppliedMacro.static
