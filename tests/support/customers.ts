@@ -1,6 +1,7 @@
 /** Customers for tests: contacts who call the API with a token. */
 import { newId } from '../../src/base/db/columns'
 import { insertRows } from '../../src/base/db/insert-rows'
+import { connectionOf } from '../../src/base/db/pool'
 import { newCustomerToken } from '../../src/http/admission/customer-tokens'
 import { hashKey } from '../../src/http/admission/key-format'
 import { type Client, clientWithToken, type Organization } from './api'
@@ -37,11 +38,11 @@ export async function createCustomer(
  * @returns a client whose requests show the tickets of the company
  */
 export async function manyCustomers(
-  { admin, scope }: Organization,
+  { id: organization_id, admin }: Organization,
   company_id: string,
   count: number,
 ): Promise<Client> {
-  const { sql, organization_id } = scope
+  const { sql } = connectionOf(organization_id)
   const made = Array.from({ length: count }, () => ({ id: newId(), token: newCustomerToken(organization_id) }))
   const contacts = made.map(({ id }) => {
     const email = `${id}@customer.example`

@@ -1,4 +1,5 @@
 /** Gives uploads to the messages and drafts that use them. */
+import type { Fragment } from '../../base/db/transact'
 import { unknownIds } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
@@ -15,7 +16,7 @@ export function claimAttachments(scope: Scope, message_id: string, given: string
 
 /** As `claimAttachments`, for several messages by one statement. */
 export async function claimForEach(scope: Scope, messages: { message_id: string; given: string[] }[]): Promise<void> {
-  const { sql, organization_id, actor } = scope
+  const { sql, organization_id } = scope
   const wanted = messages.flatMap(({ message_id, given }) => asIds(given).map((id) => ({ id, message_id })))
   const named = messages.flatMap(({ given }) => given)
   if (named.length === 0) return
@@ -25,7 +26,7 @@ export async function claimForEach(scope: Scope, messages: { message_id: string;
     )
     update attachments a set message_id = given.message_id from given
     where a.organization_id = ${organization_id} and a.id = given.id and a.message_id is null and a.draft_id is null
-      and ${isCustomer(scope) ? sql`a.is_by_contact and a.uploader_id = ${actor.id}` : sql`not a.is_by_contact`}
+      and ${mayUse(scope)}
     returning a.id`
   requireAll(named, claimed)
 }
@@ -48,6 +49,26 @@ export async function claimForDraft({ sql, organization_id }: Scope, draft_id: s
       returning id`,
   ])
   requireAll(given, claimed)
+}
+
+/**
+ * Holds uploads that a message is to use until the transaction ends: for work that a refusal must not follow.
+ * @throws ATTACHMENT_NOT_FOUND as `claimAttachments`
+ */
+export async function holdUploads(scope: Scope, given: string[]): Promise<void> {
+  if (given.length === 0) return
+  const { sql, organization_id } = scope
+  const held = await sql<{ id: string }[]>`
+    select a.id from attachments a
+    where a.organization_id = ${organization_id} and a.id = any(${asIds(given)}::uuid[]) and a.message_id is null
+      and a.draft_id is null and ${mayUse(scope)}
+    order by a.id for no key update`
+  requireAll(given, held)
+}
+
+/** A condition on `attachments a`: uploads of contacts are for the contact itself. */
+function mayUse({ sql, actor }: Scope): Fragment {
+  return isCustomer({ actor }) ? sql`a.is_by_contact and a.uploader_id = ${actor.id}` : sql`not a.is_by_contact`
 }
 
 function requireAll(named: string[], claimed: { id: string }[]): void {

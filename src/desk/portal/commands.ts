@@ -6,6 +6,7 @@ import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
 import { type Customer, requireCustomer } from '../../http/request/permissions'
+import { holdUploads } from '../attachments/claim-uploads'
 import { discardUploads, uploadAttachment } from '../attachments/commands'
 import type { Attachment } from '../attachments/model'
 import { addMessage, createdEvent } from '../messages/commands'
@@ -25,6 +26,8 @@ export async function createMyTicket(scope: Scope, { subject, ...input }: NewMyT
   return inTransaction(scope, async (outer) => {
     const inner = await asCustomer(outer)
     const { actor } = inner
+    // A ticket that is refused takes no number.
+    await holdUploads(inner, input.attachment_ids ?? [])
     const [id, contact_id] = [newId(), actor.id]
     const first = draftOf(actor, newId(), input, rendered)
     const opened = await openTickets(inner, [{ id, subject, contact_id, mailbox_id: null, actor, first }])

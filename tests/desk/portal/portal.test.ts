@@ -312,6 +312,7 @@ test('an upload of a customer is used by nobody else, and a customer uses no upl
   }
   refused(await paul.post('/my/tickets', { subject: 'x', body: 'x', attachment_ids: [of_carla] }), of_carla)
   refused(await admin.post(`/tickets/${ticket.id}/messages`, { body: 'x', attachment_ids: [of_carla] }), of_carla)
+  expect((await carla.post('/my/tickets', { subject: 'x', body: 'x' })).body.data.code).toBe('TKT-2')
   const path = `/my/tickets/${ticket.id}/messages`
   refused(await carla.post(path, { body: 'x', attachment_ids: [of_team] }), of_team)
   const { data } = (await carla.post(path, { body: 'x', attachment_ids: [of_carla] })).body
