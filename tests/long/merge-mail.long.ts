@@ -1,6 +1,6 @@
 /**
- * Mail that arrives while its tickets are merged, and undone, comes to the tickets where its conversation is: nothing is
- * lost, nothing is there twice, nothing is on a merged ticket.
+ * Mail that arrives while its tickets are merged, and undone, comes to the ticket where its conversation is: nothing is
+ * lost or there twice, and nothing is on a merged ticket.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { newId } from '../../src/base/db/columns'
