@@ -109,6 +109,8 @@ create table companies (
   created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
   updated_at timestamp with time zone default now() not null,
   external_id text,
+  custom jsonb default '{}'::jsonb not null,
+  custom_words uuid[],
   constraint companies_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint companies_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint companies_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
@@ -116,6 +118,7 @@ create table companies (
   constraint companies_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
   constraint companies_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
 );
+CREATE INDEX companies_custom ON companies USING gin (custom_words) WHERE (custom_words IS NOT NULL);
 CREATE INDEX companies_domains ON companies USING gin (organization_id, domains);
 CREATE UNIQUE INDEX companies_external_id ON companies USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
 
@@ -162,11 +165,14 @@ create table contacts (
   updated_at timestamp with time zone default now() not null,
   email_key text not null,
   external_id text,
+  custom jsonb default '{}'::jsonb not null,
+  custom_words uuid[],
   constraint contacts_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint contacts_company_fk FOREIGN KEY (organization_id, company_id) REFERENCES companies(organization_id, id) ON DELETE SET NULL (company_id),
   constraint contacts_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
 );
 CREATE INDEX contacts_company ON contacts USING btree (organization_id, company_id, id);
+CREATE INDEX contacts_custom ON contacts USING gin (custom_words) WHERE (custom_words IS NOT NULL);
 CREATE UNIQUE INDEX contacts_email ON contacts USING btree (organization_id, email_key);
 CREATE UNIQUE INDEX contacts_external_id ON contacts USING btree (organization_id, external_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX contacts_list ON contacts USING btree (organization_id, id) INCLUDE (search);
@@ -752,7 +758,7 @@ create table tallies (
   status text,
   n integer not null,
   constraint tallies_key UNIQUE NULLS NOT DISTINCT (organization_id, kind, key, status),
-  constraint tallies_kind CHECK ((kind = ANY (ARRAY['tickets'::text, 'tickets_of_contact'::text, 'tickets_of_company'::text, 'tickets_of_label'::text, 'tickets_of_day'::text, 'contacts_of_company'::text])))
+  constraint tallies_kind CHECK ((kind = ANY (ARRAY['tickets'::text, 'tickets_of_contact'::text, 'tickets_of_company'::text, 'tickets_of_label'::text, 'tickets_of_custom'::text, 'tickets_of_day'::text, 'contacts_of_company'::text])))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000);
 
 create table tally_changes (
@@ -839,6 +845,8 @@ create table tickets (
   status_before_merge text,
   split_from_id uuid,
   external_id text,
+  custom jsonb default '{}'::jsonb not null,
+  custom_words uuid[],
   constraint tickets_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint tickets_number UNIQUE (organization_id, number),
   constraint tickets_assignee_fk FOREIGN KEY (organization_id, assignee_id) REFERENCES memberships(organization_id, user_id),
@@ -860,10 +868,10 @@ CREATE INDEX tickets_priority ON tickets USING btree (organization_id, ticket_ra
 CREATE INDEX tickets_status ON tickets USING btree (organization_id, status, id) WHERE (deleted_at IS NULL);
 CREATE INDEX tickets_updated ON tickets USING btree (organization_id, updated_at, id) WHERE (deleted_at IS NULL);
 CREATE TRIGGER tickets_change AFTER UPDATE OF status, priority, assignee_id, deleted_at ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION count_ticket();
-CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, company_id, deleted_at ON tickets FOR EACH ROW WHEN ((((((old.id IS DISTINCT FROM new.id) OR (old.status IS DISTINCT FROM new.status)) OR (old.contact_id IS DISTINCT FROM new.contact_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION tally_changed_ticket();
+CREATE TRIGGER tickets_change_tallies BEFORE UPDATE OF id, status, contact_id, company_id, custom_words, deleted_at ON tickets FOR EACH ROW WHEN (((((((old.id IS DISTINCT FROM new.id) OR (old.status IS DISTINCT FROM new.status)) OR (old.contact_id IS DISTINCT FROM new.contact_id)) OR (old.company_id IS DISTINCT FROM new.company_id)) OR (old.custom_words IS DISTINCT FROM new.custom_words)) OR ((old.deleted_at IS NULL) IS DISTINCT FROM (new.deleted_at IS NULL)))) EXECUTE FUNCTION tally_changed_ticket();
 CREATE TRIGGER tickets_come AFTER INSERT ON tickets REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
 CREATE TRIGGER tickets_company_of_time AFTER UPDATE OF company_id ON tickets FOR EACH ROW WHEN ((old.company_id IS DISTINCT FROM new.company_id)) EXECUTE FUNCTION pass_company_to_time();
-CREATE TRIGGER tickets_facets AFTER UPDATE OF status, priority, assignee_id ON tickets FOR EACH ROW WHEN ((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id))) EXECUTE FUNCTION change_ticket_facets();
+CREATE TRIGGER tickets_facets AFTER UPDATE OF status, priority, assignee_id, custom_words ON tickets FOR EACH ROW WHEN (((((old.status IS DISTINCT FROM new.status) OR (old.priority IS DISTINCT FROM new.priority)) OR (old.assignee_id IS DISTINCT FROM new.assignee_id)) OR (old.custom_words IS DISTINCT FROM new.custom_words))) EXECUTE FUNCTION change_ticket_facets();
 CREATE TRIGGER tickets_go AFTER DELETE ON tickets REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION tally_tickets();
 CREATE TRIGGER tickets_go_unlabelled BEFORE DELETE ON tickets FOR EACH ROW WHEN ((old.deleted_at IS NULL)) EXECUTE FUNCTION unlabel_ticket();
 
@@ -968,6 +976,23 @@ create table viewers (
 );
 CREATE INDEX viewers_age ON viewers USING btree (seen_at);
 
+create table views (
+  organization_id uuid not null,
+  id uuid not null,
+  name text not null,
+  filter jsonb default '{}'::jsonb not null,
+  sort text,
+  shared boolean default false not null,
+  owner_id uuid,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint views_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint views_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint views_owner_fk FOREIGN KEY (organization_id, owner_id) REFERENCES memberships(organization_id, user_id),
+  constraint views_private_is_owned CHECK ((shared OR (owner_id IS NOT NULL)))
+);
+CREATE INDEX views_owner ON views USING btree (organization_id, owner_id);
+
 create table webhooks (
   organization_id uuid not null,
   id uuid not null,
@@ -1039,10 +1064,12 @@ CREATE OR REPLACE FUNCTION change_ticket_facets()
 AS $function$
 DECLARE
 	prefix text := search_prefix(new.organization_id, new.number) || '@';
+	gone text[] := ARRAY[old.status, old.priority, old.assignee_id::text] || old.custom_words::text[];
+	present text[] := ARRAY[new.status, new.priority, new.assignee_id::text] || new.custom_words::text[];
 BEGIN
 	UPDATE ticket_search
-	SET document = ts_delete(document, ARRAY[prefix || old.status, prefix || old.priority, prefix || old.assignee_id])
-		|| array_to_tsvector(array_remove(ARRAY[prefix || new.status, prefix || new.priority, prefix || new.assignee_id], NULL))
+	SET document = ts_delete(document, ARRAY(SELECT prefix || value FROM unnest(gone) AS value WHERE value IS NOT NULL))
+		|| array_to_tsvector(ARRAY(SELECT prefix || value FROM unnest(present) AS value WHERE value IS NOT NULL))
 	WHERE organization_id = new.organization_id AND ticket_id = new.id;
 	RETURN NULL;
 END $function$
@@ -1205,10 +1232,17 @@ CREATE OR REPLACE FUNCTION put_in_block()
 AS $function$
 DECLARE
 	without_block tsquery := (SELECT quote_literal(number || ':') || ':*' FROM organizations WHERE id = new.organization_id)::tsquery;
+	facets text[] := (
+		SELECT ARRAY(SELECT search_prefix(t.organization_id, t.number) || '@' || word FROM unnest(t.custom_words) AS word)
+		FROM tickets t WHERE t.organization_id = new.organization_id AND t.id = new.ticket_id AND t.custom_words IS NOT NULL
+	);
 BEGIN
 	IF new.document @@ without_block THEN
 		UPDATE ticket_search s SET size = s.size + length(s.document) * 5,
 			document = document_in_block(s.document, s.organization_id, s.ticket_id) || ticket_facets(s.organization_id, s.ticket_id)
+		WHERE s.organization_id = new.organization_id AND s.ticket_id = new.ticket_id;
+	ELSIF NOT new.document @@ (SELECT string_agg(quote_literal(facet), ' & ') FROM unnest(facets) AS facet)::tsquery THEN
+		UPDATE ticket_search s SET document = s.document || array_to_tsvector(facets)
 		WHERE s.organization_id = new.organization_id AND s.ticket_id = new.ticket_id;
 	END IF;
 	RETURN NULL;
@@ -1274,13 +1308,15 @@ BEGIN
 	INSERT INTO tally_changes (organization_id, kind, key, status, n)
 	SELECT new.organization_id, of.kind, of.key, t.status, sum(t.n)
 	FROM (VALUES
-		(old.id, old.contact_id, old.company_id, old.status, old.deleted_at, -1),
-		(new.id, new.contact_id, new.company_id, new.status, new.deleted_at, 1)
-	) AS t (id, contact_id, company_id, status, deleted_at, n)
+		(old.id, old.contact_id, old.company_id, old.custom_words, old.status, old.deleted_at, -1),
+		(new.id, new.contact_id, new.company_id, new.custom_words, new.status, new.deleted_at, 1)
+	) AS t (id, contact_id, company_id, custom_words, status, deleted_at, n)
 	CROSS JOIN LATERAL (
 		VALUES
 			('tickets', '00000000-0000-0000-0000-000000000000'), ('tickets_of_contact', t.contact_id),
 			('tickets_of_company', t.company_id), ('tickets_of_day', first_id_of_day(t.id))
+		UNION ALL
+		SELECT 'tickets_of_custom', word FROM unnest(t.custom_words) AS word
 		UNION ALL
 		SELECT 'tickets_of_label', label_id FROM ticket_labels
 		WHERE organization_id = old.organization_id AND ticket_id = old.id
@@ -1357,9 +1393,12 @@ BEGIN
 	END LOOP;
 	FOR c IN
 		SELECT organization_id, of.kind, of.key, status, step * count(*) AS n
-		FROM changed CROSS JOIN LATERAL (VALUES
-			('tickets', '00000000-0000-0000-0000-000000000000'),
-			('tickets_of_contact', contact_id), ('tickets_of_company', company_id), ('tickets_of_day', first_id_of_day(id))
+		FROM changed CROSS JOIN LATERAL (
+			VALUES
+				('tickets', '00000000-0000-0000-0000-000000000000'),
+				('tickets_of_contact', contact_id), ('tickets_of_company', company_id), ('tickets_of_day', first_id_of_day(id))
+			UNION ALL
+			SELECT 'tickets_of_custom', word FROM unnest(custom_words) AS word
 		) AS of (kind, key)
 		WHERE deleted_at IS NULL AND of.key IS NOT NULL GROUP BY 1, 2, 3, 4
 	LOOP
@@ -1378,6 +1417,7 @@ AS $function$
 	SELECT array_to_tsvector(array_agg(search_prefix(t.organization_id, t.number) || '@' || facet.value))
 	FROM tickets t CROSS JOIN LATERAL (
 		SELECT t.status UNION ALL SELECT t.priority UNION ALL SELECT t.assignee_id::text
+		UNION ALL SELECT word::text FROM unnest(t.custom_words) AS word
 		UNION ALL SELECT l.label_id::text FROM ticket_labels l WHERE l.organization_id = t.organization_id AND l.ticket_id = t.id
 	) AS facet (value)
 	WHERE t.organization_id = $1 AND t.id = $2 AND facet.value IS NOT NULL

@@ -39,6 +39,7 @@ import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
 import { timerRoutes } from './desk/timers/routes'
 import { viewingRoutes } from './desk/viewing/routes'
+import { viewRoutes } from './desk/views/routes'
 import { documentationRoutes } from './http/openapi/documentation-page'
 import { healthRoutes } from './http/pipeline/health'
 import { pipeline } from './http/pipeline/pipeline'
@@ -79,6 +80,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(timerRoutes)
     .use(mergingRoutes)
     .use(viewingRoutes)
+    .use(viewRoutes)
     .use(webhookRoutes)
     .use(organizationRoutes)
     .use(ownOrganizationRoutes)

@@ -55,6 +55,12 @@ test('counts of labels and companies, and sums of time, are those of the filled 
   expect(time.body.meta).toMatchObject({ total: entries!.n, totals: { duration_minutes: entries!.minutes } })
 })
 
+test('the custom fields of filled tickets are found and counted', async () => {
+  const totalOf = async (query: string) => (await admin.get(`/tickets?${query}`, organization)).body.meta.total
+  expect(await totalOf('custom.tier=gold')).toBe(TICKETS / 50)
+  expect(await totalOf('custom.order_number=7&custom.is_renewed=false')).toBe(1)
+})
+
 test('the text of a filled ticket can be searched', async () => {
   const found = await admin.get('/tickets?search=error&per_page=100', organization)
   expect(found.body.meta.total).toBeGreaterThan(TICKETS / 50)

@@ -175,6 +175,25 @@ POST /macros/:macro_id/apply <- macros: applying > writes the message, sends it,
 POST /macros/:macro_id/apply / all or nothing <- macros: applying > is all or nothing: what a change refuses takes the message back
 POST /macros/:macro_id/apply / tickets:write and messages:write <- macros: applying > needs tickets:write and messages:write of a key, a preview tickets:read
 Mailbox / field / signature <- macros: the signature of a mailbox > stands below public answers, in the email only, as text and HTML, and no other text does
+Custom fields / of tickets, contacts and companies <- custom-fields: %s > have none at first, keep what they are given, and a PATCH merges
+Custom fields / filter <- custom-fields: %s > are found by a value as JSON writes it, or by one of a list, and by all filters together
+Custom fields / code / INVALID_CUSTOM <- custom-fields: %s > wrong ones are refused with their place, all at once, and change nothing
+Custom fields / changes.custom <- custom-fields: an event and the timeline tell the changed fields of a ticket alone, and no change tells nothing
+Custom fields / total <- custom-fields: the total of one custom field is exact, however the tickets change
+Custom fields / bulk <- custom-fields: many tickets get fields by one request, which finds them by fields
+Custom fields / erasure <- erase: erasing a person > leaves no trace in any column of any table and in any file
+GET /views <- views: views come by name, a page at a time: shared ones, and a person’s own
+POST /views <- views: a view keeps name, filter and sort, is private at first, and is changed field by field
+POST /views / request / filter: as in the list <- views: a wrong filter is refused as in the list, with all faults, and saves nothing
+POST /views / 100 of an owner <- views: an owner has 100 views, also when several are made at once
+GET /views/:view_id <- views: a view keeps name, filter and sort, is private at first, and is changed field by field
+PATCH /views/:view_id <- views: a view keeps name, filter and sort, is private at first, and is changed field by field
+DELETE /views/:view_id <- views: a view keeps name, filter and sort, is private at first, and is changed field by field
+Views / code / VIEW_NOT_FOUND <- views: a private view of another is unknown, for an admin too; a shared one is changed by its owner and by admins
+Views / keys: shared, without an owner <- views: an API key makes shared views without an owner, which keys and admins change
+Views / of a removed member <- views: with a removed member private views go, and shared ones stay without an owner
+GET /tickets / query / view_id <- views: a list by a view has its filter and sort; what is given replaces them, and a cursor is bound to both
+GET /tickets / query / assignee_id=me|none <- views: assignee_id=me are the reader’s tickets, of no API key; none are those without an assignee
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is

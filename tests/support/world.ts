@@ -29,9 +29,9 @@ const NOBODY_URL = 'https://127.0.0.1:1/hook'
 
 /** @param mark stands in every text, so that it can be looked for in answers to others */
 export async function createWorld({ admin, agent, addMember }: Organization, mark = 'Mark'): Promise<World> {
-  const company = await createCompany(agent, { name: mark, notes: mark, hourly_rate: 60 })
+  const company = await createCompany(agent, { name: mark, notes: mark, custom: { mark }, hourly_rate: 60 })
   const webhook = await createWebhook(admin, { url: `${NOBODY_URL}?${mark}`, secret: mark })
-  const contact = await createContact(agent, { name: mark, company_id: company.id, notes: mark })
+  const contact = await createContact(agent, { name: mark, company_id: company.id, notes: mark, custom: { mark } })
   const other_contact = await createContact(agent, { name: mark, external_id: `${mark} 2`, phone: null, notes: mark })
   const label = await createLabel(agent, { name: mark, description: mark })
   const ticket = await createTicket(agent, {
@@ -39,6 +39,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     description: mark,
     contact_id: contact.id,
     label_ids: [label.id],
+    custom: { mark },
   })
   const source = await createTicket(agent, { subject: mark, contact_id: contact.id })
   const used = await uploadFile(agent, mark, `${mark}.txt`)
@@ -55,6 +56,9 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   )
   const mailbox = await created(
     admin.post('/mailboxes', { address: `${crypto.randomUUID()}@desk.example`, name: mark, smtp: smtp() }),
+  )
+  const view = await created(
+    agent.post('/views', { name: mark, filter: { search: mark, 'custom.mark': mark }, shared: true }),
   )
   const domain = await created(admin.post('/domains', { domain: `${crypto.randomUUID()}.example` }))
   const inbound = await created(importEmail(admin, mailbox.id, mark))
@@ -85,6 +89,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
     api_key_id: api_key.id,
     contact_token_id: contact_token.id,
     contact_token: contact_token.token,
+    view_id: view.id,
   }
 }
 
@@ -115,6 +120,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       priority: 'high',
       assignee_id: world.user_id,
       label_ids: [world.label_id],
+      custom: { tier: 'gold' },
     },
     'PATCH /tickets/{ticket_id}': {
       subject: 'Printer put out',
@@ -122,6 +128,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       priority: 'low',
       assignee_id: world.user_id,
       label_ids: [world.label_id],
+      custom: { tier: 'silver', seats: 3 },
     },
     'POST /tickets/bulk': {
       ids: [world.ticket_id],
@@ -156,6 +163,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /contacts/{contact_id}/merge': { source_ids: [world.other_contact_id] },
     'POST /companies': company(),
     'PATCH /companies/{company_id}': company(),
+    'POST /views': view(),
+    'PATCH /views/{view_id}': view(),
     'POST /labels': label(),
     'PATCH /labels/{label_id}': label(),
     'POST /tickets/{ticket_id}/time-entries': { ...time(), user_id: world.user_id },
@@ -242,7 +251,13 @@ const smtp = () => ({ host: '127.0.0.1', port: 1, security: 'none', username: 'd
 
 const contact = (company_id: string) => {
   const email = `${crypto.randomUUID()}@customer.example`
-  const fields = { phone: '+1 555 0100', company_id, notes: 'Tall', external_id: crypto.randomUUID() }
+  const fields = {
+    phone: '+1 555 0100',
+    company_id,
+    notes: 'Tall',
+    external_id: crypto.randomUUID(),
+    custom: { vip: true },
+  }
   return { name: 'Carl', email, emails: [email, `2.${email}`], ...fields }
 }
 
@@ -253,6 +268,14 @@ const company = () => ({
   currency: 'EUR',
   ticket_prefix: 'CUST',
   notes: 'Pays late',
+  custom: { plan: 'basic', sites: ['Bonn'] },
+})
+
+const view = () => ({
+  name: 'Mine',
+  filter: { status: 'open', assignee_id: 'me', 'custom.tier': 'gold' },
+  sort: '-priority',
+  shared: true,
 })
 
 const macro = (world: World) => ({

@@ -36,6 +36,7 @@ export const TALLY_KINDS = [
   'tickets_of_contact',
   'tickets_of_company',
   'tickets_of_label',
+  'tickets_of_custom',
   'tickets_of_day',
   'contacts_of_company',
 ] as const
@@ -542,6 +543,7 @@ export const companies = distributedTable(
     notes: text(),
     /** The customer's own name for it in another system. */
     external_id: text(),
+    ...customFields(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -550,6 +552,7 @@ export const companies = distributedTable(
     uniqueIndex('companies_external_id')
       .on(table.organization_id, table.external_id)
       .where(sql`${table.external_id} is not null`),
+    withWords('companies_custom', table.custom_words),
     index('companies_domains').using('gin', table.organization_id, table.domains),
     check('companies_hourly_rate', isRate(table.hourly_rate)),
     check('companies_currency', isCurrency(table.currency)),
@@ -573,6 +576,7 @@ export const contacts = distributedTable(
     external_id: text(),
     /** Name and addresses in lower case and without accents, for the substring search. */
     search: text().notNull(),
+    ...customFields(),
     created_at: createdAt(),
     updated_at: updatedAt(),
   },
@@ -581,6 +585,7 @@ export const contacts = distributedTable(
     uniqueIndex('contacts_external_id')
       .on(table.organization_id, table.external_id)
       .where(sql`${table.external_id} is not null`),
+    withWords('contacts_custom', table.custom_words),
     uniqueIndex('contacts_email').on(table.organization_id, table.email_key),
     index('contacts_company').on(table.organization_id, table.company_id, table.id),
     index('contacts_updated').on(table.organization_id, table.updated_at, table.id),
@@ -684,6 +689,7 @@ export const tickets = distributedTable(
     split_from_id: uuid(),
     /** As of a company. */
     external_id: text(),
+    ...customFields(),
     created_at: createdAt(),
     updated_at: updatedAt(),
     /** Set when the ticket is hidden; it is purged after the retention. */
@@ -1585,6 +1591,33 @@ export const account_entries = localTable(
   ],
 )
 
+/** Saved filters of the ticket list. */
+export const views = distributedTable(
+  'views',
+  {
+    ...root(),
+    name: text().notNull(),
+    /** Query parameters of `GET /tickets`, as texts. */
+    filter: jsonb().$type<Record<string, string>>().notNull().default({}),
+    sort: text(),
+    shared: boolean().notNull().default(false),
+    /** Null: of an API key, or of a member who was removed. */
+    owner_id: uuid(),
+    created_at: createdAt(),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    index('views_owner').on(table.organization_id, table.owner_id),
+    foreignKey({
+      name: 'views_owner_fk',
+      columns: [table.organization_id, table.owner_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }),
+    check('views_private_is_owned', sql`${table.shared} or ${table.owner_id} is not null`),
+  ],
+)
+
 /** Key columns of tables that refer to the organization directly. */
 function root() {
   return {
@@ -1610,13 +1643,26 @@ function moved() {
   }
 }
 
+/** Columns for custom fields, with their words (`desk/custom/custom-words.ts`): null when there are none. */
+function customFields() {
+  return {
+    custom: jsonb().$type<Record<string, string | number | boolean | string[]>>().notNull().default({}),
+    custom_words: uuid().array(),
+  }
+}
+
+/** The index of such words: each belongs to one organization. */
+function withWords(name: string, words: AnyPgColumn) {
+  return index(name).using('gin', words).where(sql`${words} is not null`)
+}
+
 /** Columns of a tally and of its changes. */
 function tallied() {
   return {
     kind: text({ enum: TALLY_KINDS }).notNull(),
     /**
-     * Id of the contact, company or label, zeros for all tickets and for no company. Of a day the first id that can be
-     * made on it.
+     * Id of the contact, company or label, word of a custom field, zeros for all tickets and for no company. Of a day
+     * the first id that can be made on it.
      */
     key: uuid().notNull(),
     /** Status of the tickets; null for contacts. */

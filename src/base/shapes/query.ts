@@ -12,6 +12,7 @@ import {
   TypeRegistry,
 } from '@sinclair/typebox'
 import { codePoints, isCleanText } from '../address/characters'
+import type { ErrorCode } from '../errors'
 import type { FieldOptions } from './fields'
 import { asIds, isUuid } from './ids'
 import { isDay, timeOf } from './time'
@@ -75,6 +76,17 @@ export function queryId(options: FieldOptions = {}) {
   return queryValue({ type: 'string', format: 'uuid' }, decode, { fault: 'must be a UUID', ...options })
 }
 
+/** Tells the id of a member, and the words for who asks and for nobody. */
+export function isMember(text: string): boolean {
+  return text === 'me' || text === 'none' || isUuid(text)
+}
+
+/** A member as a filter. */
+export function queryMember(options: FieldOptions = {}) {
+  const decode = (value: string) => (isMember(value) ? value.toLowerCase() : undefined)
+  return queryValue({ type: 'string' }, decode, { fault: 'must be a UUID, me or none', ...options })
+}
+
 /** Ids separated by commas, at most 50. */
 export function queryIds(options: FieldOptions = {}) {
   return queryValue(
@@ -121,14 +133,63 @@ export const Paging = {
 }
 export type Paging = { page?: number; per_page?: number; cursor?: string }
 
+/** What is wrong with a parameter. */
+type ParameterFault = { name: string; code: ErrorCode; message: string }
+
+/**
+ * Reads parameters that come as texts by their names, but in no URL.
+ * @returns their values, and the faults of those that are wrong or unknown
+ */
+export function readParameters(parameters: TProperties, texts: Record<string, string>) {
+  const values: Record<string, unknown> = {}
+  const faults: ParameterFault[] = []
+  for (const [name, text] of Object.entries(texts)) {
+    const schema = Object.hasOwn(parameters, name) ? (parameters[name] as Parameter) : undefined
+    const value = schema && isCleanText(text) ? schema[DECODE](text) : undefined
+    if (value !== undefined) values[name] = value
+    else faults.push(schema ? faultOf(name, schema) : { name, code: 'VALIDATION_ERROR', message: 'is no filter' })
+  }
+  return { values, faults }
+}
+
+type Parameter = TSchema & FieldOptions & { [DECODE]: (text: string) => unknown }
+
+function faultOf(name: string, { code = 'VALIDATION_ERROR', fault = 'is not valid' }: Parameter): ParameterFault {
+  return { name, code, message: fault }
+}
+
 /** Query parameters; unknown ones are dropped, so that what is left decides the answer (`cursor.ts`). */
 export function query<T extends TProperties>(parameters: T) {
   const names = Object.keys(parameters)
   return Type.Transform(Type.Object(parameters, { additionalProperties: true }))
-    .Decode((value) => {
-      const given = value as Record<string, unknown>
-      const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
-      return Object.fromEntries(known) as typeof value
-    })
+    .Decode((value) => onlyNamed(value, names))
     .Encode((value) => value)
+}
+
+/**
+ * As `query`, and what is given for `custom.<key>` becomes `custom`, an object of texts by their keys. The command
+ * checks them.
+ */
+export function queryWithCustom<T extends TProperties>(parameters: T) {
+  const names = [...Object.keys(parameters), CUSTOM]
+  type Parameters = T & { custom: TOptional<TUnsafe<Record<string, string>>> }
+  return Type.Transform(Type.Object(parameters as Parameters, { additionalProperties: true }))
+    .Decode((value) => onlyNamed({ ...value, [CUSTOM]: customOf(value) }, names))
+    .Encode((value) => value)
+}
+
+const CUSTOM = 'custom'
+
+function onlyNamed<T extends object>(value: T, names: string[]): T {
+  const given = value as Record<string, unknown>
+  const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
+  return Object.fromEntries(known) as T
+}
+
+/** Gathers `custom.<key>`, unless the value was decoded before. A text of the name `custom` is no filter. */
+function customOf(value: Record<string, unknown>): Record<string, string> | undefined {
+  if (typeof value.custom === 'object') return value.custom as Record<string, string>
+  const parameters = Object.entries(value).filter(([name]) => name.startsWith(`${CUSTOM}.`))
+  if (parameters.length === 0) return undefined
+  return Object.fromEntries(parameters.map(([name, text]) => [name.slice(CUSTOM.length + 1), String(text)]))
 }

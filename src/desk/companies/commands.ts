@@ -6,15 +6,19 @@ import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
 import { publishContacts } from '../contacts/commands'
 import { takeFromContacts, takeFromTickets } from '../contacts/tickets'
+import { wordsOfCustom } from '../custom/custom-words'
+import type { Custom } from '../custom/model'
+import { changedCustom } from '../custom/values'
 import type { CompanyChanges, CompanyWithDetails, NewCompany } from './model'
 import { getCompany, lockCompany } from './queries'
 
-/** Creates a company. Contacts that exist are not linked to it (`link.ts`). */
+/** Creates a company. Contacts that exist are not linked to it (`link.ts`). @throws INVALID_CUSTOM */
 export function createCompany(scope: Scope, company: NewCompany): Promise<CompanyWithDetails> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
     const id = newId()
-    await db.insert(companies).values({ ...withStoredDomains(company), organization_id, id })
+    const custom = withWords(organization_id, changedCustom({}, company.custom))
+    await db.insert(companies).values({ ...withStoredDomains(company), ...custom, organization_id, id })
     const data = await getCompany(scope, id)
     await publish(scope, [{ type: 'company.created', data }])
     return data
@@ -23,17 +27,18 @@ export function createCompany(scope: Scope, company: NewCompany): Promise<Compan
 
 /**
  * Changes a company; contacts and tickets keep their links. No change, no event.
- * @throws COMPANY_NOT_FOUND
+ * @throws COMPANY_NOT_FOUND, INVALID_CUSTOM
  */
 export function updateCompany(scope: Scope, id: string, changes: CompanyChanges): Promise<CompanyWithDetails> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
     const before = await lockCompany(scope, id)
-    const wanted = { ...before, ...withStoredDomains(changes) }
+    const custom = changedCustom(before.custom, changes.custom)
+    const wanted = { ...before, ...withStoredDomains(changes), custom }
     if (JSON.stringify(wanted) === JSON.stringify(before)) return getCompany(scope, id)
     await db
       .update(companies)
-      .set({ ...withStoredDomains(changes), updated_at: sql`now()` })
+      .set({ ...withStoredDomains(changes), ...withWords(organization_id, custom), updated_at: sql`now()` })
       .where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
     const data = await getCompany(scope, id)
     await publish(scope, [{ type: 'company.updated', data }])
@@ -56,6 +61,11 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
     await publishContacts(scope, unlinked)
     await publish(scope, [{ type: 'company.deleted', data }])
   })
+}
+
+/** The columns of custom fields. */
+function withWords(organization_id: string, custom: Custom) {
+  return { custom, custom_words: wordsOfCustom(organization_id, custom) }
 }
 
 /** The fields with domains as they are stored: in the order given, each once. */

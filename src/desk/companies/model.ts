@@ -3,7 +3,9 @@ import { toDomain } from '../../base/address/domains'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, nullable, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
+import { Paging, queryWithCustom } from '../../base/shapes/query'
 import { RecentTicket } from '../contacts/model'
+import { Custom, CustomChanges, CustomInput } from '../custom/model'
 
 const name = text({ min: 1, max: 255 })
 const domain = text({
@@ -34,6 +36,7 @@ export const Company = Type.Object({
   currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
   ticket_prefix: orNull(Type.String({ description: "Of its tickets' codes; null: the organization's" })),
   notes: orNull(Type.String({ description: 'For the team only' })),
+  custom: Custom,
   contact_count: Type.Integer({ description: 'Contacts that are linked now' }),
   ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
   created_at: Instant,
@@ -55,6 +58,9 @@ export const CompanyWithDetails = Type.Composite([
 ])
 export type CompanyWithDetails = typeof CompanyWithDetails.static
 
+export const CompanyFilter = queryWithCustom(Paging)
+export type CompanyFilter = typeof CompanyFilter.static
+
 export const NewCompany = body({
   name,
   domains: optional(domains),
@@ -62,6 +68,7 @@ export const NewCompany = body({
   currency: optional(currency),
   ticket_prefix: optional(ticket_prefix),
   notes: optional(notes),
+  custom: CustomInput,
 })
 export type NewCompany = typeof NewCompany.static
 
@@ -72,6 +79,7 @@ export const CompanyChanges = body({
   currency: optional(nullable(currency)),
   ticket_prefix: optional(nullable(ticket_prefix)),
   notes: optional(nullable(notes)),
+  custom: CustomChanges,
 })
 export type CompanyChanges = typeof CompanyChanges.static
 

@@ -1,27 +1,28 @@
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { type Page, page } from '../../base/shapes/page'
-import type { Paging } from '../../base/shapes/query'
+import { hasWords, wordsOfFilter } from '../custom/custom-words'
 import { tally } from '../tallies/tallies'
 import { companyOfEntry } from '../time-entries/companies'
-import type { Company, CompanyWithDetails } from './model'
+import type { Company, CompanyFilter, CompanyWithDetails } from './model'
 
-/** The companies of the organization, newest first. */
-export function listCompanies(scope: Scope, query: Paging): Promise<Page<Company>> {
+/** The companies of the organization that match, newest first. */
+export function listCompanies(scope: Scope, query: CompanyFilter): Promise<Page<Company>> {
   const { sql, organization_id } = scope
+  const isFound = () => hasWords(sql, sql`c.custom_words`, wordsOfFilter(organization_id, query.custom))
   return page(scope, query, {
     name: 'companies',
     sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice, order }) => sql<Company[]>`
       with page as materialized (
-        select c.id from companies c where c.organization_id = ${organization_id} ${slice}
+        select c.id from companies c where c.organization_id = ${organization_id} ${isFound()} ${slice}
       )
       select ${fields(scope)} from page
       join companies c on c.organization_id = ${organization_id} and c.id = page.id
       join organizations o on o.id = ${organization_id}
       ${order}`,
     count: () => sql<{ total: number }[]>`
-      select count(*) as total from companies where organization_id = ${organization_id}`,
+      select count(*) as total from companies c where c.organization_id = ${organization_id} ${isFound()}`,
   })
 }
 
@@ -61,7 +62,7 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
 export type CompanyRef = { id: string; name: string }
 
 /** The fields that a request may change, as they are stored. */
-type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_prefix' | 'notes'> & {
+type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_prefix' | 'notes' | 'custom'> & {
   currency: string | null
 }
 
@@ -71,7 +72,7 @@ type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_
  */
 export async function lockCompany({ sql, organization_id }: Scope, id: string): Promise<StoredCompany> {
   const [company] = await sql<StoredCompany[]>`
-    select name, domains, hourly_rate, currency, ticket_prefix, notes from companies
+    select name, domains, hourly_rate, currency, ticket_prefix, notes, custom from companies
     where organization_id = ${organization_id} and id = ${id} for no key update`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company
@@ -89,7 +90,7 @@ export async function shareCompany({ sql, organization_id }: Scope, id: string):
 function fields(scope: Scope) {
   const { sql } = scope
   return sql`
-    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes,
+    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes, c.custom,
     ${tally(scope, 'contacts_of_company', sql`and key = c.id`)} as contact_count,
     ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }

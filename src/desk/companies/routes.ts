@@ -1,12 +1,11 @@
 import Elysia from 'elysia'
 import { NoContent, one, pageOf } from '../../base/shapes/answers'
 import { path } from '../../base/shapes/fields'
-import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done } from '../../http/request/answer'
 import { createCompany, deleteCompany, updateCompany } from './commands'
 import { linkContacts } from './link'
-import { Company, CompanyChanges, CompanyWithDetails, Linked, NewCompany } from './model'
+import { Company, CompanyChanges, CompanyFilter, CompanyWithDetails, Linked, NewCompany } from './model'
 import { getCompany, listCompanies } from './queries'
 
 export const companyRoutes = new Elysia({
@@ -16,7 +15,7 @@ export const companyRoutes = new Elysia({
   .use(inOrganization)
 
   .get('/companies', ({ scope, query }) => listCompanies(scope, query), {
-    query: query(Paging),
+    query: CompanyFilter,
     response: pageOf(Company),
     detail: { summary: 'List companies', permission: 'companies:read' },
   })

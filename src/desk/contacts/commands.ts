@@ -2,6 +2,7 @@ import { ApiError, fieldError } from '../../base/errors'
 import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
+import { changedCustom, customChanges } from '../custom/values'
 import { deleteContactRow } from '../privacy/delete-contact-row'
 import { addressesAfter } from './contact-addresses'
 import { areOther, asStoredId, type ContactFields, insertContact, lockContacts, writeContact } from './contact-rows'
@@ -14,7 +15,7 @@ const PUBLISH_BATCH = 500
 
 /**
  * Creates a contact, linked to a company by its first address that belongs to one unless `company_id` says otherwise.
- * @throws EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND, VALIDATION_ERROR
+ * @throws INVALID_CUSTOM, EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND, VALIDATION_ERROR
  */
 export function createContact(scope: Scope, contact: NewContact): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
@@ -27,23 +28,26 @@ export function createContact(scope: Scope, contact: NewContact): Promise<Contac
 
 /**
  * Changes a contact. A company that it gets goes to those of its tickets that have none. No change, no event.
- * @throws CONTACT_NOT_FOUND, EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND, VALIDATION_ERROR
+ * @throws CONTACT_NOT_FOUND, INVALID_CUSTOM, EMAIL_ALREADY_EXISTS, EXTERNAL_ID_EXISTS, COMPANY_NOT_FOUND,
+ * VALIDATION_ERROR
  */
 export function updateContact(scope: Scope, id: string, changes: ContactChanges): Promise<ContactWithTickets> {
   return inTransaction(scope, async (scope) => {
     const { contacts, locked_at } = await lockContacts(scope, [id])
     const before = contacts.get(id)
     if (!before) throw await contactNotFound(scope, id)
-    const { email: _, emails: __, company_id, ...plain } = changes
+    const { email: _, emails: __, company_id, custom, ...plain } = changes
     const after: ContactFields = {
       ...before,
       ...plain,
       ...(company_id !== undefined && { company_id: asStoredId(company_id) }),
       addresses: addressesAfter(before.addresses, changes),
+      custom: changedCustom(before.custom, custom),
     }
     const fields = ['name', 'phone', 'company_id', 'notes', 'external_id'] as const
     const is_same = fields.every((field) => after[field] === before[field])
-    if (is_same && !areOther(before.addresses, after.addresses)) return getContact(scope, id)
+    const is_same_custom = !customChanges(before.custom, after.custom)
+    if (is_same && is_same_custom && !areOther(before.addresses, after.addresses)) return getContact(scope, id)
     if (after.external_id !== before.external_id) await requireFree(scope, 'contacts', after.external_id, id)
     await writeContact(scope, id, before, after, { locked_at, company_id })
     const contact = await getContact(scope, id)

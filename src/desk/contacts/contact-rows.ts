@@ -5,6 +5,9 @@ import { violates } from '../../base/db/violations'
 import { fieldError, unknownIds } from '../../base/errors'
 import { type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
+import { wordsOfCustom } from '../custom/custom-words'
+import type { Custom } from '../custom/model'
+import { changedCustom } from '../custom/values'
 import { findCompanyOf } from './company'
 import { type Address, addressesAfter, addressesOf, writeAddresses } from './contact-addresses'
 import type { NewContact } from './model'
@@ -16,6 +19,7 @@ export type ContactFields = {
   company_id: string | null
   notes: string | null
   external_id: string | null
+  custom: Custom
   /** The primary one first. */
   addresses: Address[]
 }
@@ -35,7 +39,7 @@ export async function lockContacts(
     withChangeTime(
       sql,
       sql<(Omit<ContactFields, 'addresses'> & { id: string })[]>`
-        select id, name, phone, company_id, notes, external_id from contacts
+        select id, name, phone, company_id, notes, external_id, custom from contacts
         where organization_id = ${organization_id} and id = any(${ids}::uuid[])
         order by id for no key update`,
     ),
@@ -48,11 +52,12 @@ export async function lockContacts(
 /**
  * Writes a new contact with its addresses.
  * @returns its id; undefined when its primary address is taken
- * @throws EMAIL_ALREADY_EXISTS for another address, COMPANY_NOT_FOUND, VALIDATION_ERROR
+ * @throws INVALID_CUSTOM, EMAIL_ALREADY_EXISTS for another address, COMPANY_NOT_FOUND, VALIDATION_ERROR
  */
 export async function insertContact(scope: Scope, contact: NewContact): Promise<string | undefined> {
   const { sql, organization_id } = scope
   const { name, phone = null, notes = null, external_id = null } = contact
+  const custom = changedCustom({}, contact.custom)
   const addresses = addressesAfter([], contact)
   const emails = addresses.map(({ email }) => email)
   const company = contact.company_id === undefined ? findCompanyOf(scope, emails) : asStoredId(contact.company_id)
@@ -60,9 +65,11 @@ export async function insertContact(scope: Scope, contact: NewContact): Promise<
   const { email, email_key } = addresses[0]!
   const [created] = await sql<{ id: string }[]>`
     insert into contacts
-      (organization_id, id, name, email, email_key, phone, company_id, notes, external_id, search, updated_at)
+      (organization_id, id, name, email, email_key, phone, company_id, notes, external_id, custom,
+        custom_words, search, updated_at)
     values (${organization_id}, ${newId()}, ${name}, ${email}, ${email_key}, ${phone}, ${company_id ?? null}, ${notes},
-      ${external_id}, ${searchText({ name, emails })}, ${updated_at})
+      ${external_id}, ${JSON.stringify(custom)}::text::jsonb, ${wordsOfCustom(organization_id, custom)}::uuid[],
+      ${searchText({ name, emails })}, ${updated_at})
     on conflict do nothing
     returning id`.catch((error) => conflict(error, contact.company_id))
   if (created && addresses.length > 1) await writeAddresses(scope, created.id, addresses)
@@ -82,12 +89,13 @@ export async function writeContact(
   { locked_at, company_id }: { locked_at: string; company_id?: string | null },
 ): Promise<void> {
   const { sql, organization_id } = scope
-  const { name, phone, notes, external_id, addresses } = after
+  const { name, phone, notes, external_id, custom, addresses } = after
   const { email, email_key } = addresses[0]!
   const search = searchText({ name, emails: addresses.map((one) => one.email) })
   await sql`
     update contacts set name = ${name}, email = ${email}, email_key = ${email_key}, phone = ${phone},
       company_id = ${after.company_id}, notes = ${notes}, external_id = ${external_id}, search = ${search},
+      custom = ${JSON.stringify(custom)}::text::jsonb, custom_words = ${wordsOfCustom(organization_id, custom)}::uuid[],
       updated_at = ${locked_at}
     where organization_id = ${organization_id} and id = ${id}`.catch((error) => conflict(error, company_id))
   if (areOther(before.addresses, addresses)) await writeAddresses(scope, id, addresses)

@@ -6,6 +6,8 @@ import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
+import type { Custom } from '../custom/model'
+import { isWithinLimits } from '../custom/values'
 import { type Address, addressesAfter } from './contact-addresses'
 import { type ContactFields, lockContacts, writeContact } from './contact-rows'
 import type { ContactMerge, ContactWithTickets } from './model'
@@ -15,7 +17,7 @@ import { giveTicketsTo } from './tickets'
 /**
  * Makes the addresses, tickets and participations of other contacts those of this one, and deletes the others. What it
  * lacks it gets from them, in the order given. Tickets keep their company.
- * @throws CONTACT_NOT_FOUND; VALIDATION_ERROR for itself and for too many addresses
+ * @throws CONTACT_NOT_FOUND; VALIDATION_ERROR for itself, and for too many addresses or custom fields
  */
 export function mergeContacts(scope: Scope, id: string, { source_ids }: ContactMerge): Promise<ContactWithTickets> {
   const ids = [...new Set(source_ids.map((source) => (isUuid(source) ? source.toLowerCase() : source)))]
@@ -47,7 +49,7 @@ export function mergeContacts(scope: Scope, id: string, { source_ids }: ContactM
   })
 }
 
-/** What a contact is after others were merged into it. @throws VALIDATION_ERROR for too many addresses */
+/** What a contact is after others were merged into it. @throws VALIDATION_ERROR for too many addresses or fields */
 function merged(target: ContactFields, sources: ContactFields[]): ContactFields {
   const all = [target, ...sources]
   const first = <Field extends 'phone' | 'company_id' | 'notes' | 'external_id'>(field: Field) =>
@@ -58,8 +60,16 @@ function merged(target: ContactFields, sources: ContactFields[]): ContactFields 
     company_id: first('company_id'),
     notes: first('notes'),
     external_id: first('external_id'),
+    custom: allFields(all),
     addresses: allAddresses(all),
   }
+}
+
+/** The fields of the first contact, and what it lacks from the others in their order. */
+function allFields(contacts: ContactFields[]): Custom {
+  const all: Custom = Object.assign({}, ...contacts.toReversed().map(({ custom }) => custom))
+  if (!isWithinLimits(all)) throw fieldError('VALIDATION_ERROR', '/source_ids', 'have too many custom fields')
+  return all
 }
 
 function allAddresses(contacts: ContactFields[]): Address[] {

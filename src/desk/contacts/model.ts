@@ -3,7 +3,8 @@ import { isEmailAddress } from '../../base/address/email'
 import { Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { externalIdBeside, externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
 import { body, IdInput, nullable, optional, text } from '../../base/shapes/fields'
-import { Paging, query, queryId, queryText, queryWord } from '../../base/shapes/query'
+import { Paging, queryId, queryText, queryWithCustom, queryWord } from '../../base/shapes/query'
+import { Custom, CustomChanges, CustomInput } from '../custom/model'
 
 /** Columns to sort by, `-` for descending. */
 const CONTACT_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'name', '-name'] as const
@@ -39,6 +40,7 @@ export const Contact = Type.Object({
   company: orNull(Type.Object({ id: Uuid, name: Type.String() }, { description: 'Null: linked to none' })),
   notes: orNull(Type.String({ description: 'For the team only' })),
   external_id: orNull(Type.String({ description: 'Its id in another system' })),
+  custom: Custom,
   ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
   created_at: Instant,
   updated_at: Instant,
@@ -57,7 +59,7 @@ export const ContactWithTickets = Type.Composite([
 ])
 export type ContactWithTickets = typeof ContactWithTickets.static
 
-export const ContactFilter = query({
+export const ContactFilter = queryWithCustom({
   search: queryText({ description: 'Part of the name or of an address, without regard to case and accents' }),
   company_id: queryId(),
   email: queryText({ description: 'One of the addresses exactly, without regard to case' }),
@@ -82,6 +84,7 @@ export const NewContact = body({
   ),
   notes: optional(notes),
   external_id: optional(externalIdInput),
+  custom: CustomInput,
 })
 export type NewContact = typeof NewContact.static
 
@@ -92,6 +95,7 @@ const changes = {
   phone: optional(nullable(phone)),
   company_id: optional(nullable(IdInput({ not_found: 'COMPANY_NOT_FOUND' }))),
   notes: optional(nullable(notes)),
+  custom: CustomChanges,
 }
 export const ContactChanges = body({ ...changes, external_id: optional(nullable(externalIdInput)) })
 export type ContactChanges = typeof ContactChanges.static

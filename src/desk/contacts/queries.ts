@@ -7,6 +7,7 @@ import { escapeLike, fold } from '../../base/shapes/fold'
 import { type Page, page } from '../../base/shapes/page'
 import { exactTime } from '../../base/shapes/settled'
 import type { Sorting } from '../../base/shapes/sorting'
+import { hasWords, wordsOfFilter } from '../custom/custom-words'
 import { tally } from '../tallies/tallies'
 import type { Contact, ContactFilter, ContactSort, ContactWithTickets } from './model'
 
@@ -105,7 +106,7 @@ function fields(scope: Scope) {
       order by a.position, a.email_key
     )) as emails, c.phone,
     case when co.id is not null then json_build_object('id', co.id, 'name', co.name) end as company,
-    c.notes, c.external_id, ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
+    c.notes, c.external_id, c.custom, ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }
 
 function ticketCount(scope: Scope) {
@@ -115,10 +116,10 @@ function ticketCount(scope: Scope) {
 /** SQL for the number of contacts that match. Only what is searched for is counted row by row. */
 function total(scope: Scope, filter: ContactFilter) {
   const { sql } = scope
-  const { search, email, external_id, company_id } = filter
+  const { search, email, external_id, company_id, custom } = filter
   // Rows written since the last vacuum are fetched, too. By id they lie side by side, in the order of another index
   // anywhere.
-  if (search || email !== undefined || external_id !== undefined) {
+  if (search || email !== undefined || external_id !== undefined || custom) {
     return sql`(select count(*) from (select 1 from contacts c where ${matches(scope, filter)} order by c.id) as found)`
   }
   return tally(scope, 'contacts_of_company', company_id ? sql`and key = ${company_id}` : undefined)
@@ -128,11 +129,12 @@ function withCompany({ sql, organization_id }: Scope) {
   return sql`left join companies co on co.organization_id = ${organization_id} and co.id = c.company_id`
 }
 
-function matches(scope: Scope, { search, company_id, email, external_id }: ContactFilter) {
+function matches(scope: Scope, { search, company_id, email, external_id, custom }: ContactFilter) {
   const { sql, organization_id } = scope
   return sql`c.organization_id = ${organization_id}
     ${search ? sql`and ${contains(sql, fold(search))}` : sql``}
     ${company_id ? sql`and c.company_id = ${company_id}` : sql``}
+    ${hasWords(sql, sql`c.custom_words`, wordsOfFilter(organization_id, custom))}
     ${email === undefined ? sql`` : sql`and c.id = (${idOfAddress(scope, email)})`}
     ${external_id === undefined ? sql`` : sql`and c.id = (${idOfExternal(scope, 'contacts', external_id)} limit 1)`}`
 }

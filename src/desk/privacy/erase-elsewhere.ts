@@ -23,6 +23,7 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   await eraseRecipients(scope, traces)
   await eraseDrafts(scope, traces)
   await eraseTimelines(scope, traces)
+  await deleteViewsOf(scope, traces)
   const { sql, organization_id } = scope
   await sql`
     delete from participants
@@ -164,6 +165,20 @@ function eraseTimelines(scope: Scope, { isIn, contact_ids }: Traces): Promise<vo
         update activities set ${scrubbed(scope)}
         where organization_id = ${organization_id} and id = any(${found}::uuid[])`
       await removeNamedOnlyBy(scope, contact_ids, found)
+    },
+  )
+}
+
+/** Deletes saved filters that name the person. */
+function deleteViewsOf({ sql, organization_id }: Scope, { isIn }: Traces): Promise<void> {
+  return walk(
+    (after) => sql<{ id: string; text: string }[]>`
+      select id, name || ' ' || filter::text as text from views
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}`,
+    async (rows) => {
+      const found = rows.filter(({ text }) => isIn(text)).map(({ id }) => id)
+      if (found.length === 0) return
+      await sql`delete from views where organization_id = ${organization_id} and id = any(${found}::uuid[])`
     },
   )
 }

@@ -79,7 +79,8 @@ async function eraseRows(scope: Scope, ids: string[]): Promise<number> {
   await sql`update timers set description = null where organization_id = ${organization_id} and ${written}`
   await eraseDocuments(scope, ids)
   const erased = await sql<{ id: string; is_hidden: boolean }[]>`
-    update tickets set subject = ${ERASED}, external_id = null, updated_at = ${time}
+    update tickets set subject = ${ERASED}, external_id = null, custom = '{}', custom_words = null,
+      updated_at = ${time}
     where organization_id = ${organization_id} and id = any(${ids}::uuid[])
     returning id, deleted_at is not null as is_hidden`
   const shown = erased.filter(({ is_hidden }) => !is_hidden).map(({ id }) => id)
@@ -154,7 +155,7 @@ export function scrubbed({ sql }: Scope) {
   return sql`
     actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
     data = case
-      when type = 'changed' and data ->> 'field' in ('subject', 'contact') then data || '{"from": null, "to": null}'
+      when type = 'changed' and data ->> 'field' in ('subject', 'contact', 'custom') then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
       when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
       when type in ('email_sent', 'email_resent') then data || '{"recipients": []}'

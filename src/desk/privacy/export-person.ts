@@ -31,7 +31,7 @@ export async function exportPerson(scope: Scope, contact_id: string): Promise<In
       select a.email from contact_addresses a
       where a.organization_id = ${organization_id} and a.contact_id = c.id and a.email_key <> c.email_key
       order by a.position, a.email_key
-    )) as emails, phone, notes, external_id, created_at, updated_at
+    )) as emails, phone, notes, external_id, custom, created_at, updated_at
     from contacts c where organization_id = ${organization_id} and id = ${traces.contact_id}`
   await audit(scope, { action: 'contact.exported', resource: { type: 'contact', id: traces.contact_id } })
   return {
@@ -53,7 +53,7 @@ function* stepsOf(ids: string[]): Generator<string[]> {
 async function* ticketsOf({ sql, organization_id }: Scope, { tickets }: Traces): Steps<PersonTicket> {
   for (const ids of stepsOf(tickets)) {
     const rows = await sql<PersonTicket[]>`
-      select id, code, subject, status, priority, external_id, created_at, updated_at, deleted_at from tickets
+      select id, code, subject, status, priority, external_id, custom, created_at, updated_at, deleted_at from tickets
       where organization_id = ${organization_id} and id = any(${ids}::uuid[]) order by id`
     yield [...rows]
   }

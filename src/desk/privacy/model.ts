@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import { LEDGER_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
+import { Custom } from '../custom/model'
 import { Draft } from '../drafts/model'
 import { Message } from '../messages/model'
 
@@ -15,6 +16,7 @@ const PersonTicket = Type.Object({
   status: oneOf(TICKET_STATUSES, { description: 'As of the ticket' }),
   priority: oneOf(TICKET_PRIORITIES, { description: 'As of the ticket' }),
   external_id: text('Its id in another system'),
+  custom: Custom,
   created_at: Instant,
   updated_at: Instant,
   deleted_at: orNull(Instant, { description: 'Hidden since then, and not removed for good yet' }),
@@ -70,6 +72,7 @@ export const Person = Type.Object({
       phone: text('As given'),
       notes: text('For the team only'),
       external_id: text('Its id in another system'),
+      custom: Custom,
       created_at: Instant,
       updated_at: Instant,
     },

@@ -27,7 +27,7 @@ export function fillDocuments(connection: Connection): Promise<void> {
     const ids = locked.map(({ id }) => id)
     // A statement behind the lock: it sees what changed meanwhile.
     const tickets = await sql<Ticket[]>`
-      select id, number, array_remove(array[status, priority, assignee_id::text], null) || array(
+      select id, number, array_remove(array[status, priority, assignee_id::text] || custom_words::text[], null) || array(
         select label_id::text from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
       ) as facets
       from tickets t where organization_id = ${organization_id} and id = any(${ids}::uuid[])`

@@ -10,7 +10,7 @@ import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { BLOCK_BITS, inBlock, prefixOfAny } from './blocks'
 import { organizationNumber } from './ticket-document'
-import { facetWord, type SearchQuery, toTsquery } from './words'
+import { facetQuery, facetWord, type SearchQuery, toTsquery } from './words'
 
 /** Tickets whose order by number and by id may differ, and matches that are read more for it. */
 export const SLACK = 1000
@@ -23,15 +23,20 @@ export type TicketSearch = {
 }
 
 /**
- * Makes a search of what somebody typed.
+ * Makes a search of what somebody typed, or of facets alone.
  * @param facets lists of facets: the ticket must have at least one of each list. An empty list finds nothing. `older`
  *   documents do not know facets
- * @returns undefined when it holds no word: it matches nothing
+ * @returns undefined when the text holds no word: it matches nothing; and of facets that not all documents know yet
  */
-export async function ticketSearch(scope: Scope, text: string, facets: string[][]): Promise<TicketSearch | undefined> {
+export async function ticketSearch(
+  scope: Scope,
+  text: string | undefined,
+  facets: string[][],
+): Promise<TicketSearch | undefined> {
   const number = await organizationNumber(scope)
   const is_filled = await isFilled(scope, 'ticket_search.document')
   const words = is_filled ? facets.map((any) => any.map(facetWord)) : []
+  if (text === undefined) return is_filled ? { in_blocks: facetQuery(prefixOfAny(number), words) } : undefined
   const in_blocks = toTsquery(prefixOfAny(number), text, words)
   if (!in_blocks) return undefined
   return is_filled ? { in_blocks } : { in_blocks, older: toTsquery(String(number), text) }

@@ -148,15 +148,23 @@ export function toTsquery(prefix: string, search: string, facets: string[][] = [
     .map(([all, quoted]) => ({ text: quoted ?? all, words: wordsOf(quoted ?? all), is_quoted: quoted !== undefined }))
     .filter(({ words }) => words.length > 0)
   if (terms.length === 0) return undefined
-  const conditions = facets.map(
-    (any) => `(${(any.length > 0 ? any : [NOTHING]).map((facet) => lexeme(prefix, facet)).join(' | ')})`,
-  )
+  const conditions = facets.map((any) => oneOfFacets(prefix, any))
   const written = terms.map((term, index) => writeTerm(prefix, term, index === terms.length - 1 && !term.is_quoted))
   // A word that is repeated is looked up once.
   return {
     found: [...new Set([...written.map(({ found }) => found), ...conditions])].join(' & '),
     whole: [...new Set([...written.map(({ whole }) => whole), ...conditions])].join(' & '),
   }
+}
+
+/** As `toTsquery`, for facets alone. */
+export function facetQuery(prefix: string, facets: string[][]): SearchQuery {
+  const found = facets.map((any) => oneOfFacets(prefix, any)).join(' & ')
+  return { found, whole: found }
+}
+
+function oneOfFacets(prefix: string, any: string[]): string {
+  return `(${(any.length > 0 ? any : [NOTHING]).map((facet) => lexeme(prefix, facet)).join(' | ')})`
 }
 
 /**
@@ -181,7 +189,7 @@ function writeTerm(
   }
 }
 
-/** The word for a property of a ticket: its status or priority, or the id of its assignee or of a label. */
+/** The word for a property: status, priority, the id of an assignee or of a label, the word of a custom field. */
 export function facetWord(value: string): string {
   return `@${value.toLowerCase()}`
 }

@@ -4,6 +4,7 @@ import { inTransaction, type Scope, together } from '../../base/scope'
 import { isUuid } from '../../base/shapes/ids'
 import { timeOf } from '../../base/shapes/time'
 import { fromDatabase } from '../../http/request/database-errors'
+import { wordsOfFilter } from '../custom/custom-words'
 import { requireUnmerged } from '../timeline/require-ticket'
 import { changesOf } from './changes'
 import { changeTicket } from './commands'
@@ -11,6 +12,7 @@ import { listTickets } from './list'
 import type { BulkChange, BulkFilter, BulkResult } from './model'
 import { getTicketSummary } from './queries'
 import { requireNamed, resolveUpdate, type TicketUpdate } from './references'
+import { withReader } from './saved-filter'
 
 /** Tickets of one call. */
 const MOST = 100
@@ -68,7 +70,8 @@ async function choose(
   limit_ms: number,
 ): Promise<{ chosen: Chosen[]; next_cursor: string | null }> {
   if (ids) return { chosen: await withCodes(scope, ids), next_cursor: null }
-  const conditions = { ...conditionsOf(filter!), per_page: MOST, cursor }
+  wordsOfFilter(scope.organization_id, filter!.custom, '/filter/custom/')
+  const conditions = withReader(scope, { ...conditionsOf(filter!), per_page: MOST, cursor }, '/filter/assignee_id')
   // A slow search outside a transaction would keep back what others send on its connection. It writes nothing to list.
   const reading = { ...scope, before_commit: undefined, alongside: undefined }
   const { data, meta } = await inTransaction(reading, async (scope) => {

@@ -1,19 +1,24 @@
 /** The difference between two states of a ticket, and how the timeline and events tell of it. Pure. */
 
 import type { NewEvent } from '../../delivery/webhooks/publish'
+import { customChanges } from '../custom/values'
 import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
 
-const CHANGEABLE = ['subject', 'status', 'priority', 'assignee', 'labels', 'merged_into'] as const
+const IDENTIFIED = ['subject', 'status', 'priority', 'assignee', 'labels', 'merged_into'] as const
 
-type Changes = Partial<Record<(typeof CHANGEABLE)[number], { from: unknown; to: unknown }>>
+type Changes = Partial<Record<(typeof IDENTIFIED)[number] | 'custom', { from: unknown; to: unknown }>>
 
 type Label = Ticket['labels'][number]
 
-/** The fields that differ, with the names and values of the response. */
+/** The fields that differ, with the names and values of the response. Of `custom` the keys that differ. */
 export function changesOf(before: Ticket, after: Ticket): Changes {
-  const changed = CHANGEABLE.filter((field) => identityOf(before[field]) !== identityOf(after[field]))
-  return Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }]))
+  const changed = IDENTIFIED.filter((field) => identityOf(before[field]) !== identityOf(after[field]))
+  const custom = customChanges(before.custom, after.custom)
+  return {
+    ...Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }])),
+    ...(custom && { custom }),
+  }
 }
 
 /** Timeline entries: one for each field; one for all labels that were added, one for all that were removed. */
@@ -42,7 +47,7 @@ export function labelChanges(before: Ticket, after: Ticket): { added: Label[]; r
 }
 
 /** Assignee, labels and tickets are compared by id: their names may have changed since. */
-function identityOf(value: Ticket[(typeof CHANGEABLE)[number]]): string | null {
+function identityOf(value: Ticket[(typeof IDENTIFIED)[number]]): string | null {
   if (Array.isArray(value)) {
     return value
       .map(({ id }) => id)

@@ -1,6 +1,7 @@
 import { insertRows } from '../../base/db/insert-rows'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
+import { wordsOfCustom } from '../custom/custom-words'
 import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
@@ -13,7 +14,7 @@ import { fields, present, type TicketRow, withNames } from './row'
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
  * or nothing; no change, no event.
- * @throws TICKET_NOT_FOUND, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return (await changeTicket(scope, id, update)).ticket
@@ -86,7 +87,7 @@ async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
  */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
   const { sql, organization_id } = scope
-  const { id, subject, status, priority, assignee } = after
+  const { id, subject, status, priority, assignee, custom } = after
   const { added, removed } = labelChanges(before, after)
   const labels = added.map((label) => ({ organization_id, ticket_id: id, label_id: label.id }))
   const [, , [row]] = await together([
@@ -94,7 +95,8 @@ async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_a
     insertRows(sql, 'ticket_labels', labels),
     sql<{ updated_at: string }[]>`
       update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
-        assignee_id = ${assignee?.id ?? null}, updated_at = ${locked_at}
+        assignee_id = ${assignee?.id ?? null}, custom = ${JSON.stringify(custom)}::text::jsonb,
+        custom_words = ${wordsOfCustom(organization_id, custom)}::uuid[], updated_at = ${locked_at}
       where organization_id = ${organization_id} and id = ${id}
       returning updated_at`,
   ])

@@ -6,6 +6,7 @@
 import type { Connection } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { fold } from '../tallies/fold-changes'
+import { assigneeIs } from './filter'
 import type { TicketConditions } from './model'
 
 /** SQL for the number of tickets that match, as a scalar expression; it knows status, priority and assignee. */
@@ -14,12 +15,12 @@ export function countOf({ sql, organization_id }: Scope, { status, priority, ass
     organization_id = ${organization_id}
     ${status ? sql`and status = ${status}` : sql``}
     ${priority ? sql`and priority = ${priority}` : sql``}
-    ${assignee_id ? sql`and assignee_id = ${assignee_id}` : sql``}`
+    ${assigneeIs({ sql }, assignee_id)}`
   return sql`(
     select coalesce(sum(n), 0)::bigint from (
-      select n from ticket_counts where ${matching()}
+      select n from ticket_counts t where ${matching()}
       union all
-      select n from ticket_count_changes where ${matching()}
+      select n from ticket_count_changes t where ${matching()}
     ) as counted
   )`
 }

@@ -12,6 +12,8 @@ import { render } from '../../base/html/render'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { currentTraceparent } from '../../base/tracing/trace'
 import { type NewEvent, publishEach } from '../../delivery/webhooks/publish'
+import type { Custom } from '../custom/model'
+import { changedCustom } from '../custom/values'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
 import { takeNumbers, takeNumbersInside } from './code'
@@ -33,6 +35,7 @@ type Body = RenderedBody & { body: string }
 /** A ticket that was asked for. */
 type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
   input: NewTicket
+  custom: Custom
   /** The description, as a message keeps it. */
   body: Body | undefined
   /** Number of its ticket, once it was taken: another attempt to write it takes none. */
@@ -46,12 +49,13 @@ type Outcome = ApiError | { ticket: TicketToInsert; row: Inserted | undefined }
 
 /**
  * Creates a ticket with its description as the first message.
- * @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws INVALID_CUSTOM, CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function createTicket(scope: Scope, input: NewTicket): Promise<Ticket> {
   // The id is made before the transaction begins, so that the time of creation is not after that of the last change.
+  const custom = changedCustom({}, input.custom)
   const body = await bodyOf(input.description, scope.organization_id)
-  const request = { scope, id: newId(), input, body, traceparent: currentTraceparent() }
+  const request = { scope, id: newId(), input, custom, body, traceparent: currentTraceparent() }
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, request))
   const is_long = (request.body?.body.length ?? 0) > SHARED_MOST_CHARACTERS
   if (is_long || scope.after_commit || scope.before_commit) return writeNow()
@@ -130,11 +134,11 @@ async function giveNumbers({ organization_id }: Scope, requests: Request[], take
 }
 
 function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {
-  const { scope, id, number, traceparent, body, input } = request
+  const { scope, id, number, traceparent, body, input, custom } = request
   const { subject, priority = 'normal' } = input
   const audit_row = is_shared ? scope.alongside?.entry() : undefined
   const message = body && draftOf(body, references.contact)
-  return { scope, id, number: number!, subject, priority, references, message, audit_row, traceparent }
+  return { scope, id, number: number!, subject, priority, custom, references, message, audit_row, traceparent }
 }
 
 /** Publishes the events of new tickets. */

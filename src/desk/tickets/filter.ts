@@ -3,6 +3,7 @@ import { TICKET_PRIORITIES } from '../../base/db/schema'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
+import { hasWords, wordsOfFilter } from '../custom/custom-words'
 import type { TicketConditions, TicketSort } from './model'
 
 /** The conditions of a list, with that of its search (`isFound`) unless it holds no word. */
@@ -96,20 +97,27 @@ export function ofEachLabel(
     ) as hit`
 }
 
+/** The condition of an assignee, or of none, on `tickets t`. */
+export function assigneeIs({ sql }: Pick<Scope, 'sql'>, assignee_id: string | undefined): Fragment {
+  if (!assignee_id) return sql``
+  return assignee_id === 'none' ? sql`and t.assignee_id is null` : sql`and t.assignee_id = ${assignee_id}`
+}
+
 /**
  * All conditions but labels. Times of creation are bounds of ids: every index on (organization_id, X, id)
  * serves them.
  */
-export function filters({ sql }: Scope, id: Fragment, conditions: Conditions): Fragment {
+export function filters({ sql, organization_id }: Scope, id: Fragment, conditions: Conditions): Fragment {
   const { status, priority, assignee_id, contact_id, company_id, merged, created_after, created_before, found } =
     conditions
   return sql`
     ${status ? sql`and t.status = ${status}` : sql``}
     ${priority ? sql`and ticket_rank(t.priority) = ${TICKET_PRIORITIES.indexOf(priority) + 1}` : sql``}
-    ${assignee_id ? sql`and t.assignee_id = ${assignee_id}` : sql``}
+    ${assigneeIs({ sql }, assignee_id)}
     ${contact_id ? sql`and t.contact_id = ${contact_id}` : sql``}
     ${company_id ? sql`and t.company_id = ${company_id}` : sql``}
     ${merged === undefined ? sql`` : merged ? sql`and t.merged_into_id is not null` : sql`and t.merged_into_id is null`}
+    ${hasWords(sql, sql`t.custom_words`, wordsOfFilter(organization_id, conditions.custom))}
     ${created_after === undefined ? sql`` : sql`and ${id} >= ${firstIdAt(created_after + 1)}`}
     ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}
     ${found ?? sql``}`

@@ -5,6 +5,7 @@ import { isOneOf } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Fragment, Sql } from '../../base/db/transact'
 import { type AuditRow, type Scope, together } from '../../base/scope'
+import { wordsOfCustom } from '../custom/custom-words'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { insertMessages } from '../messages/insert-messages'
@@ -17,7 +18,7 @@ import { getTicketSummary } from './queries'
 import type { NewTicketReferences } from './references'
 
 /** A ticket that is to be written, with all that it names. */
-export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority'> & {
+export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority' | 'custom'> & {
   /** In whose name, and in which organization. */
   scope: Scope
   number: number
@@ -117,14 +118,14 @@ export async function insertTickets(
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
 export async function showInserted(
   scope: Scope,
-  { id, subject, priority, number, references }: TicketToInsert,
+  { id, subject, priority, custom, number, references }: TicketToInsert,
   { company_id, created_at, updated_at }: InsertedRow,
 ): Promise<Ticket> {
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
   const code = `${prefix}-${number}`
   const related = { contact, company, assignee, labels, merged_into: null, split_from: null }
-  return { id, code, subject, status: 'open', priority, ...related, created_at, updated_at }
+  return { id, code, subject, status: 'open', priority, ...related, custom, created_at, updated_at }
 }
 
 /** SQL for the time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
@@ -138,14 +139,18 @@ async function writeTickets(
   locked_at: string,
 ): Promise<[InsertedRow[], Map<string, Message>]> {
   const { sql } = shared
-  const rows = tickets.map(({ scope: { organization_id }, id, number, subject, priority, company_id, references }) => ({
-    organization_id,
-    ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
-    contact_id: references.contact.id,
-    company_id,
-    assignee_id: references.assignee?.id,
-    updated_at: changedAt(sql, locked_at, id),
-  }))
+  const rows = tickets.map(
+    ({ scope: { organization_id }, id, number, subject, priority, custom, company_id, references }) => ({
+      organization_id,
+      ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
+      contact_id: references.contact.id,
+      company_id,
+      assignee_id: references.assignee?.id,
+      custom: JSON.stringify(custom),
+      custom_words: wordsOfCustom(organization_id, custom),
+      updated_at: changedAt(sql, locked_at, id),
+    }),
+  )
   const labels = tickets.flatMap(({ scope: { organization_id }, id: ticket_id, references }) =>
     references.labels.map(({ id: label_id }) => ({ organization_id, ticket_id, label_id })),
   )
@@ -172,9 +177,10 @@ async function writeTickets(
   return [inserted, first]
 }
 
-async function documentOf({ scope, id, subject, priority, number, message, references }: TicketToInsert) {
+async function documentOf({ scope, id, subject, priority, custom, number, message, references }: TicketToInsert) {
   const { prefix, organization_number, assignee, labels } = references
-  const facets = ['open', priority, assignee?.id ?? [], labels.map(({ id }) => id)].flat()
+  const words = wordsOfCustom(scope.organization_id, custom) ?? []
+  const facets = ['open', priority, assignee?.id ?? [], labels.map(({ id }) => id), words].flat()
   const { vector, size } = await newDocument(
     organization_number,
     `${prefix}-${number}`,

@@ -21,7 +21,8 @@ export async function listTickets(
 ): Promise<{ data: Ticket[]; meta: TicketListMeta }> {
   const { sql, organization_id } = scope
   const search = await searchOf(scope, filter)
-  const conditions: TicketFilter & Conditions = search ? { ...filter, found: isFound(scope, search) } : filter
+  const conditions: TicketFilter & Conditions =
+    search && filter.search ? { ...filter, found: isFound(scope, search) } : filter
   const selected = selection(scope, conditions, filter.sort)
   const way =
     search && !(await areFewAsked(scope, filter))
@@ -35,12 +36,14 @@ export async function listTickets(
     name: 'tickets',
     sort: way.sort,
     reach:
-      is_capped || (selected.by !== 'id' && Object.keys(conditionsOf(filter)).length > 0) ? COUNTED_MOST : undefined,
+      is_capped || search || (selected.by !== 'id' && Object.keys(conditionsOf(filter)).length > 0)
+        ? COUNTED_MOST
+        : undefined,
     async rows(range) {
       const is_far = way.is_walk && !is_capped && range.offset >= FAR
       const part = is_far ? await fromNearerEnd(scope, way, range, total) : range
       const found = await way.find(part)
-      const number = range.count === 'all' ? (found.total ?? total) : sql`0`
+      const number = range.count === 'all' ? (is_capped && found.total) || total : sql`0`
       // A page without rows has one that holds the total alone.
       const rows = await sql<(ListRow & { end_id: string | null })[]>`
         with ${found.tables}

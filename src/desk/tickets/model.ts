@@ -4,22 +4,25 @@ import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/a
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { isUuid } from '../../base/shapes/ids'
 import {
+  isMember,
   Paging,
-  query,
   queryFlag,
   queryId,
   queryIds,
   queryInstant,
+  queryMember,
   queryText,
+  queryWithCustom,
   queryWord,
 } from '../../base/shapes/query'
 import { timeOf } from '../../base/shapes/time'
+import { Custom, CustomChanges, type CustomFilter, CustomInput } from '../custom/model'
 import { Message } from '../messages/model'
 import { TicketTimeEntry } from '../time-entries/model'
 import type { TicketStatus } from './status'
 
 /** Columns to sort by, `-` for descending. */
-const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
+export const TICKET_SORTS = ['created_at', '-created_at', 'updated_at', '-updated_at', 'priority', '-priority'] as const
 export type TicketSort = (typeof TICKET_SORTS)[number]
 
 const subject = text({ min: 1, max: 255 })
@@ -42,6 +45,7 @@ export const Ticket = Type.Object({
     Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
     { description: 'By name' },
   ),
+  custom: Custom,
   merged_into: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that has its messages and time since a merge; then nothing of this one can be changed',
   }),
@@ -79,6 +83,7 @@ export type TicketListMeta = typeof TicketListMeta.static
 export type TicketConditions = {
   status?: TicketStatus
   priority?: (typeof TICKET_PRIORITIES)[number]
+  /** Or `none`. */
   assignee_id?: string
   contact_id?: string
   company_id?: string
@@ -86,16 +91,17 @@ export type TicketConditions = {
   label_ids?: string[]
   search?: string
   merged?: boolean
+  custom?: CustomFilter
   /** In milliseconds since 1970; exclusive, like `created_before`. */
   created_after?: number
   created_before?: number
 }
 
-/** The conditions as a query spells them, with the order and the page of the list. */
-export const TicketFilter = query({
+/** The conditions as a query spells them, and as views keep them. */
+export const TICKET_FILTERS = {
   status: queryWord(TICKET_STATUSES, { code: 'INVALID_STATUS' }),
   priority: queryWord(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }),
-  assignee_id: queryId(),
+  assignee_id: queryMember({ description: 'A user, `me`, or `none` for unassigned tickets' }),
   contact_id: queryId(),
   company_id: queryId(),
   label_ids: queryIds({ description: 'Tickets with any of these labels, separated by commas' }),
@@ -106,10 +112,17 @@ export const TicketFilter = query({
   merged: queryFlag({ description: 'Whether it was merged into another ticket' }),
   created_after: queryInstant({ description: 'Exclusive' }),
   created_before: queryInstant({ description: 'Exclusive' }),
+}
+
+/** The query of the list, with its order and its page. */
+export const TicketQuery = queryWithCustom({
+  ...TICKET_FILTERS,
+  view_id: queryId({ not_found: 'VIEW_NOT_FOUND', description: 'A view, of which given parameters replace others' }),
   sort: queryWord(TICKET_SORTS, { description: 'Default -created_at' }),
   ...Paging,
 })
-export type TicketFilter = typeof TicketFilter.static
+export type TicketQuery = typeof TicketQuery.static
+export type TicketFilter = Omit<TicketQuery, 'view_id'>
 
 export const NewTicket = body({
   subject,
@@ -118,6 +131,7 @@ export const NewTicket = body({
   priority: optional(priority),
   assignee_id: optional(IdInput({ not_found: 'USER_NOT_FOUND' })),
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
+  custom: CustomInput,
 })
 export type NewTicket = typeof NewTicket.static
 
@@ -127,6 +141,7 @@ export const changes = {
   priority: optional(priority),
   assignee_id: optional(nullable(IdInput({ not_found: 'USER_NOT_FOUND', description: 'Null: unassigns' }))),
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
+  custom: CustomChanges,
 }
 export const TicketChanges = body(changes)
 export type TicketChanges = typeof TicketChanges.static
@@ -145,7 +160,7 @@ const BulkFilter = body(
   {
     status: optional(status),
     priority: optional(priority),
-    assignee_id: optional(filterId),
+    assignee_id: optional(text({ max: 36, rule: isMember, fault: 'must be a UUID, me or none' })),
     contact_id: optional(filterId),
     company_id: optional(filterId),
     label_ids: optional(
@@ -158,6 +173,13 @@ const BulkFilter = body(
     ),
     search: optional(text({ min: 1, max: 255 })),
     merged: optional(flag()),
+    custom: optional(
+      Type.Record(Type.String(), Type.String({ fault: 'must be text' }), {
+        minProperties: 1,
+        fault: 'must be an object with at least one text',
+        description: 'As `custom.<key>` of the list',
+      }),
+    ),
     created_after: optional(filterInstant),
     created_before: optional(filterInstant),
   },

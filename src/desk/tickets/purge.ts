@@ -62,7 +62,8 @@ async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Frag
       )`
   await sql`
     with logged as (
-      update tickets t set assignee_id = null, mailbox_id = null, external_id = null, purged_at = now()
+      update tickets t set assignee_id = null, mailbox_id = null, external_id = null, custom = '{}',
+        custom_words = null, purged_at = now()
       where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[]) and exists (${timeOf()})
     )
     delete from tickets t

@@ -8,6 +8,7 @@ import { ApiError, ERRORS, type ErrorCode, type Fault } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { asIds } from '../../base/shapes/ids'
 import { type Subscriber, subscribersOf } from '../../delivery/webhooks/publish'
+import { changedCustom } from '../custom/values'
 import type { NewTicket, Ticket, TicketChanges } from './model'
 import type { TicketNames } from './row'
 import { isAllowed, TRANSITIONS } from './status'
@@ -88,10 +89,11 @@ const LABEL_FIELDS = ['label_ids', 'add_label_ids', 'remove_label_ids'] as const
 
 /**
  * The fields of the ticket that an update sets, as the response shows them.
- * @throws INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
  */
 export async function resolveUpdate(scope: Scope, before: Ticket, update: TicketUpdate): Promise<Partial<Ticket>> {
-  const { assignee_id, label_ids, add_label_ids, remove_label_ids, ...plain } = update
+  const { assignee_id, label_ids, add_label_ids, remove_label_ids, custom: given, ...plain } = update
+  const custom = changedCustom(before.custom, given)
   const named = label_ids ?? [...(add_label_ids ?? []), ...(remove_label_ids ?? [])]
   const kept = label_ids || named.length === 0 ? [] : before.labels.map(({ id }) => id)
   const { assignee, labels } = await findNamed(scope, assignee_id, [...kept, ...named])
@@ -104,6 +106,7 @@ export async function resolveUpdate(scope: Scope, before: Ticket, update: Ticket
   const removed = asIds(remove_label_ids ?? [])
   return {
     ...plain,
+    custom,
     ...(assignee_id !== undefined && { assignee }),
     ...((label_ids || named.length > 0) && { labels: labels.filter(({ id }) => !removed.includes(id)) }),
   }

@@ -18,12 +18,13 @@ import {
   NewTicket,
   Ticket,
   TicketChanges,
-  TicketFilter,
   TicketLabels,
   TicketListMeta,
+  TicketQuery,
   TicketWithMessages,
 } from './model'
 import { getTicket } from './queries'
+import { effectiveFilter } from './saved-filter'
 
 export const ticketRoutes = new Elysia({
   tags: ['Tickets'],
@@ -31,8 +32,8 @@ export const ticketRoutes = new Elysia({
 })
   .use(inOrganization)
 
-  .get('/tickets', ({ scope, query }) => listTickets(scope, query), {
-    query: TicketFilter,
+  .get('/tickets', async ({ scope, query }) => listTickets(scope, await effectiveFilter(scope, query)), {
+    query: TicketQuery,
     response: pageWith(Ticket, TicketListMeta),
     detail: { summary: 'List tickets', permission: 'tickets:read' },
   })

@@ -40,7 +40,7 @@ export function fields({ sql, organization_id }: Scope) {
       where tl.organization_id = ${organization_id} and tl.ticket_id = t.id
     ) as labels,
     t.merged_into_id, ${codeOf(sql`t.merged_into_id`)} as merged_into_code,
-    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.created_at, t.updated_at`
+    t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.custom, t.created_at, t.updated_at`
 }
 
 /** The tables that `fields` takes names from. */
@@ -53,7 +53,7 @@ export function withNames({ sql, organization_id }: Scope) {
 
 /** A row of `fields` as the response shows it. */
 export function present(row: TicketRow): Ticket {
-  const { id, code, subject, status, priority, labels, created_at, updated_at } = row
+  const { id, code, subject, status, priority, labels, custom, created_at, updated_at } = row
   return {
     id,
     code,
@@ -64,6 +64,7 @@ export function present(row: TicketRow): Ticket {
     company: row.company_id ? { id: row.company_id, name: row.company_name } : null,
     assignee: row.assignee_id ? { id: row.assignee_id, name: row.assignee_name } : null,
     labels,
+    custom,
     merged_into: row.merged_into_id ? { id: row.merged_into_id, code: row.merged_into_code } : null,
     // A ticket that was purged has no code any more.
     split_from: row.split_from_id && row.split_from_code ? { id: row.split_from_id, code: row.split_from_code } : null,

@@ -1,11 +1,12 @@
 /**
- * The ticket list of a search. Words are found by the blocks of the index (`desk/search/ticket-search.ts`); status,
- * priority, assignee and a label are words there too. The tickets of a contact, of a company or of labels are each
- * asked for the words when they are few.
+ * The ticket list of a search, or of custom fields. Words are found by the blocks of the index
+ * (`desk/search/ticket-search.ts`); status, priority, assignee, a label and custom fields are words there too. The
+ * tickets of a contact, of a company or of labels are each asked for the words when they are few.
  */
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
+import { wordsOfFilter } from '../custom/custom-words'
 import { blocksOf, foundInBlock, SLACK, type TicketSearch, ticketSearch } from '../search/ticket-search'
 import { tally } from '../tallies/tallies'
 import { type Conditions, filters, isLabelled, type Order, type Selection } from './filter'
@@ -20,13 +21,15 @@ const ASKED_MOST = 20_000
  */
 const LOOKED_MOST = 100_000
 
-/** The search of a list. @returns undefined without one, and for one that holds no word */
+/** The search of a list, for words or for custom fields. @returns undefined without one, and when it has no word */
 export async function searchOf(scope: Scope, filter: TicketFilter): Promise<TicketSearch | undefined> {
-  const { search, status, priority, assignee_id, label_ids } = filter
-  if (!search) return undefined
-  const single = [status, priority, assignee_id].filter((value) => value !== undefined)
+  const { search, status, priority, assignee_id, label_ids, custom } = filter
+  if (!search && !custom) return undefined
+  const member = assignee_id === 'none' ? undefined : assignee_id
+  const single = [status, priority, member].filter((value) => value !== undefined)
   const label = label_ids?.length === 1 ? [await labelsThatExist(scope, label_ids)] : []
-  return ticketSearch(scope, search, [...single.map((value) => [value]), ...label])
+  const words = wordsOfFilter(scope.organization_id, custom)
+  return ticketSearch(scope, search || undefined, [...single.map((value) => [value]), ...label, ...words])
 }
 
 /** Tells if the list is that of a contact, company or labels with few tickets: they need no index of words. */
@@ -103,6 +106,8 @@ function matchesOf(
 ): Fragment {
   const { sql, organization_id } = scope
   const { created_after, created_before, contact_id, company_id, merged, label_ids } = conditions
+  // Tickets without an assignee have no word for it.
+  const assignee_id = conditions.assignee_id === 'none' ? 'none' : undefined
   const id = sql`s.ticket_id`
   const bounds = {
     before: sql`
@@ -113,11 +118,11 @@ function matchesOf(
       ${direction === 'asc' ? behind : sql``}`,
   }
   const { found: _, ...others } = conditions
-  const asked = filters(scope, id, search.older ? others : { contact_id, company_id, merged })
+  const asked = filters(scope, id, search.older ? others : { assignee_id, contact_id, company_id, merged })
   // Tickets are looked up one by one, and only where something of theirs is asked for. A join may read all of the
   // organization.
   const ofTicket =
-    search.older || contact_id || company_id || merged !== undefined
+    search.older || assignee_id || contact_id || company_id || merged !== undefined
       ? sql`and (select true from tickets t where t.organization_id = ${organization_id} and t.id = s.ticket_id ${asked})`
       : sql``
   const are_labels_asked = search.older || (label_ids && label_ids.length > 1)

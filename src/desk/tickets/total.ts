@@ -7,6 +7,7 @@ import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
+import { wordsOfFilter } from '../custom/custom-words'
 import { type TallyKind, tally } from '../tallies/tallies'
 import { countOf } from './counts'
 import { filters, type Selection } from './filter'
@@ -34,10 +35,11 @@ export function totalOf(scope: Scope, conditions: TicketConditions, selected: Se
 
 /** SQL for a number that is kept. @returns undefined when there is none for these conditions */
 function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undefined {
-  const { status, search, priority, assignee_id, contact_id, company_id, label_ids, merged } = conditions
+  const { status, search, priority, assignee_id, contact_id, company_id, label_ids, custom, merged } = conditions
   const is_dated = conditions.created_after !== undefined || conditions.created_before !== undefined
-  const others = [contact_id, company_id, label_ids].filter((value) => value !== undefined)
-  if (search || (label_ids && label_ids.length > 1)) return undefined
+  const words = wordsOfFilter(scope.organization_id, custom)
+  const others = [contact_id, company_id, label_ids, ...words].filter((value) => value !== undefined)
+  if (search || [label_ids, ...words].some((any) => any && any.length > 1)) return undefined
   if (merged !== undefined) {
     const is_alone = !is_dated && !priority && !assignee_id && others.length === 0
     return is_alone ? countMerged(scope, merged, status) : undefined
@@ -62,9 +64,10 @@ function countMerged(scope: Scope, merged: boolean, status: TicketConditions['st
   return scope.sql`(${all} - ${those})`
 }
 
-function kindOf({ contact_id, company_id, label_ids }: TicketConditions): TallyKind {
+function kindOf({ contact_id, company_id, custom, label_ids }: TicketConditions): TallyKind {
   if (contact_id) return 'tickets_of_contact'
   if (company_id) return 'tickets_of_company'
+  if (custom) return 'tickets_of_custom'
   return label_ids ? 'tickets_of_label' : 'tickets'
 }
 

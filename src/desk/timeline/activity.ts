@@ -7,7 +7,7 @@ import type { Actor, Scope } from '../../base/scope'
 /** The data of an entry, by its type. */
 type ActivityData = {
   created: Record<string, never>
-  /** `field`: subject, status, priority, assignee, contact or company. */
+  /** `field`: subject, status, priority, assignee, contact, company or custom. */
   changed: { field: string; from: unknown; to: unknown }
   labels_added: { labels: Label[] }
   labels_removed: { labels: Label[] }

@@ -25,12 +25,14 @@ export function toContent(content: Content): Content {
 }
 
 function toSchema(schema: Schema): Schema {
-  const known = Object.entries(schema).filter(([keyword]) => KEYWORDS.has(keyword))
+  const known = Object.entries(schema).filter(
+    ([keyword]) => KEYWORDS.has(keyword) && !(keyword === 'additionalProperties' && schema.patternProperties),
+  )
   return Object.fromEntries(
     known.map(([keyword, value]) => {
-      if (keyword === 'properties' || keyword === 'patternProperties') {
-        return [keyword, mapValues(value as Record<string, Schema>, toSchema)]
-      }
+      if (keyword === 'properties') return [keyword, mapValues(value as Record<string, Schema>, toSchema)]
+      // Generators of clients do not know names with a pattern.
+      if (keyword === 'patternProperties') return ['additionalProperties', toSchema(Object.values(value as object)[0])]
       const is_schema = keyword === 'items' || (keyword === 'additionalProperties' && typeof value === 'object')
       if (is_schema) return [keyword, toSchema(value as Schema)]
       if (keyword === 'enum' && Array.isArray(schema.type) && schema.type.includes('null')) {

@@ -12,6 +12,7 @@ const RESOURCES = [
   'companies',
   'labels',
   'time_entries',
+  'views',
   'webhooks',
   'mailboxes', // with domains
   'inbound_messages',
@@ -43,7 +44,7 @@ const AGENT: ReadonlySet<Permission | Standing> = new Set([
   ...(['drafts:read', 'drafts:write', 'macros:read', 'macros:write'] as const),
   ...(['contacts:read', 'contacts:write', 'companies:read', 'companies:write', 'labels:read', 'labels:write'] as const),
   ...(['time_entries:read', 'time_entries:write', 'webhooks:read', 'mailboxes:read'] as const),
-  ...(['users:read', 'organization:read'] as const),
+  ...(['users:read', 'organization:read', 'views:read', 'views:write'] as const),
 ])
 
 type Role = (typeof ROLES)[number]
@@ -101,6 +102,11 @@ export function isPerson({ actor }: Pick<Scope, 'actor'>): boolean {
 export function requireAuthor({ actor }: Pick<Scope, 'actor'>): Extract<Actor, { type: 'user' | 'api_key' }> {
   if (actor.type !== 'user' && actor.type !== 'api_key') throw new ApiError('FORBIDDEN')
   return actor
+}
+
+/** The id of the person who signed in. @returns null for others, such as API keys */
+export function personId({ actor }: Pick<Scope, 'actor'>): string | null {
+  return actor.type === 'user' ? actor.id : null
 }
 
 /** The person in whose name something is done. @throws FORBIDDEN when it is not a person who signed in */

@@ -6,7 +6,7 @@ import { lockAccount } from '../../base/db/account-lock'
 import { ApiError, type ErrorCode } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { isShown } from './customers'
-import { isCustomer } from './permissions'
+import { isCustomer, personId } from './permissions'
 
 type Resource = {
   table: string
@@ -23,6 +23,8 @@ type Resource = {
   locked_by?: 'users'
   /** The column that is set when the row counts as deleted. */
   deleted?: string
+  /** The column with the user who alone knows the row, unless it is shared. */
+  private_of?: string
   /** The id of the path that the row belongs to, and its column. */
   parent?: string
   /** The table of rows that became others (`contact_id`): the 404 of an id there says which. */
@@ -66,6 +68,7 @@ const RESOURCES = {
   mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
+  view_id: { table: 'views', code: 'VIEW_NOT_FOUND', private_of: 'owner_id' },
   inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
 } as const satisfies Record<string, Resource>
 
@@ -119,12 +122,13 @@ async function findRows(scope: Scope, params: Record<string, string>, lock?: Ret
   for (const [name, id] of Object.entries(params)) {
     if (OTHER_NAMES.includes(name)) continue
     if (!isResourceId(name)) throw new Error(`${name} is no id that http/request/resources.ts knows`)
-    const { table, key = 'id', also, locked_by, code, deleted, parent, merged }: Resource = RESOURCES[name]
+    const { table, key = 'id', also, locked_by, code, deleted, parent, merged, private_of }: Resource = RESOURCES[name]
     if (lock && locked_by) await lockAccount({ sql }, id)
     const found = await sql`
       select from ${sql(table)}
       where organization_id = ${organization_id} and ${sql(key)} = ${id}
         ${deleted ? sql`and ${sql(deleted)} is null` : sql``}
+        ${private_of ? sql`and (shared or ${sql(private_of)} = ${personId(scope)})` : sql``}
         ${parent ? sql`and ${sql(parent)} = ${params[parent] ?? null}` : sql``}
         ${name === 'ticket_id' && isCustomer(scope) ? sql`and ${isShown(scope, 'tickets')}` : sql``}
       ${lock && !locked_by ? lock : sql``}`

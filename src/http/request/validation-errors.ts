@@ -20,6 +20,7 @@ type FieldSchema = Omit<LengthLimits, 'anyOf'> & {
   fault?: string
   anyOf?: FieldSchema[]
   properties?: Record<string, unknown>
+  patternProperties?: Record<string, unknown>
 }
 
 type RawFault = {
@@ -73,7 +74,8 @@ function invalid(found: Iterable<RawFault>, schema: FieldSchema = {}, prefix = '
 function* inFields(faults: Iterable<RawFault>): Iterable<RawFault> {
   for (const fault of faults) {
     const is_object = typeof fault.value === 'object' && fault.value !== null
-    const branch = ((fault.schema as FieldSchema).anyOf ?? []).findIndex(({ properties }) => properties !== undefined)
+    const branches = (fault.schema as FieldSchema).anyOf ?? []
+    const branch = branches.findIndex(({ properties, patternProperties }) => properties ?? patternProperties)
     if (fault.type === ValueErrorType.Union && is_object && branch >= 0) yield* inFields(fault.errors[branch] ?? [])
     else yield fault
   }

@@ -41,6 +41,7 @@ export const KINDS: Kind[] = [
   { name: 'domains', meaning: 'domains of mailboxes', read: pages(listDomains) },
   { name: 'companies', meaning: 'companies', read: pages(listCompanies) },
   { name: 'contacts', meaning: 'contacts', read: pages(listContacts) },
+  { name: 'views', meaning: 'saved filters, private ones too', read: byId(viewRows) },
   { name: 'labels', meaning: 'labels', read: pages(listLabels) },
   { name: 'tickets', meaning: 'tickets', read: pages(listTickets) },
   { name: 'messages', meaning: 'messages and notes, with the ticket_id of each', read: messages },
@@ -150,6 +151,12 @@ async function* deliveries(scope: Scope): AsyncGenerator<readonly object[]> {
       }
     }
   }
+}
+
+function viewRows({ sql, organization_id }: Scope, after: string, most: Fragment) {
+  return sql<{ id: string }[]>`
+    select v.id, v.name, v.filter, v.sort, v.shared, v.owner_id, v.created_at, v.updated_at
+    from views v where v.organization_id = ${organization_id} and v.id > ${after} order by v.id ${most}`
 }
 
 function participantRows(scope: Scope, after: string, most: Fragment) {

@@ -4,12 +4,14 @@ import { ApiError, fieldError } from '../../base/errors'
 import { afterCommit, type Scope } from '../../base/scope'
 import { removeDrafts } from '../../desk/drafts/remove-drafts'
 import { stopTimerOf } from '../../desk/timers/commands'
+import { disownViews } from '../../desk/views/commands'
 import { forgetMemberships } from '../../http/admission/membership'
 import { endSessionsOfNoMember } from '../auth/sessions'
 import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
 /**
- * Ends a membership; tickets and time entries keep the name, a running timer is logged, and drafts are removed.
+ * Ends a membership; tickets and time entries keep the name, a running timer is logged, and drafts and private views
+ * are removed.
  * @throws USER_NOT_FOUND when there is none; VALIDATION_ERROR for the last admin
  */
 export async function removeMembership(scope: Scope, user_id: string): Promise<void> {
@@ -23,6 +25,7 @@ export async function removeMembership(scope: Scope, user_id: string): Promise<v
   if (!member) throw new ApiError('USER_NOT_FOUND')
   await stopTimerOf(scope, user_id)
   await removeDrafts(scope, sql`d.author_type = 'user' and d.author_id = ${user_id}`)
+  await disownViews(scope, user_id)
   await endSessionsOfNoMember(scope, user_id)
   if (member.active && isAdmin(member.role)) await requireAdmin(scope, '')
   afterCommit(scope, () => forgetMemberships(user_id))

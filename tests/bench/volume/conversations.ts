@@ -11,6 +11,7 @@ import {
   tickets,
   time_entries,
 } from '../../../src/base/db/schema'
+import { wordsOfCustom } from '../../../src/desk/custom/custom-words'
 import { prefixOf } from '../../../src/desk/search/blocks'
 import { facetWord, startVector } from '../../../src/desk/search/words'
 import type { Random } from './random'
@@ -52,6 +53,8 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
   const assignee = random.chance(0.85) ? tenant.users[random.mostlyLow(tenant.users.length)]! : undefined
   const code = `${tenant.prefix}-${number}`
   const subject = zipfText(random, 3 + random.below(6))
+  const custom = customOf(number)
+  const custom_words = wordsOfCustom(organization_id, custom)!
   rows.tickets.push({
     organization_id,
     id,
@@ -63,6 +66,8 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
     contact_id: contact.id,
     company_id: contact.company_id,
     assignee_id: assignee?.id ?? null,
+    custom,
+    custom_words,
     updated_at: new Date(created_ms + HOUR_MS).toISOString(),
   })
   const labelled = rows.ticket_labels.length
@@ -77,7 +82,8 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
   })
   const agent = assignee ?? tenant.users[0]!
   const document = startVector(prefixOf(tenant.number, number), MAX_DOCUMENT)
-  for (const facet of [status, priority, assignee?.id ?? [], labels].flat()) document.addFacet(facetWord(facet))
+  for (const facet of [status, priority, assignee?.id ?? [], labels, custom_words].flat())
+    document.addFacet(facetWord(facet))
   document.addCode(code)
   await document.addText(subject)
   for (const body of addMessages(rows, random, { tenant, id, number, created_ms, contact, agent }))
@@ -85,6 +91,12 @@ export async function addConversation(rows: Rows, random: Random, tenant: Tenant
   const { vector, size } = document.finish()
   rows.ticket_search.push({ organization_id, ticket_id: id, document: vector, size })
   if (random.chance(0.3)) addTimeEntry(rows, random, tenant, { id, created_ms, agent })
+}
+
+/** A field of few values, one of two values, and one of as many as there are tickets. */
+function customOf(number: number) {
+  const tier = number % 50 === 0 ? 'gold' : number % 4 === 1 ? 'silver' : 'bronze'
+  return { tier, is_renewed: number % 3 === 0, order_number: number }
 }
 
 type Ticket = {

@@ -23,7 +23,7 @@ const FILL_SETTINGS = {
 
 const ROOT = path.join(import.meta.dirname, '../../..')
 /** A change of any of these files makes data sets of before outdated. */
-const SOURCES = ['drizzle/*.sql', 'tests/bench/volume/*.ts', 'src/desk/search/*.ts']
+const SOURCES = ['drizzle/*.sql', 'tests/bench/volume/*.ts', 'src/desk/search/*.ts', 'src/desk/custom/*.ts']
 
 /**
  * Makes the data set in this folder, unless it is there.

@@ -34,6 +34,7 @@ describe('creating', () => {
       currency: 'EUR',
       ticket_prefix: 'ACME',
       notes: 'Pays late',
+      custom: {},
       contact_count: 0,
       ticket_count: 0,
       contacts: [],

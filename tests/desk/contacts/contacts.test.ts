@@ -39,6 +39,7 @@ describe('creating', () => {
       phone: '+1 555',
       company: { id: company.id, name: company.name },
       notes: ' VIP ',
+      custom: {},
       ticket_count: 0,
       recent_tickets: [],
       total_tickets: 0,

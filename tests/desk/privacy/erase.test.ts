@@ -105,6 +105,7 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
     email: EMAIL,
     phone: `+49 ${MARK}`,
     notes: `${MARK} pays late`,
+    custom: { [`${MARK}_tier`]: MARK },
   })
   await insertRefused(scope, { sender: EMAIL, recipient: `nobody@${newId()}.example` })
   await insertRefused(scope, { sender: 'olga@other.example', recipient: EMAIL })
@@ -112,7 +113,7 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   const ticket = await agent
     .post(
       '/tickets',
-      { subject: `${MARK} cannot print`, description: `${MARK} writes`, contact_id: contact.id },
+      { subject: `${MARK} cannot print`, description: `${MARK} writes`, contact_id: contact.id, custom: { who: MARK } },
       { 'idempotency-key': newId() },
     )
     .then(({ body }) => body.data)
@@ -122,11 +123,15 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
     attachment_ids: [file.id],
   })
   await createMessage(agent, ticket.id, { body: `${MARK} is angry`, is_internal: true })
-  await agent.patch(`/tickets/${ticket.id}`, { subject: `${MARK} cannot print at all` })
+  await agent.patch(`/tickets/${ticket.id}`, {
+    subject: `${MARK} cannot print at all`,
+    custom: { who: [`${MARK} too`] },
+  })
   const draft_file = await uploadFile(agent, `${MARK} bytes`, `${MARK}.doc`)
   const draft = { body: `<b>Dear</b> ${MARK}`, cc: [`${MARK}.boss@customer.example`], attachment_ids: [draft_file.id] }
   await agent.post(`/tickets/${ticket.id}/drafts`, draft, { 'idempotency-key': newId() })
   const entry = await logTime(agent, ticket.id, { description: `Called ${MARK}`, rate: 60 })
+  await agent.post('/views', { name: `Of ${EMAIL}`, filter: { contact_id: contact.id, search: EMAIL } })
   await agent.patch(`/time-entries/${entry.id}`, { description: `Called ${MARK} again` })
   await agent.post(`/tickets/${ticket.id}/participants`, { email: `${MARK}.boss@customer.example`, name: MARK })
   const hidden = await createTicket(agent, { subject: `${MARK} hidden`, description: MARK, contact_id: contact.id })

@@ -87,6 +87,9 @@ describe('the list', () => {
       company: { id: company.id, name: company.name },
       assignee: { id: agent.user_id, name: 'Alan Agent' },
       labels: [red, blue].map(({ id, name, color }) => ({ id, name, color })),
+      custom: {},
+      merged_into: null,
+      split_from: null,
       created_at: '2026-03-03T12:00:00Z',
       updated_at: '2026-04-01T00:04:00Z',
     })

@@ -68,6 +68,7 @@ describe('creating', () => {
       ],
       merged_into: null,
       split_from: null,
+      custom: {},
       created_at: expect.stringMatching(INSTANT),
       updated_at: expect.stringMatching(INSTANT),
     })
