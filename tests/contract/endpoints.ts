@@ -74,7 +74,7 @@ GET /companies/:id <- companies: a company shows its contacts, recent tickets an
 GET /companies/:id / response / contacts | recent_tickets | total_tickets | total_time_minutes <- companies: a company shows its contacts, recent tickets and all the time that was logged for it
 PATCH /companies/:id <- companies: updating > changes only what is given, and null clears what may be empty
 PATCH /companies/:id / request / hourly_rate | domains <- companies: updating > changes only what is given, and null clears what may be empty
-DELETE /companies/:id <- companies: deleting a company keeps its contacts and tickets, unlinked, and tells of the contacts only
+DELETE /companies/:id <- companies: deleting a company keeps its contacts and tickets, unlinked, and tells of no ticket
 GET /labels <- labels: reading > all labels are listed by name without regard to case, without meta
 GET /labels / response / label <- labels: reading > all labels are listed by name without regard to case, without meta
 POST /labels <- labels: creating > a label is returned with every field

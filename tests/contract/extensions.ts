@@ -249,4 +249,32 @@ Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others
 GET / / CONSOLE=off <- console-files: CONSOLE=off leaves a page that points to the documentation
+Events / company.*, label.* <- event-types: a %s that is made, changed and deleted is told of as GET shows it
+Events / company.*, label.* / no change, no event <- event-types: a request that changes nothing of a %s, or is refused, tells of nothing
+Events / message.email_sent | message.email_failed <- event-types: an email that one recipient gets and another does not is told of once each, with the message
+Events / message.email_bounced <- mail-bounces: the same report again and again makes one note, another reason one more
+Events / inbound_message.filed <- event-types: mail that was filed is told of last, with its row of the ledger
+Events / ticket.erased | message.erased <- event-types: an erasure tells of the tickets and of messages elsewhere that lost their texts, by ids only
+Events / contact.updated for links of companies <- event-types: contacts that a company links or unlinks are told of
+Delivery / event_id, X-Service-Event-Id <- webhook-delivery: a delivery is a signed POST of the event
+Webhook / filter / null clears it <- webhook-filter: without a filter all comes, and null clears one
+Webhook / filter / unknown ids and fields <- webhook-filter: %s is refused, in both requests, and changes nothing
+Webhook / filter / before or after <- webhook-filter: a ticket that enters or leaves a filter is told of once, and then no more
+Webhook / filter / company_ids, label_ids, mailbox_ids <- webhook-filter: labels, companies and mailboxes choose tickets
+Webhook / filter / other events pass <- webhook-filter: contacts and companies are judged by company_ids, also one that leaves; labels pass
+Webhook / filter / is_internal <- webhook-filter: is_internal chooses messages, and nothing else
+Webhook / filter / queued deliveries stay <- webhook-filter: what is queued stays when the filter changes
+Webhook / ordered / one at a time, in order <- webhook-order: deliveries go one at a time and in order, however many there are and whoever claims them
+Webhook / ordered / next only after success <- webhook-order: what fails is tried alone until it succeeds, and other webhooks do not wait
+Webhook / ordered / enabled again <- webhook-order: enabled again, it begins with the failed delivery on a new schedule; not without order
+Webhook / ordered / retry and test out of turn <- webhook-order: a retry and a test go out of turn, and change nothing of the turns
+POST /webhooks/:id/replay / only failed <- webhook-replay: by default what failed or was cancelled goes once more, with the same ids and bytes, and is audited
+POST /webhooks/:id/replay / only all <- webhook-replay: all events of a time come as new deliveries, in their order, those of before the webhook too
+POST /webhooks/:id/replay / events and filter <- webhook-replay: all is what the events and the filter choose, as it was at the change
+POST /webhooks/:id/replay / not doubled <- webhook-replay: what waits is not doubled: of two replays at once one queues
+POST /webhooks/:id/replay / since, until <- webhook-replay: since counts, until does not
+POST /webhooks/:id/replay / 422 <- webhook-replay: %s is refused
+POST /webhooks/:id/replay / above 10,000 <- webhook-replay: more than 10,000 are refused, and nothing is queued
+POST /webhooks/:id/replay / WEBHOOK_DISABLED, rights <- webhook-replay: a webhook that is failed, inactive, or of others is not replayed, nor is one by an agent or a key that may not read
+Webhook / failed / mail to admins, audit <- webhook-replay: a webhook that fails is in the audit log, and each active admin gets a letter, once a day
 `

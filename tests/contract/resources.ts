@@ -34,7 +34,7 @@ Company / field / contacts | recent_tickets | total_tickets | total_time_minutes
 Company / rule / 1 <- contacts: the company of a contact > is found by the domain of the email
 Company / rule / 2 <- companies: linking contacts > links those without a company that belong to it, with their tickets
 Company / rule / 3 <- company-domains: an address belongs to its domain and those above it, longest first
-Company / rule / 4 <- companies: deleting a company keeps its contacts and tickets, unlinked, and tells of the contacts only
+Company / rule / 4 <- companies: deleting a company keeps its contacts and tickets, unlinked, and tells of no ticket
 Label / field / id | name | color | description <- labels: creating > a label is returned with every field
 Label / field / ticket_count <- labels: reading > tickets are counted, by status for a single label, without deleted ones
 Label / field / created_at <- labels: creating > a label is returned with every field

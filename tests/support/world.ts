@@ -173,6 +173,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /tickets/{ticket_id}/timer/stop': { description: 'A call', billable: true, date: '2026-01-31', rate: 80.5 },
     'POST /webhooks': webhook(),
     'PATCH /webhooks/{webhook_id}': webhook(),
+    'POST /webhooks/{webhook_id}/replay': { since: new Date(Date.now() - 60_000).toISOString() },
     'PATCH /organization': {
       name: 'Acme',
       ticket_prefix: 'ACME',

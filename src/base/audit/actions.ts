@@ -9,6 +9,7 @@ export const AUDIT_ACTIONS = [
   ...(['invitation.accepted', 'invitation.declined', 'organization.updated'] as const),
   ...(['mailbox.created', 'mailbox.updated', 'mailbox.deleted'] as const),
   ...(['webhook.created', 'webhook.updated', 'webhook.deleted'] as const),
+  ...(['webhook.replayed', 'webhook.failed'] as const),
   ...(['domain.created', 'domain.updated', 'domain.deleted'] as const),
   ...(['api_key.created', 'api_key.updated', 'api_key.revoked', 'api_key.request'] as const),
   ...(['inbound_message.raw_read', 'inbound_message.imported'] as const),

@@ -1222,7 +1222,7 @@ export const webhooks = distributedTable(
     active: boolean().notNull().default(true),
     status: text({ enum: WEBHOOK_STATUSES }).notNull().default('active'),
     failure_count: integer().notNull().default(0),
-    /** Which events it wants, beside their types (`delivery/webhooks/filter.ts`); null for all. */
+    /** Which events it wants, beside their types (`delivery/webhooks/event-filter.ts`); null for all. */
     filter: jsonb(),
     /** One delivery at a time, in the order of the events; the next one after a success. */
     ordered: boolean().notNull().default(false),

@@ -16,6 +16,7 @@ import { beginSpan } from '../../base/tracing/trace'
 import { inBatch, type OutboxHandler, type OutboxJob, type Outcome } from '../outbox/job'
 import { OWN_FAULT_DELAY_S } from '../outbox/kinds'
 import { nextDelay_s } from '../outbox/retry'
+import { isFirst, parkForTurn } from './in-turn'
 import { outageWatch } from './outage'
 import { postWebhook, type WebhookAnswer, type WebhookFault } from './post'
 import { cancelDeliveries, failDeliveries, recordAttempts, rescheduleDeliveries } from './record'
@@ -25,6 +26,9 @@ import { countExhausted, observeAttempt } from './webhook-attempts'
 
 /** Faults on the way to a receiver. When many receivers show them at once, the cause is our own network. */
 const UNREACHED: WebhookFault[] = ['dns', 'connect', 'timeout', 'reset']
+
+/** Delay while commits of the organization do not end. */
+const BUSY_DELAY_S = 2
 
 /** A delivery with its webhook as it is now. */
 type DeliveryToSend = StoredSecrets & {
@@ -37,22 +41,36 @@ type DeliveryToSend = StoredSecrets & {
   /** Neither deleted nor switched off. */
   is_on: boolean
   status: 'active' | 'failed'
+  /** Sent one after the other, in the order of the events. */
+  ordered: boolean
   failure_count: number
   /** Recorded so far. */
   attempts: number
 }
 
-/** Makes one attempt of a delivery. A failed webhook's delivery is parked until the webhook is enabled again. */
-export async function attemptDelivery(job: OutboxJob, connection: Connection): Promise<Outcome> {
+/**
+ * Makes one attempt of a delivery. A failed webhook's delivery is parked until the webhook is enabled again, that of an
+ * ordered one until it is its turn.
+ * @param is_by_hand it goes out of turn
+ */
+export async function attemptDelivery(job: OutboxJob, connection: Connection, is_by_hand = false): Promise<Outcome> {
   const delivery = await readDelivery({ sql: connection.sql, job })
   if (!delivery) return { type: 'done' }
   if (!delivery.is_on) return { type: 'done', ...inBatch(cancelDeliveries, job.id) }
   if (delivery.status === 'failed') return reschedule(job, null)
+  if (delivery.ordered && !is_by_hand && delivery.event !== 'test.ping') {
+    const is_first = await isFirst(connection, job)
+    if (is_first === undefined) return reschedule(job, BUSY_DELAY_S)
+    if (!is_first) {
+      const waits = inBatch(parkForTurn, { id: job.id, webhook_id: delivery.webhook_id })
+      return { type: 'retry', delay_s: null, counts: false, ...waits }
+    }
+  }
   return send(job, delivery)
 }
 
 export const deliverWebhook: OutboxHandler = {
-  attempt: attemptDelivery,
+  attempt: (job, connection) => attemptDelivery(job, connection),
   giveUp: ({ id }) => ({ type: 'done', ...inBatch(failDeliveries, id) }),
 }
 
@@ -77,8 +95,10 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
   if (is_own_fault && !is_test) return reschedule(job, OWN_FAULT_DELAY_S, answer.blame === 'own')
   const { response_code, response_time_ms, error, response_head } = answer
   const schedule = config.RETRY_SCHEDULE_SECONDS
-  const delay_s = answer.ok || is_test ? null : nextDelay_s(job.attempts + 1, schedule)
-  const status = answer.ok ? 'success' : delay_s === null ? 'failed' : 'retrying'
+  // Sent by hand before its turn: it waits on, and its schedule has not begun.
+  const is_early = delivery.ordered && job.due_ms === null && !is_test && !answer.ok
+  const delay_s = answer.ok || is_test || is_early ? null : nextDelay_s(job.attempts + 1, schedule)
+  const status = answer.ok ? 'success' : delay_s === null && !is_early ? 'failed' : 'retrying'
   // After the last attempt it can only have been sent again by hand, which says nothing new about the webhook.
   const exhausts = status === 'failed' && !is_test && job.attempts < schedule.length
   if (exhausts) countExhausted()
@@ -93,7 +113,9 @@ async function send(job: OutboxJob, delivery: DeliveryToSend): Promise<Outcome> 
     delay_s,
     heals: answer.ok && !is_test && delivery.failure_count > 0,
     exhausts,
+    gives_turn: delivery.ordered && delay_s === null,
   })
+  if (is_early) return { type: 'retry', delay_s, counts: false, healthy: false, ...settle }
   if (delay_s === null) return { type: 'done', healthy: answer.ok, ...settle }
   return { type: 'retry', delay_s, counts: true, ...settle }
 }
@@ -184,7 +206,8 @@ async function readDeliveries(sql: Sql, organization_id: string, jobs: OutboxJob
   const deliveries = await sql<DeliveryToSend[]>`
     select d.id, d.webhook_id, d.event_id, d.event, e.body, w.url, w.secret,
       case when w.previous_secret_until > now() then w.previous_secret end as previous_secret,
-      w.active and w.deleted_at is null as is_on, w.status, w.failure_count, d.attempts
+      w.active and w.deleted_at is null as is_on, w.status, w.ordered, w.failure_count,
+      d.attempts
     from json_to_recordset(${JSON.stringify(rows)}::text::json) as job (place integer, id uuid)
     join deliveries d on d.organization_id = ${organization_id} and d.id = job.id
     join events e on e.organization_id = ${organization_id} and e.id = d.event_id

@@ -1,9 +1,10 @@
 import { Type } from '@sinclair/typebox'
-import { DELIVERY_STATUSES, EVENTS, WEBHOOK_STATUSES } from '../../base/db/schema'
+import { DELIVERY_STATUSES, EVENTS, TICKET_PRIORITIES, TICKET_STATUSES, WEBHOOK_STATUSES } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
-import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { body, flag, IdInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { Paging, query, queryWord } from '../../base/shapes/query'
+import { timeOf } from '../../base/shapes/time'
 import { isSigningSecret } from './signature'
 
 const url = text({
@@ -30,6 +31,33 @@ const secret = text({
     'the new and of the old one for 24 hours, the new one first; X-Service-Signature has the new one at once. ' +
     'null removes both',
 })
+const few = { minItems: 1, maxItems: 50 }
+const ids = (not_found: 'COMPANY_NOT_FOUND' | 'LABEL_NOT_FOUND' | 'MAILBOX_NOT_FOUND') =>
+  optional(Type.Array(IdInput({ not_found }), { ...few, fault: 'must be a list of 1 to 50 ids' }))
+const FILTER_FAULT =
+  'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, or is_internal'
+const filter = Type.Object(
+  {
+    status: optional(Type.Array(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' }), few)),
+    priority: optional(Type.Array(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }), few)),
+    company_ids: ids('COMPANY_NOT_FOUND'),
+    label_ids: ids('LABEL_NOT_FOUND'),
+    mailbox_ids: ids('MAILBOX_NOT_FOUND'),
+    is_internal: optional(flag({ description: 'Of messages' })),
+  },
+  {
+    additionalProperties: false,
+    fault: FILTER_FAULT,
+    description:
+      'Only events for which all of these hold; one value of a list is enough. Judged at the change: tickets, their ' +
+      'messages and time by the ticket before or after it, `company_ids` also contacts and companies, `mailbox_ids` ' +
+      'also filed mail. Other events pass. Null: all events',
+  },
+)
+export type WebhookFilter = typeof filter.static
+const ordered = flag({
+  description: 'Sends one delivery at a time, in the order of the events, the next one after a success. Default false',
+})
 const active = flag({ description: 'Default true. Setting it enables a failed webhook again' })
 
 export const Webhook = Type.Object({
@@ -40,12 +68,21 @@ export const Webhook = Type.Object({
   status: oneOf(WEBHOOK_STATUSES, { description: 'failed: a delivery used up its attempts; deliveries wait' }),
   has_secret: Type.Boolean({ description: 'Whether deliveries are signed' }),
   failure_count: Type.Integer({ description: 'Deliveries that used up their attempts since the last success' }),
+  filter: orNull(filter),
+  ordered: Type.Boolean({ description: 'Whether deliveries are sent one at a time, in the order of the events' }),
   created_at: Instant,
   updated_at: Instant,
 })
 export type Webhook = typeof Webhook.static
 
-export const NewWebhook = body({ url, events, secret: optional(secret), active: optional(active) })
+export const NewWebhook = body({
+  url,
+  events,
+  secret: optional(secret),
+  active: optional(active),
+  filter: optional(filter),
+  ordered: optional(ordered),
+})
 export type NewWebhook = typeof NewWebhook.static
 
 export const WebhookChanges = body({
@@ -53,8 +90,34 @@ export const WebhookChanges = body({
   events: optional(events),
   secret: optional(nullable(secret)),
   active: optional(active),
+  filter: optional(nullable(filter)),
+  ordered: optional(ordered),
 })
 export type WebhookChanges = typeof WebhookChanges.static
+
+const time = (description: string) =>
+  text({
+    max: 64,
+    rule: (value) => timeOf(value.trim()) !== undefined,
+    fault: 'must be a time with offset, such as 2026-01-31T09:00:00Z',
+    description,
+  })
+
+export const Replay = body({
+  since: time('Events from this `timestamp` on'),
+  until: optional(time('Events before it. Default: now')),
+  only: optional(
+    oneOf(['failed', 'all'], {
+      description:
+        '`failed` (default): deliveries that failed or were cancelled, with the same id and bytes; `all`: every event ' +
+        'that the webhook wants, also from before it was made, as new deliveries',
+    }),
+  ),
+})
+export type Replay = typeof Replay.static
+
+export const Replayed = Type.Object({ queued: Type.Integer({ description: 'Deliveries that are sent now' }) })
+export type Replayed = typeof Replayed.static
 
 export const Delivery = Type.Object({
   id: Uuid,

@@ -14,14 +14,21 @@ import { asIds } from '../../base/shapes/ids'
 import { currentTraceparent } from '../../base/tracing/trace'
 import { firstAttemptAt } from '../outbox/enqueue'
 import { wake } from '../outbox/wake'
+import { judgeOf } from './event-filter'
+import type { WebhookFilter } from './model'
 
 export type EventType = (typeof EVENTS)[number]
 
 /** Something that happened. `data` is the resource as the API returns it, and what the type adds, such as `changes`. */
-export type NewEvent = { type: EventType; data: unknown }
+export type NewEvent = {
+  type: EventType
+  data: unknown
+  /** What `data` does not tell of the state before, for filters. */
+  before?: { company_id: string | null }
+}
 
 /** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
-export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[] }
+export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]; filter: WebhookFilter | null }
 
 type PublishOptions = {
   /** The organization's subscribers, when the caller has read them already. */
@@ -54,11 +61,17 @@ export async function publishEach(
   changes: ToPublish[],
   happened_at = new Date(sharedTime()),
 ): Promise<void> {
-  const published = changes.flatMap(({ events, subscribers, traceparent }) =>
-    events.map((event) => ({
-      ...newPublication(scope.organization_id, event, thoseWho(subscribers, event.type), happened_at),
-      ...(traceparent !== undefined && { traceparent }),
-    })),
+  const passes = await judgeOf(scope, changes)
+  const published = changes.flatMap((change) =>
+    change.events.map((event) => {
+      const receivers = change.subscribers.filter(
+        ({ events, filter }) => events.includes(event.type) && passes(change, event, filter),
+      )
+      return {
+        ...newPublication(scope.organization_id, event, receivers, happened_at),
+        ...(change.traceparent !== undefined && { traceparent: change.traceparent }),
+      }
+    }),
   )
   if (published.length === 0) return
   await insertPublications(scope, published)
@@ -91,7 +104,7 @@ export async function findSubscribers(scope: Scope): Promise<Subscriber[]> {
 /** SQL for the list that `findSubscribers` returns, for a statement that reads more than that. */
 export function subscribersOf(sql: Sql, organization_id: Fragment) {
   return sql`(
-    select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events)), '[]')
+    select coalesce(json_agg(json_build_object('id', w.id, 'status', w.status, 'events', w.events, 'filter', w.filter)), '[]')
     from webhooks w where w.organization_id = ${organization_id} and w.active and w.deleted_at is null
   )`
 }
@@ -166,8 +179,4 @@ async function insertPublications({ sql }: Scope, published: Publication[]): Pro
 function idsOf({ data }: NewEvent): Pick<Publication, 'resource_id' | 'ticket_id'> {
   const { id, ticket } = data as { id?: string; ticket?: { id: string } | null }
   return { resource_id: asIds([id ?? ''])[0] ?? null, ticket_id: asIds([ticket?.id ?? ''])[0] ?? null }
-}
-
-function thoseWho(subscribers: Subscriber[], type: EventType): Subscriber[] {
-  return subscribers.filter(({ events }) => events.includes(type))
 }

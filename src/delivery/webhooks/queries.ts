@@ -95,7 +95,8 @@ async function readWebhook(scope: Scope, id: string, lock: Fragment): Promise<We
 
 function webhookFields({ sql }: Scope) {
   return sql`
-    id, url, events, active, status, secret is not null as has_secret, failure_count, created_at, updated_at`
+    id, url, events, active, status, secret is not null as has_secret, failure_count, filter, ordered,
+    created_at, updated_at`
 }
 
 function deliveryFields({ sql }: Scope) {

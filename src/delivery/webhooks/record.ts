@@ -5,6 +5,8 @@
 import { hasFewRows } from '../../base/db/few-rows'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Settlement } from '../outbox/job'
+import { noteFailures } from './failure'
+import { giveTurns } from './in-turn'
 import { cancelQueued, parkQueued } from './queue'
 
 type AttemptRecord = {
@@ -21,6 +23,8 @@ type AttemptRecord = {
   heals: boolean
   /** The last attempt failed, so the webhook becomes failed. */
   exhausts: boolean
+  /** The next delivery of an ordered webhook may go. */
+  gives_turn: boolean
 }
 
 /** Outbox rows that are parked at once when webhooks fail. The others are parked when they come due. */
@@ -51,7 +55,13 @@ export async function recordAttempts(settlement: Settlement, rows: AttemptRecord
     recorded.map((row) => ({ ...row, attempt: attempt_of.get(row.id)! })),
   )
   const changing = rows.filter((row) => row.heals || row.exhausts)
+  const giving = rows.filter((row) => row.gives_turn)
+  if (giving.length > 0) await lockWebhooks(settlement, [...changing, ...giving])
   if (changing.length > 0) await updateWebhooks(settlement, changing)
+  await giveTurns(
+    settlement,
+    giving.map(({ webhook_id }) => webhook_id),
+  )
   const retrying = rows.filter((row) => row.status === 'retrying')
   if (retrying.length > 0) await cancelRetrying(settlement, retrying)
 }
@@ -91,29 +101,50 @@ async function cancelRetrying(settlement: Settlement, rows: { id: string }[]): P
   )
 }
 
+/** Locks webhooks in the order of their ids, before anything locks some of them. */
+async function lockWebhooks({ sql, organization_id }: Settlement, rows: { webhook_id: string }[]): Promise<void> {
+  const ids = [...new Set(rows.map(({ webhook_id }) => webhook_id))]
+  await sql`
+    select 1 from webhooks where organization_id = ${organization_id} and id = any(${ids}::uuid[])
+    order by id for no key update`
+}
+
+type WebhookChange = Pick<AttemptRecord, 'id' | 'webhook_id' | 'heals' | 'error' | 'response_code'>
+
 /** Updates counts and status of webhooks. Locks them in the order of their ids, so that two settles never deadlock. */
-async function updateWebhooks(settlement: Settlement, rows: AttemptRecord[]): Promise<void> {
+async function updateWebhooks(settlement: Settlement, rows: WebhookChange[]): Promise<void> {
   const { sql, organization_id } = settlement
-  const ids = rows.map(({ webhook_id, heals }) => ({ id: webhook_id, heals }))
-  const updated = await sql<{ id: string; is_failed: boolean }[]>`
+  const ids = rows.map(({ id, webhook_id, heals }) => ({ id: webhook_id, delivery_id: id, heals }))
+  const updated = await sql<{ id: string; url: string; is_failed: boolean; is_new: boolean }[]>`
     with given as materialized (
-      select id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures
-      from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (id uuid, heals boolean) group by id
+      select id, bool_or(heals) as heals, count(*) filter (where not heals)::integer as failures,
+        (array_agg(delivery_id order by delivery_id) filter (where not heals))[1] as failed_delivery_id
+      from json_to_recordset(${JSON.stringify(ids)}::text::json) as x (id uuid, delivery_id uuid, heals boolean)
+      group by id
     ), locked as materialized (
-      select w.id from webhooks w join given using (id)
+      select w.id, w.status as was from webhooks w join given using (id)
       where w.organization_id = ${organization_id} order by w.id for no key update of w
     )
     update webhooks w
     set failure_count = case when heals then 0 else failure_count end + failures,
-      status = case when failures > 0 then 'failed' else status end
+      status = case when failures > 0 then 'failed' else status end,
+      failed_delivery_id = case when failures > 0 and locked.was <> 'failed' then given.failed_delivery_id
+        else w.failed_delivery_id end
     from given join locked using (id)
     where w.organization_id = ${organization_id} and w.id = given.id
-    returning w.id, failures > 0 as is_failed`
+    returning w.id, w.url, failures > 0 as is_failed, failures > 0 and locked.was <> 'failed' as is_new`
   const failed = updated.filter(({ is_failed }) => is_failed).map(({ id }) => id)
   if (failed.length === 0) return
   await sql`
     update webhooks set updated_at = now() where organization_id = ${organization_id} and id = any(${failed}::uuid[])`
   await parkLanes(settlement, failed)
+  const newly = updated
+    .filter(({ is_new }) => is_new)
+    .map(({ id, url }) => {
+      const { error, response_code } = rows.find(({ webhook_id, heals }) => webhook_id === id && !heals)!
+      return { id, url, error, response_code }
+    })
+  await noteFailures(settlement, newly)
 }
 
 /** Parks what webhooks that have just failed still have to send. */
@@ -148,9 +179,23 @@ export async function cancelDeliveries(settlement: Settlement, ids: string[]): P
   await finish(settlement, ids, 'cancelled', null)
 }
 
-/** Fails deliveries that the service cannot send by its own fault. */
+/**
+ * Fails deliveries that the service cannot send by its own fault. An ordered webhook fails with its delivery, because
+ * the next one must not overtake it.
+ */
 export async function failDeliveries(settlement: Settlement, ids: string[]): Promise<void> {
+  const { sql, organization_id } = settlement
   await finish(settlement, ids, 'failed', 'internal')
+  const ordered = await sql<{ id: string; webhook_id: string }[]>`
+    select d.id, d.webhook_id from deliveries d
+    join webhooks w on w.organization_id = ${organization_id} and w.id = d.webhook_id and w.ordered
+    where d.organization_id = ${organization_id} and d.id = any(${ids}::uuid[]) and d.event <> 'test.ping'`
+  if (ordered.length === 0) return
+  const fault = { heals: false, error: 'internal', response_code: null }
+  await updateWebhooks(
+    settlement,
+    ordered.map((row) => ({ ...row, ...fault })),
+  )
 }
 
 async function finish({ sql, organization_id }: Settlement, ids: string[], status: string, error: string | null) {

@@ -37,7 +37,8 @@ export function requireRead(scope: Scope, events: readonly EventType[]): void {
 }
 
 /**
- * Checks that the scope's actor may read all that a webhook sends: its events, and those that wait since it had others.
+ * Checks that the scope's actor may read all that a webhook sends: its events, and those that wait since it had others,
+ * or failed.
  * Who changes its URL gets both.
  * @param webhook locked by the caller's transaction
  * @throws FORBIDDEN
@@ -49,7 +50,11 @@ export async function requireReadOf(scope: Scope, { id, events }: Webhook): Prom
   const waiting = await sql<{ event: EventType }[]>`
     select distinct d.event from outbox o
     join deliveries d on d.organization_id = ${organization_id} and d.id = o.id
-    where o.organization_id = ${organization_id} and o.lane_id = ${id} and o.kind = 'webhook'`
+    where o.organization_id = ${organization_id} and o.lane_id = ${id} and o.kind = 'webhook'
+    union
+    select d.event from webhooks w
+    join deliveries d on d.organization_id = ${organization_id} and d.id = w.failed_delivery_id
+    where w.organization_id = ${organization_id} and w.id = ${id}`
   requireRead(
     scope,
     waiting.map(({ event }) => event),

@@ -5,8 +5,18 @@ import { Paging, query } from '../../base/shapes/query'
 import { inOrganization } from '../../http/admission/authenticate'
 import { created, data, done } from '../../http/request/answer'
 import { createWebhook, deleteWebhook, updateWebhook } from './commands'
-import { Delivery, DeliveryDetail, DeliveryFilter, NewWebhook, Webhook, WebhookChanges } from './model'
+import {
+  Delivery,
+  DeliveryDetail,
+  DeliveryFilter,
+  NewWebhook,
+  Replay,
+  Replayed,
+  Webhook,
+  WebhookChanges,
+} from './model'
 import { getDeliveryDetail, getWebhook, listDeliveries, listWebhooks } from './queries'
+import { replayWebhook } from './replay'
 import { retryDelivery, testWebhook } from './send-now'
 
 export const webhookRoutes = new Elysia({
@@ -56,6 +66,22 @@ export const webhookRoutes = new Elysia({
       idempotency: 'afterwards',
     },
   })
+
+  .post(
+    '/webhooks/:webhook_id/replay',
+    ({ scope, params, body }) => data(replayWebhook(scope, params.webhook_id, body)),
+    {
+      params: path('webhook_id'),
+      body: Replay,
+      response: one(Replayed),
+      detail: {
+        summary: 'Replay webhook',
+        permission: 'webhooks:write',
+        codes: ['WEBHOOK_DISABLED'],
+        idempotency: 'with the change',
+      },
+    },
+  )
 
   .get(
     '/webhooks/:webhook_id/deliveries',

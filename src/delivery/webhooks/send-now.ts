@@ -59,6 +59,6 @@ async function requireUsable(scope: Scope, webhook_id: string): Promise<void> {
 }
 
 async function sendNow(scope: Scope, webhook_id: string, id: string, job: OutboxJob | undefined): Promise<Delivery> {
-  if (job) await settleOne(scope, job, await attemptDelivery(job, scope))
+  if (job) await settleOne(scope, job, await attemptDelivery(job, scope, true))
   return getDelivery(scope, webhook_id, id)
 }

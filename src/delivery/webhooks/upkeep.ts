@@ -3,9 +3,11 @@
  * locks; what stands below it works in one of them.
  */
 import { type Find, LOOK, withRows, workOff } from '../../base/db/all-organizations'
-import type { Connection, Fragment, Sql } from '../../base/db/transact'
+import type { Connection, Sql } from '../../base/db/transact'
 import { inBatches } from '../../base/flow/batches'
 import { log } from '../../base/log'
+import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { giveTurns } from './in-turn'
 import { cancelQueued, releaseQueued } from './queue'
 
 /** Rows of one statement. */
@@ -17,16 +19,15 @@ const PAUSE_MS = 50
  * Repairs the queue; to be called each minute, by any number of processes. Releases deliveries that are parked although
  * their webhook is active (their event was being written while the webhook was enabled again). Cancels deliveries of
  * webhooks that were switched off or deleted during an attempt, and those that have waited longer than `hold_days` for
- * their failed webhook.
+ * their failed webhook. Gives turns to ordered webhooks whose process died.
  */
-export async function sweepDeliveries({ sql }: Connection, hold_days: number): Promise<void> {
+export async function sweepDeliveries({ sql, db }: Connection, hold_days: number): Promise<void> {
   const released = await workOff(sql, findForgotten(sql), (id) => repeated(() => releaseForgotten(sql, id)))
   const cancelled = await workOff(sql, findInactive(sql), (id) => repeated(() => cancelInactive(sql, id)))
-  const is_expired = sql`
-    kind = 'webhook' and run_at = 'infinity' and id < ${oldestId(sql, hold_days)} and lease_until <= now()`
-  const expired = await workOff(sql, withRows(sql, 'outbox', is_expired), (id) =>
-    repeated(() => cancelExpired(sql, id, is_expired)),
+  const expired = await workOff(sql, findExpired(sql, hold_days), (id) =>
+    repeated(() => cancelExpired(sql, id, hold_days)),
   )
+  await workOff(sql, findOrdered(sql), (organization_id) => giveAllTurns({ sql, db }, organization_id))
   if (released > 0) log.warn({ released }, 'deliveries waited although their webhook was active')
   if (cancelled + expired > 0) log.info({ cancelled, expired }, 'deliveries were cancelled')
 }
@@ -62,7 +63,7 @@ function findForgotten(sql: Sql): Find {
     select distinct o.organization_id from outbox o
     join webhooks w on w.organization_id = o.organization_id and w.id = o.lane_id
     where o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
-      and w.active and w.status = 'active' and w.deleted_at is null
+      and w.active and w.status = 'active' and w.deleted_at is null and not w.ordered
       ${among(sql`o.organization_id`)} ${among(sql`w.organization_id`)}`
 }
 
@@ -73,6 +74,7 @@ function releaseForgotten(sql: Sql, organization_id: string): Promise<number> {
       select o.id from outbox o join webhooks w on w.organization_id = ${organization_id} and w.id = o.lane_id
       where o.organization_id = ${organization_id} and o.kind = 'webhook' and o.run_at = 'infinity'
         and o.lease_until <= now() and w.active and w.status = 'active' and w.deleted_at is null
+        and not w.ordered
       limit ${BATCH} for update of o skip locked`,
   )
 }
@@ -96,13 +98,44 @@ function cancelInactive(sql: Sql, organization_id: string): Promise<number> {
   )
 }
 
-function cancelExpired(sql: Sql, organization_id: string, is_expired: Fragment): Promise<number> {
+function findExpired(sql: Sql, days: number): Find {
+  return (among) => sql`
+    select distinct o.organization_id from webhooks w
+    join outbox o on o.organization_id = w.organization_id and o.lane_id = w.id
+    where w.status = 'failed' and o.kind = 'webhook' and o.run_at = 'infinity' and o.lease_until <= now()
+      and o.queued_at < now() - ${days} * interval '1 day'
+      ${among(sql`o.organization_id`)} ${among(sql`w.organization_id`)}`
+}
+
+function cancelExpired(sql: Sql, organization_id: string, days: number): Promise<number> {
   return cancelQueued(
     { sql, organization_id },
     sql`
-      select id from outbox where organization_id = ${organization_id} and ${is_expired}
-      limit ${BATCH} for update skip locked`,
+      select o.id from webhooks w join outbox o on o.organization_id = ${organization_id} and o.lane_id = w.id
+      where w.organization_id = ${organization_id} and w.status = 'failed' and o.kind = 'webhook'
+        and o.run_at = 'infinity' and o.lease_until <= now() and o.queued_at < now() - ${days} * interval '1 day'
+      limit ${BATCH} for update of o skip locked`,
   )
+}
+
+function findOrdered(sql: Sql): Find {
+  return (among) => sql`
+    select distinct organization_id from webhooks
+    where ordered and active and status = 'active' and deleted_at is null ${among()}`
+}
+
+/** Gives the turns that were lost with a process. Nothing is given where deliveries go on. */
+async function giveAllTurns(connection: Connection, organization_id: string): Promise<number> {
+  const scope: Scope = { ...connection, organization_id, actor: SYSTEM }
+  await inTransaction(scope, async (scope) => {
+    const ordered = await scope.sql<{ id: string }[]>`
+      select id from webhooks where organization_id = ${organization_id} and ordered and deleted_at is null`
+    await giveTurns(
+      scope,
+      ordered.map(({ id }) => id),
+    )
+  })
+  return 0
 }
 
 function findOldDeliveries(sql: Sql, days: number): Find {

@@ -58,7 +58,7 @@ export function deleteCompany(scope: Scope, id: string): Promise<void> {
     await takeFromTickets(scope, 'company', { id, name: data.name })
     const unlinked = await takeFromContacts(scope, id)
     await db.delete(companies).where(and(eq(companies.organization_id, organization_id), eq(companies.id, id)))
-    await publishContacts(scope, unlinked)
+    await publishContacts(scope, unlinked, id)
     await publish(scope, [{ type: 'company.deleted', data }])
   })
 }

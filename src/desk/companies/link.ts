@@ -68,6 +68,6 @@ async function link(scope: Scope, ids: string[], company: CompanyRef): Promise<n
     update contacts set company_id = ${company.id}, updated_at = ${locked_at}
     where organization_id = ${organization_id} and id = any(${linked}::uuid[])`
   await giveCompanyToTickets(scope, linked, company)
-  await publishContacts(scope, linked)
+  await publishContacts(scope, linked, null)
   return linked.length
 }

@@ -53,7 +53,7 @@ export function updateContact(scope: Scope, id: string, changes: ContactChanges)
     const contact = await getContact(scope, id)
     const { company } = contact
     if (company && company.id !== before.company_id) await giveCompanyToTickets(scope, [id], company)
-    await publish(scope, [{ type: 'contact.updated', data: contact }])
+    await publish(scope, [{ type: 'contact.updated', data: contact, before: { company_id: before.company_id } }])
     return contact
   })
 }
@@ -130,13 +130,13 @@ export function deleteContact(scope: Scope, id: string): Promise<void> {
   })
 }
 
-/** Publishes contacts whose company changed with the company, in the transaction of that change. */
-export async function publishContacts(scope: Scope, ids: string[]): Promise<void> {
+/** Publishes contacts whose company changed, in the transaction of that change. @param company_id the company before */
+export async function publishContacts(scope: Scope, ids: string[], company_id: string | null): Promise<void> {
   if (ids.length === 0) return
   const subscribers = await findSubscribers(scope)
   for (let start = 0; start < ids.length; start += PUBLISH_BATCH) {
     const changed = await getContacts(scope, ids.slice(start, start + PUBLISH_BATCH))
-    const events = changed.map((data): NewEvent => ({ type: 'contact.updated', data }))
+    const events = changed.map((data): NewEvent => ({ type: 'contact.updated', data, before: { company_id } }))
     await publish(scope, events, { subscribers })
   }
 }

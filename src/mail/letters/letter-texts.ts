@@ -44,6 +44,24 @@ If it was not you, ignore this email: the password stays as it is.
   }
 }
 
+/** Writes the letter about a webhook that has failed. */
+export function webhookLetter({ organization, id, host, error }: WebhookFields): LetterText {
+  const name = plainName(organization)
+  return {
+    subject: `A webhook of ${name} has failed`,
+    text: `A webhook of ${name} could not be delivered, and is switched to failed. Events wait for it now.
+
+Webhook: ${id}
+Host: ${host}
+Error: ${error}
+
+Mend the receiver, then set the webhook active again. What has waited too long is not sent.
+`,
+  }
+}
+
+type WebhookFields = { organization: string; id: string; host: string; error: string }
+
 function linkTo(page: string, token: string): string {
   const link = new URL(page)
   link.searchParams.set('token', token)

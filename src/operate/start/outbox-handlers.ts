@@ -1,11 +1,15 @@
 /** The handlers of each kind of outbox job, for the service and for the command that drains the outbox. */
 import { closeRenderer } from '../../base/html/render'
 import { deliverWebhook } from '../../delivery/webhooks/deliver'
+import { tellFailuresBy } from '../../delivery/webhooks/failure'
 import { inboundHandler } from '../../mail/inbound/receive'
 import { letterHandler } from '../../mail/letters/send-letter'
+import { writeFailureLetters } from '../../mail/letters/webhook-letters'
 import { emailHandler } from '../../mail/outbound/send'
 import { closeTransports } from '../../mail/outbound/transport'
 import { closeParser } from '../../mail/parse/lanes'
+
+tellFailuresBy(writeFailureLetters)
 
 export const HANDLERS = { webhook: deliverWebhook, email: emailHandler, inbound: inboundHandler, letter: letterHandler }
 

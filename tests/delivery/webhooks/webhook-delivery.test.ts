@@ -341,7 +341,8 @@ test('deliveries wait 7 days for a failed webhook, then they are cancelled', asy
   await emit(scope)
   const [first, second] = await queueOf(scope, webhook.id)
   const old_id = Bun.randomUUIDv7('hex', Date.now() - 8 * 86_400_000)
-  await scope.sql`update outbox set id = ${old_id} where id = ${first!.id}`
+  await scope.sql`
+    update outbox set id = ${old_id}, queued_at = now() - interval '8 days' where id = ${first!.id}`
   await scope.sql`update deliveries set id = ${old_id} where id = ${first!.id}`
   await sweepDeliveries(connection(), config.DELIVERY_HOLD_DAYS)
   const deliveries = await deliveriesOf(admin, webhook.id)
@@ -359,7 +360,7 @@ test('how long deliveries wait for a failed webhook is a setting', async () => {
   await emit(scope)
   const [row] = await queueOf(scope, webhook.id)
   const id = Bun.randomUUIDv7('hex', Date.now() - 8.5 * 86_400_000)
-  await scope.sql`update outbox set id = ${id} where id = ${row!.id}`
+  await scope.sql`update outbox set id = ${id}, queued_at = now() - interval '8.5 days' where id = ${row!.id}`
   await scope.sql`update deliveries set id = ${id} where id = ${row!.id}`
   await sweepDeliveries(connection(), 9)
   expect((await deliveriesOf(admin, webhook.id))[0]).toMatchObject({ id, status: 'pending' })

@@ -32,6 +32,8 @@ describe('creating', () => {
       status: 'active',
       has_secret: true,
       failure_count: 0,
+      filter: null,
+      ordered: false,
       created_at: expect.any(String),
       updated_at: expect.any(String),
     })

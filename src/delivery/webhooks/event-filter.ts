@@ -1,0 +1,178 @@
+/** Filters of webhooks: which events one wants beside their types, judged at the change. */
+import { ApiError, ERRORS, type ErrorCode } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+import { asIds } from '../../base/shapes/ids'
+import type { WebhookFilter } from './model'
+
+/** An event as it is published (`publish.ts`). */
+type JudgedEvent = { type: string; data: unknown; before?: { company_id: string | null } }
+
+/** What a filter asks of a ticket. */
+type TicketState = {
+  status: string
+  priority: string
+  company_id: string | null
+  label_ids: string[]
+  mailbox_id: string | null
+}
+
+/** What of an event's data is judged. Each is there in some types only. */
+type Told = {
+  id?: string
+  ticket?: { id: string } | null
+  status?: string
+  priority?: string
+  company?: { id: string } | null
+  labels?: { id: string }[]
+  mailbox?: { id: string | null } | null
+  is_internal?: boolean
+  previous_status?: string
+  changes?: { [field in 'status' | 'priority' | 'company' | 'labels']?: { from: never } }
+}
+
+/** Events of one change, in their order. */
+type Change = { events: JudgedEvent[] }
+
+/** Tells whether an event of a change passes a filter. */
+type Judge = (change: Change, event: JudgedEvent, filter: WebhookFilter | null) => boolean
+
+const UNKNOWN = {
+  company_ids: 'COMPANY_NOT_FOUND',
+  label_ids: 'LABEL_NOT_FOUND',
+  mailbox_ids: 'MAILBOX_NOT_FOUND',
+} as const satisfies Record<string, ErrorCode>
+
+/**
+ * Checks that the ids of a filter are the organization's.
+ * @throws COMPANY_NOT_FOUND, LABEL_NOT_FOUND, MAILBOX_NOT_FOUND
+ */
+export async function requireKnown({ sql, organization_id }: Scope, filter: WebhookFilter): Promise<void> {
+  const fields = (['company_ids', 'label_ids', 'mailbox_ids'] as const).filter((field) => filter[field])
+  if (fields.length === 0) return
+  const [found] = await sql<Record<keyof typeof UNKNOWN, string[]>[]>`
+    select
+      array(
+        select id from companies
+        where organization_id = ${organization_id} and id = any(${asIds(filter.company_ids ?? [])}::uuid[])
+      ) as company_ids,
+      array(
+        select id from labels
+        where organization_id = ${organization_id} and id = any(${asIds(filter.label_ids ?? [])}::uuid[])
+      ) as label_ids,
+      array(
+        select id from mailboxes
+        where organization_id = ${organization_id} and id = any(${asIds(filter.mailbox_ids ?? [])}::uuid[])
+      ) as mailbox_ids`
+  const refused = fields.flatMap((field) => {
+    const ids = filter[field]!.filter((id) => !found![field].includes(id.toLowerCase()))
+    return ids.length > 0 ? { code: UNKNOWN[field], path: `/filter/${field}`, ids } : []
+  })
+  const [first] = refused
+  if (!first) return
+  const errors = refused.map(({ code, path }) => ({ path, message: ERRORS[code][1] }))
+  throw new ApiError(first.code, { ids: first.ids, errors }, 422)
+}
+
+/** A filter as it is stored: ids in lower case, each once. */
+export function storedFilter(filter: WebhookFilter | null): string | null {
+  if (filter === null) return null
+  const ids = (['company_ids', 'label_ids', 'mailbox_ids'] as const).flatMap((field) => {
+    const given = filter[field]
+    return given ? [[field, asIds(given)] as const] : []
+  })
+  return JSON.stringify({ ...filter, ...Object.fromEntries(ids) })
+}
+
+/**
+ * Prepares to judge changes that the caller's transaction has made. Tickets are read only for subscribers with a
+ * filter.
+ */
+export async function judgeOf(
+  scope: Scope,
+  changes: (Change & { subscribers: { events: readonly string[]; filter: WebhookFilter | null }[] })[],
+): Promise<Judge> {
+  const ids = changes.flatMap(({ events, subscribers }) => {
+    const filtered = subscribers.filter(({ filter }) => filter !== null)
+    const judged = events.filter(({ type }) => filtered.some((one) => one.events.includes(type)))
+    return judged.flatMap((event) => ticketOf(event) ?? [])
+  })
+  const stored = ids.length > 0 ? await readStates(scope, asIds(ids)) : new Map<string, TicketState>()
+  return (change, event, filter) => filter === null || passes(change, event, filter, stored)
+}
+
+async function readStates({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, TicketState>> {
+  const rows = await sql<(TicketState & { id: string })[]>`
+    select t.id, t.status, t.priority, t.company_id, t.mailbox_id, array(
+      select l.label_id from ticket_labels l where l.organization_id = ${organization_id} and l.ticket_id = t.id
+    ) as label_ids
+    from tickets t where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])`
+  return new Map(rows.map(({ id, ...state }) => [id, state]))
+}
+
+/** All that a filter says must hold. What it says of other things than the event is about is not asked. */
+function passes(change: Change, event: JudgedEvent, filter: WebhookFilter, stored: Map<string, TicketState>): boolean {
+  const [subject] = event.type.split('.')
+  const data = event.data as Told
+  if (subject === 'message' && filter.is_internal !== undefined && filter.is_internal !== (data.is_internal ?? false)) {
+    return false
+  }
+  const ticket_id = ticketOf(event)
+  if (ticket_id !== undefined) {
+    return statesOf(change, ticket_id, stored.get(ticket_id)).some((state) => holds(state, filter))
+  }
+  const { company_ids, mailbox_ids } = filter
+  if (subject === 'contact') return isAnyOf([data.company?.id, event.before?.company_id], company_ids)
+  if (subject === 'company') return isAnyOf([data.id], company_ids)
+  if (subject === 'inbound_message') return isAnyOf([data.mailbox?.id], mailbox_ids)
+  return true
+}
+
+/** The ticket that an event is judged by; undefined for an event about something else. */
+function ticketOf({ type, data }: JudgedEvent): string | undefined {
+  const [subject] = type.split('.')
+  const { id, ticket } = data as Told
+  if (subject === 'ticket') return id
+  return subject === 'message' || subject === 'time_entry' ? (ticket?.id ?? '') : undefined
+}
+
+/**
+ * The states of a ticket before and after a change, as its events tell of them. What they do not tell is as it is
+ * stored.
+ */
+function statesOf({ events }: Change, id: string, stored: TicketState | undefined): TicketState[] {
+  const told = events
+    .filter(({ type, data }) => type.startsWith('ticket.') && (data as Told).id === id && 'status' in (data as Told))
+    .map(({ data }) => data as Told)
+  if (!stored && told.length === 0) return []
+  const after = Object.assign({}, stored, ...told.map(stateIn))
+  const before = Object.assign({}, after, ...told.map(formerIn))
+  return [before, after]
+}
+
+function stateIn({ status, priority, company, labels }: Told): Partial<TicketState> {
+  return {
+    ...(status !== undefined && { status }),
+    ...(priority !== undefined && { priority }),
+    ...(company !== undefined && { company_id: company?.id ?? null }),
+    ...(labels !== undefined && { label_ids: labels.map(({ id }) => id) }),
+  }
+}
+
+function formerIn({ previous_status, changes = {} }: Told): Partial<TicketState> {
+  const former = Object.fromEntries(Object.entries(changes).map(([field, { from }]) => [field, from]))
+  return stateIn({ ...(previous_status !== undefined && { status: previous_status }), ...former })
+}
+
+function holds(state: TicketState, { status, priority, company_ids, label_ids, mailbox_ids }: WebhookFilter): boolean {
+  return (
+    isAnyOf([state.status], status) &&
+    isAnyOf([state.priority], priority) &&
+    isAnyOf([state.company_id], company_ids) &&
+    isAnyOf(state.label_ids, label_ids) &&
+    isAnyOf([state.mailbox_id], mailbox_ids)
+  )
+}
+
+function isAnyOf(values: (string | null | undefined)[], wanted: readonly string[] | undefined): boolean {
+  return wanted === undefined || values.some((value) => value != null && wanted.includes(value))
+}
