@@ -124,12 +124,19 @@ async function writersOf(scope: Scope, ticket_id: string, contact_id: string | n
   const keys = written.map(({ email }) => addressKey(email))
   const known = await sql<{ key: string; is_own: boolean }[]>`
     select given.key, exists (
-      select 1 from contacts c where c.organization_id = ${organization_id} and c.email_key = given.key and c.id = ${id}
+      select 1 from contact_addresses a
+      where a.organization_id = ${organization_id} and a.email_key = given.key and a.contact_id = ${id}
     ) as is_own
     from unnest(${keys}::text[]) as given (key)
     where exists (
-      select 1 from contacts c where c.organization_id = ${organization_id} and c.email_key = given.key
-        and (c.id = any(${contact_ids}::uuid[]) ${company ? sql`or c.company_id = ${company}` : sql``})
+      select 1 from contact_addresses a
+      join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
+      where a.organization_id = ${organization_id} and a.email_key = given.key and (
+        c.id = any(${contact_ids}::uuid[]) ${company ? sql`or c.company_id = ${company}` : sql``} or exists (
+          select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
+            and p.contact_id = c.id and p.confirmed
+        )
+      )
     ) or exists (
       select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
         and p.email_key = given.key and p.confirmed

@@ -137,7 +137,9 @@ test('a customer sees the fields of the closed list, and no word that the team k
 test('messages of strangers, and of who forged an address, are not shown; of a confirmed participant they are', async () => {
   const { admin, scope } = await createOrganization()
   const { sql, organization_id } = scope
-  const carla = await createCustomer(admin, { email: 'Carla@Bücher.example' })
+  const emails = ['Carla@Bücher.example', 'carla@home.example']
+  const carla = await createCustomer(admin, { email: emails[0], emails })
+  await createContact(admin, { email: 'paula@other.example', emails: ['paula@other.example', 'paula@home.example'] })
   const ticket = await createTicket(admin, { contact_id: carla.contact.id })
   const write = async (email: string, text: string, sender_verified: boolean | null = null) => {
     const { id } = await createMessage(admin, ticket.id, { body: text, send_email: false })
@@ -149,14 +151,19 @@ test('messages of strangers, and of who forged an address, are not shown; of a c
   await write('CARLA@xn--bcher-kva.example', 'of the contact')
   await write('carla@bücher.example', 'forged', false)
   await write('paul@other.example', 'of a participant')
+  await write('carla@home.example', 'of the contact from home')
+  await write('paula@home.example', 'of a participant from home')
   await write('stranger@other.example', 'of a stranger')
   await write('listed@other.example', 'of one who is listed')
   await joinTicket(scope, ticket.id, [{ name: 'Paul', email: 'Paul@Other.example' }], 'confirmed')
+  await joinTicket(scope, ticket.id, [{ name: 'Paula', email: 'paula@other.example' }], 'confirmed')
   await joinTicket(scope, ticket.id, [{ name: 'Lisa', email: 'listed@other.example' }], 'listed')
   const { data } = (await carla.get(`/my/tickets/${ticket.id}/messages`)).body
   expect(data.map(({ body_html, mine }: { body_html: string; mine: boolean }) => [body_html, mine])).toEqual([
     ['of the contact', true],
     ['of a participant', false],
+    ['of the contact from home', true],
+    ['of a participant from home', false],
   ])
 })
 
