@@ -8,7 +8,7 @@ import { Author, Message, said, send_email } from '../messages/model'
 export const Draft = Type.Object({
   id: Uuid,
   ticket: Type.Object({ id: Uuid, code: TicketCode, subject: Type.String() }),
-  author: Author,
+  author: { ...Author, description: 'Who wrote it: a person, or a program with an API key' },
   body: Message.properties.body,
   body_html: Message.properties.body_html,
   is_internal: Message.properties.is_internal,

@@ -8,10 +8,10 @@ import { changes, Ticket } from '../tickets/model'
 
 const Changes = Type.Object(
   {
-    status: optional(oneOf(TICKET_STATUSES)),
-    priority: optional(oneOf(TICKET_PRIORITIES)),
+    status: optional(oneOf(TICKET_STATUSES, { description: 'The status that it sets' })),
+    priority: optional(oneOf(TICKET_PRIORITIES, { description: 'The priority that it sets' })),
     assignee_id: optional(orNull(Uuid, { description: 'Null: unassigns' })),
-    add_label_ids: optional(Type.Array(Uuid)),
+    add_label_ids: optional(Type.Array(Uuid, { description: 'Labels that it adds' })),
   },
   { description: 'What it changes of a ticket; the fields that are missing stay' },
 )

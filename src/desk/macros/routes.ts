@@ -58,7 +58,7 @@ export const macroRoutes = new Elysia({
       summary: 'Preview macro',
       description: 'What it would do to a ticket; changes nothing',
       permission: 'tickets:read',
-      idempotency: 'never',
+      idempotency: 'with the change',
     },
   })
 

@@ -62,7 +62,8 @@ function readingJson(app: AnyElysia): AnyElysia {
 }
 
 function toOperation(operation: Operation, method: string, path: string, replies: ErrorReplies) {
-  const { about, permission, codes, idempotency, link, has_optional_body, ...documented } = operation
+  const { about, permission, codes, idempotency, link, has_optional_body, ...others } = operation
+  const { or_permission, and_permission, codes_422, removes_path, if_match, ...documented } = others
   const { summary = '', parameters = [], requestBody, responses = { 200: { description: 'Success' } } } = documented
   const is_single = isSingle(responses['200'])
   const is_tagged = method === 'get' && is_single && isInOrganization(permission)
@@ -89,16 +90,24 @@ function toRequestBody(body: RequestBody, { has_optional_body }: Operation): Req
  * Tells what an operation needs instead of the token that the document names for all. The permission stands beside the
  * scheme: since OpenAPI 3.1 every scheme may list the roles that an operation needs.
  */
-function securityOf({ permission, link }: Operation): { security?: Security } {
+function securityOf({ permission, and_permission, link }: Operation): { security?: Security } {
   if (permission === 'anyone') return { security: [] }
   if (permission === 'customer') return { security: [{ customer: [] }] }
   if (!isPermission(permission)) return {}
-  return { security: [...TOKEN, { apiKey: [permission] }, ...(link ? [{}] : [])] }
+  return {
+    security: [
+      ...TOKEN,
+      { apiKey: and_permission ? [permission, and_permission] : [permission] },
+      ...(link ? [{}] : []),
+    ],
+  }
 }
 
 /** Adds what an API key needs for the operation. */
-function descriptionOf({ description, permission }: Operation): { description: string } {
-  const need = isPermission(permission) ? `API keys need \`${permission}\`.` : 'Takes no API key.'
+function descriptionOf({ description, permission, ...more }: Operation): { description: string } {
+  const also = more.and_permission ? ` and \`${more.and_permission}\`` : ''
+  const or = more.or_permission ? ` or \`${more.or_permission}\`` : ''
+  const need = isPermission(permission) ? `API keys need \`${permission}\`${also}${or}.` : 'Takes no API key.'
   return { description: description ? `${description} ${need}` : need }
 }
 

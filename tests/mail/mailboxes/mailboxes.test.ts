@@ -32,6 +32,7 @@ describe('creating', () => {
       smtp: SMTP,
       dkim: null,
       verp: true,
+      signature: null,
       domain_verified: false,
       sending: { ok: true, error: null, failing_since: null, queued: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
