@@ -283,7 +283,7 @@ const macro = (world: World) => ({
   name: crypto.randomUUID(),
   body: 'Dear {{contact.name}}',
   is_internal: true,
-  changes: { priority: 'low', assignee_id: world.user_id, add_label_ids: [world.label_id] },
+  changes: { priority: 'low', assignee_id: world.user_id, add_label_ids: [world.label_id], custom: { floor: 3 } },
 })
 const draft = () => ({
   body: 'Have you tried water?',

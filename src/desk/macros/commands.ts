@@ -63,7 +63,7 @@ export async function previewMacro(scope: Scope, id: string, { ticket_id }: Macr
  * Applies a macro to a ticket: writes its message, then makes its changes; all of it or nothing. When the message
  * leaves by email, it waits for the outcome of the first attempt.
  * @throws MACRO_NOT_FOUND, TICKET_NOT_FOUND (422), EMPTY_BODY (the values are absent), INVALID_STATUS, USER_NOT_FOUND,
- *   LABEL_NOT_FOUND
+ *   LABEL_NOT_FOUND, INVALID_CUSTOM
  */
 export async function applyMacro(scope: Scope, id: string, { ticket_id: given }: MacroUse): Promise<AppliedMacro> {
   const macro = await getMacro(scope, id)

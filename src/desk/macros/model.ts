@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { CustomChanges } from '../custom/model'
 import { Message } from '../messages/model'
 import { hasKnownVariables, UNKNOWN_VARIABLE, VARIABLES } from '../templates/variables'
 import { changes, Ticket } from '../tickets/model'
@@ -12,6 +13,7 @@ const Changes = Type.Object(
     priority: optional(oneOf(TICKET_PRIORITIES, { description: 'The priority that it sets' })),
     assignee_id: optional(orNull(Uuid, { description: 'Null: unassigns' })),
     add_label_ids: optional(Type.Array(Uuid, { description: 'Labels that it adds' })),
+    custom: CustomChanges,
   },
   { description: 'What it changes of a ticket; the fields that are missing stay' },
 )
@@ -46,6 +48,7 @@ const fields = {
       priority: changes.priority,
       assignee_id: changes.assignee_id,
       add_label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
+      custom: changes.custom,
     },
     { description: 'Those of a PATCH of the ticket, and labels that it adds' },
   ),

@@ -71,7 +71,7 @@ export const macroRoutes = new Elysia({
       description: 'Writes its message, then makes its changes: all or nothing',
       permission: 'tickets:write',
       and_permission: 'messages:write',
-      codes: ['EMPTY_BODY', 'INVALID_STATUS'],
+      codes: ['EMPTY_BODY', 'INVALID_STATUS', 'INVALID_CUSTOM'],
       codes_422: ['USER_NOT_FOUND', 'LABEL_NOT_FOUND'],
       idempotency: 'by its command',
     },

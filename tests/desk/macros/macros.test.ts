@@ -80,6 +80,7 @@ test('a name that is taken, an unknown variable, value or id is refused, and not
     [{ changes: { priority: 3 } }, 'INVALID_PRIORITY', '/changes/priority'],
     [{ changes: { assignee_id: stranger.agent.user_id } }, 'USER_NOT_FOUND', '/changes/assignee_id'],
     [{ changes: { add_label_ids: [foreign.id] } }, 'LABEL_NOT_FOUND', '/changes/add_label_ids'],
+    [{ changes: { custom: { floor: {} } } }, 'INVALID_CUSTOM', '/changes/custom/floor'],
     [{ changes: 'none' }, 'VALIDATION_ERROR', '/changes'],
   ] as const) {
     const answers = [
@@ -139,14 +140,19 @@ describe('applying', () => {
   test('writes the message, sends it, then makes the changes, with their events', async () => {
     const ticket = await insertTicket(desk.scope, { mailbox_id: desk.mailbox_id })
     const label = await createLabel(desk.agent, { name: newId() })
-    const changes = { status: 'pending', priority: 'high', add_label_ids: [label.id] }
+    const custom = { floor: 3, colour: null }
+    const changes = { status: 'pending', priority: 'high', add_label_ids: [label.id], custom }
+    await desk.agent.patch(`/tickets/${ticket.id}`, { custom: { colour: 'red', room: 'b' } })
     const macro = await createMacro(desk.agent, { body: 'Dear {{contact.name}}', changes })
     await hearEvents(desk.scope)
     const answer = await apply(desk.agent, macro, ticket.id.toUpperCase())
     expect(answer.status).toBe(200)
     const { message } = answer.body.data
     expect(message).toMatchObject({ body: 'Dear Carla Contact', direction: 'outbound', email_status: 'queued' })
-    expect(answer.body.data.ticket).toMatchObject({ status: 'pending', priority: 'high', labels: [{ id: label.id }] })
+    expect(macro.changes.custom).toEqual(custom)
+    const { ticket: after } = answer.body.data
+    expect(after).toMatchObject({ status: 'pending', priority: 'high', labels: [{ id: label.id }] })
+    expect(after.custom).toEqual({ floor: 3, room: 'b' })
     const types = (await writtenEvents(desk.scope)).map(({ event }) => event)
     expect(types).toEqual(['message.created', 'ticket.updated', 'ticket.status_changed'])
     await drain()
