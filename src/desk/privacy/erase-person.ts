@@ -5,8 +5,10 @@
  */
 import { audit } from '../../base/audit/audit'
 import { withChangeTime } from '../../base/db/change-time'
+import { sharedTime } from '../../base/db/shared-time'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
+import { firstIdAt } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../attachments/removals'
 import { deleteContactRow } from './delete-contact-row'
@@ -19,6 +21,8 @@ import { ERASED, type Traces, tracesOf } from './traces'
 
 /** Messages may arrive while the others are erased. */
 const ROUNDS = 5
+/** Clocks of processes differ by less (`base/db/clock.ts`). */
+const CLOCKS_MS = 60_000
 
 /**
  * Erases a contact. The counts are of what this call found.
@@ -27,6 +31,7 @@ const ROUNDS = 5
 export async function erasePerson(scope: Scope, contact_id: string): Promise<Erasure> {
   const erasure: Erasure = { tickets: 0, messages: 0, attachments: 0 }
   for (let round = 1; ; round++) {
+    const since = firstIdAt(sharedTime() - CLOCKS_MS)
     const traces = await tracesOf(scope, contact_id)
     await endWriting(scope, traces.contact_id)
     // Before the rows whose ids lead to them.
@@ -41,7 +46,7 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
       erasure.attachments += attachments
     }
     erasure.tickets = traces.tickets.length
-    if (await inTransaction(scope, (inner) => removeContact(inner, traces))) return erasure
+    if (await inTransaction(scope, (inner) => removeContact(inner, traces, since))) return erasure
     if (round === ROUNDS) throw new ApiError('SERVICE_UNAVAILABLE', { reason: 'New messages arrive all the time' })
   }
 }
@@ -61,9 +66,11 @@ async function endWriting(scope: Scope, contact_id: string): Promise<void> {
 /**
  * Removes the contact in the caller's transaction, unless it got other messages, tickets or addresses meanwhile, or was
  * merged into another.
+ * @param since the lowest id of an event that was written meanwhile
  * @returns false when there is more to erase
  */
-async function removeContact(scope: Scope, { contact_id: id, email_keys }: Traces): Promise<boolean> {
+async function removeContact(scope: Scope, traces: Traces, since: string): Promise<boolean> {
+  const { contact_id: id, email_keys } = traces
   const { sql, organization_id } = scope
   // Tickets that are made for it wait, participants do not.
   const locked = await sql`
@@ -89,6 +96,8 @@ async function removeContact(scope: Scope, { contact_id: id, email_keys }: Trace
     update tickets set contact_id = null, updated_at = ${time}
     where organization_id = ${organization_id} and contact_id = ${id}`
   await deleteContactRow(scope, id)
+  // What others did meanwhile to its tickets, which are locked now, was told with its name.
+  await eraseEvents(scope, traces, since)
   await publish(scope, [{ type: 'contact.deleted', data: { id } }])
   await audit(scope, { action: 'contact.erased', resource: { type: 'contact', id } })
   return true

@@ -6,13 +6,16 @@ import { type Traces, walk } from './traces'
 /** Rows that are read at once: each may hold a message. */
 const STEP = 200
 
-/** Leaves of events, delivered or not, ids only; and nothing of what receivers answered, because it may repeat them. */
-export function eraseEvents(scope: Scope, { isIn }: Traces): Promise<void> {
+/**
+ * Leaves of events, delivered or not, ids only; and nothing of what receivers answered, because it may repeat them.
+ * @param since events with lower ids are left
+ */
+export function eraseEvents(scope: Scope, { isIn }: Traces, since = ZERO_ID): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<{ id: string; body: string }[]>`
       select id, body from events
-      where organization_id = ${organization_id} and id > ${after} order by id limit ${STEP}`,
+      where organization_id = ${organization_id} and id > ${after > since ? after : since} order by id limit ${STEP}`,
     async (rows) => {
       const found = rows.filter(({ body }) => isIn(body)).map(({ id, body }) => ({ id, body: idsOnly(body) }))
       if (found.length > 0) await inTransaction(scope, (inner) => writeEvents(inner, found))
