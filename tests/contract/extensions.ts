@@ -245,6 +245,11 @@ POST /my/attachments <- portal: an upload of a customer is used by nobody else, 
 /my / isolation <- portal-isolation: whatever is written and moved, a customer sees exactly its own, and of them exactly what may be shown
 /my / erase and export <- portal-privacy: the erasure of a person leaves nothing of what it wrote at the portal, in any table
 Message / field / channel <- portal-privacy: every message says how it came
+GET /companies | /tickets / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
+Companies, tickets / code / EXTERNAL_ID_EXISTS <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
+PATCH /tickets/:ticket_id / request / external_id <- external-ids: a changed external id of a ticket is told, and stands in its timeline
+PUT /companies/by-external-id/:external_id <- external-ids: PUT of a company by its external id > creates it, changes it, heeds If-Match, and refuses another id
+PUT /companies/by-external-id/:external_id / at once <- external-ids: PUT of a company by its external id > by 16 clients at once makes one company
 Mailbox / field / sending <- mailbox-faults: while a mailbox is at fault > a try that succeeds frees all at once, the oldest first
 GET /stats / findings <- stats: what waits and what needs attention > names a failed webhook, what it holds, and a missing mailbox
 GET / / the console <- console-files: the page runs no script but its own file, and is in no frame of others

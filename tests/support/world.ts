@@ -120,6 +120,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       priority: 'high',
       assignee_id: world.user_id,
       label_ids: [world.label_id],
+      external_id: crypto.randomUUID(),
       custom: { tier: 'gold' },
     },
     'PATCH /tickets/{ticket_id}': {
@@ -128,6 +129,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       priority: 'low',
       assignee_id: world.user_id,
       label_ids: [world.label_id],
+      external_id: crypto.randomUUID(),
       custom: { tier: 'silver', seats: 3 },
     },
     'POST /tickets/bulk': {
@@ -163,6 +165,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /contacts/{contact_id}/merge': { source_ids: [world.other_contact_id] },
     'POST /companies': company(),
     'PATCH /companies/{company_id}': company(),
+    'PUT /companies/by-external-id/{external_id}': { ...company(), external_id: '{external_id}' },
     'POST /views': view(),
     'PATCH /views/{view_id}': view(),
     'POST /labels': label(),
@@ -269,6 +272,7 @@ const company = () => ({
   currency: 'EUR',
   ticket_prefix: 'CUST',
   notes: 'Pays late',
+  external_id: crypto.randomUUID(),
   custom: { plan: 'basic', sites: ['Bonn'] },
 })
 

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
+import { externalIdBeside, externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
 import { body, nullable, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
 import { Paging, queryWithCustom } from '../../base/shapes/query'
@@ -36,6 +37,7 @@ export const Company = Type.Object({
   currency: Type.String({ description: 'ISO 4217 code, of the hourly rate' }),
   ticket_prefix: orNull(Type.String({ description: "Of its tickets' codes; null: the organization's" })),
   notes: orNull(Type.String({ description: 'For the team only' })),
+  external_id: orNull(Type.String({ description: 'Its id in another system' })),
   custom: Custom,
   contact_count: Type.Integer({ description: 'Contacts that are linked now' }),
   ticket_count: Type.Integer({ description: 'Without deleted tickets' }),
@@ -58,7 +60,7 @@ export const CompanyWithDetails = Type.Composite([
 ])
 export type CompanyWithDetails = typeof CompanyWithDetails.static
 
-export const CompanyFilter = queryWithCustom(Paging)
+export const CompanyFilter = queryWithCustom({ external_id: externalIdFilter, ...Paging })
 export type CompanyFilter = typeof CompanyFilter.static
 
 export const NewCompany = body({
@@ -68,11 +70,12 @@ export const NewCompany = body({
   currency: optional(currency),
   ticket_prefix: optional(ticket_prefix),
   notes: optional(notes),
+  external_id: optional(externalIdInput),
   custom: CustomInput,
 })
 export type NewCompany = typeof NewCompany.static
 
-export const CompanyChanges = body({
+const changes = {
   name: optional(name),
   domains: optional(domains),
   hourly_rate: optional(nullable(rateInput())),
@@ -80,7 +83,12 @@ export const CompanyChanges = body({
   ticket_prefix: optional(nullable(ticket_prefix)),
   notes: optional(nullable(notes)),
   custom: CustomChanges,
-})
+}
+export const CompanyChanges = body({ ...changes, external_id: optional(nullable(externalIdInput)) })
 export type CompanyChanges = typeof CompanyChanges.static
+
+/** The company with an external id: changes of it, or a new one, which needs `name`. */
+export const CompanyByExternalId = body({ ...changes, external_id: externalIdBeside })
+export type CompanyByExternalId = typeof CompanyByExternalId.static
 
 export const Linked = Type.Object({ linked: Type.Integer({ description: 'How many contacts were linked' }) })

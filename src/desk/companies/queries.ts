@@ -9,7 +9,10 @@ import type { Company, CompanyFilter, CompanyWithDetails } from './model'
 /** The companies of the organization that match, newest first. */
 export function listCompanies(scope: Scope, query: CompanyFilter): Promise<Page<Company>> {
   const { sql, organization_id } = scope
-  const isFound = () => hasWords(sql, sql`c.custom_words`, wordsOfFilter(organization_id, query.custom))
+  const { external_id, custom } = query
+  const isFound = () => sql`
+    ${hasWords(sql, sql`c.custom_words`, wordsOfFilter(organization_id, custom))}
+    ${external_id === undefined ? sql`` : sql`and c.external_id = ${external_id}`}`
   return page(scope, query, {
     name: 'companies',
     sort: { keys: [{ sql: sql`c.id`, field: 'id' }], direction: 'desc' },
@@ -62,9 +65,10 @@ export async function getCompany(scope: Scope, id: string): Promise<CompanyWithD
 export type CompanyRef = { id: string; name: string }
 
 /** The fields that a request may change, as they are stored. */
-type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_prefix' | 'notes' | 'custom'> & {
-  currency: string | null
-}
+type StoredCompany = Pick<
+  Company,
+  'name' | 'domains' | 'hourly_rate' | 'ticket_prefix' | 'notes' | 'external_id' | 'custom'
+> & { currency: string | null }
 
 /**
  * Locks a company against changes until the caller's transaction ends, and reads its fields.
@@ -72,7 +76,7 @@ type StoredCompany = Pick<Company, 'name' | 'domains' | 'hourly_rate' | 'ticket_
  */
 export async function lockCompany({ sql, organization_id }: Scope, id: string): Promise<StoredCompany> {
   const [company] = await sql<StoredCompany[]>`
-    select name, domains, hourly_rate, currency, ticket_prefix, notes, custom from companies
+    select name, domains, hourly_rate, currency, ticket_prefix, notes, external_id, custom from companies
     where organization_id = ${organization_id} and id = ${id} for no key update`
   if (!company) throw new ApiError('COMPANY_NOT_FOUND')
   return company
@@ -90,7 +94,8 @@ export async function shareCompany({ sql, organization_id }: Scope, id: string):
 function fields(scope: Scope) {
   const { sql } = scope
   return sql`
-    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes, c.custom,
+    c.id, c.name, c.domains, c.hourly_rate, coalesce(c.currency, o.currency) as currency, c.ticket_prefix, c.notes,
+    c.external_id, c.custom,
     ${tally(scope, 'contacts_of_company', sql`and key = c.id`)} as contact_count,
     ${ticketCount(scope)} as ticket_count, c.created_at, c.updated_at`
 }

@@ -155,7 +155,8 @@ export function scrubbed({ sql }: Scope) {
   return sql`
     actor_name = case when actor_type = 'contact' then ${ERASED} else actor_name end,
     data = case
-      when type = 'changed' and data ->> 'field' in ('subject', 'contact', 'custom') then data || '{"from": null, "to": null}'
+      when type = 'changed' and data ->> 'field' in ('subject', 'contact', 'external_id', 'custom')
+        then data || '{"from": null, "to": null}'
       when type = 'time_changed' then data #- '{changes,description}'
       when type in ('participant_added', 'participant_removed') then data || ${replaced({ email: ERASED_EMAIL })}
       when type in ('email_sent', 'email_resent') then data || '{"recipients": []}'

@@ -5,7 +5,7 @@ import { customChanges } from '../custom/values'
 import type { ActivityEntry } from '../timeline/activity'
 import type { Ticket } from './model'
 
-const IDENTIFIED = ['subject', 'status', 'priority', 'assignee', 'labels', 'merged_into'] as const
+const IDENTIFIED = ['subject', 'status', 'priority', 'assignee', 'labels', 'external_id', 'merged_into'] as const
 
 type Changes = Partial<Record<(typeof IDENTIFIED)[number] | 'custom', { from: unknown; to: unknown }>>
 

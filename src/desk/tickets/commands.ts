@@ -1,4 +1,5 @@
 import { insertRows } from '../../base/db/insert-rows'
+import { requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
 import { wordsOfCustom } from '../custom/custom-words'
@@ -14,7 +15,8 @@ import { fields, present, type TicketRow, withNames } from './row'
 /**
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
  * or nothing; no change, no event.
- * @throws TICKET_NOT_FOUND, INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND,
+ *   EXTERNAL_ID_EXISTS
  */
 export async function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return (await changeTicket(scope, id, update)).ticket
@@ -31,6 +33,7 @@ export function changeTicket(
     const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
+    if (changes.external_id) await requireFree(scope, 'tickets', wanted.external_id, id)
     const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted, locked_at) }
     if (changes.subject) await rebuildSearch(scope, id)
     await recordActivity(scope, id, activityOf(before, after, changes))
@@ -87,7 +90,7 @@ async function lockMergedInto(scope: Scope, id: string): Promise<TicketRow[]> {
  */
 async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_at: string): Promise<string> {
   const { sql, organization_id } = scope
-  const { id, subject, status, priority, assignee, custom } = after
+  const { id, subject, status, priority, assignee, external_id, custom } = after
   const { added, removed } = labelChanges(before, after)
   const labels = added.map((label) => ({ organization_id, ticket_id: id, label_id: label.id }))
   const [, , [row]] = await together([
@@ -95,7 +98,7 @@ async function writeTicket(scope: Scope, before: Ticket, after: Ticket, locked_a
     insertRows(sql, 'ticket_labels', labels),
     sql<{ updated_at: string }[]>`
       update tickets set subject = ${subject}, status = ${status}, priority = ${priority},
-        assignee_id = ${assignee?.id ?? null}, custom = ${JSON.stringify(custom)}::text::jsonb,
+        assignee_id = ${assignee?.id ?? null}, external_id = ${external_id}, custom = ${JSON.stringify(custom)}::text::jsonb,
         custom_words = ${wordsOfCustom(organization_id, custom)}::uuid[], updated_at = ${locked_at}
       where organization_id = ${organization_id} and id = ${id}
       returning updated_at`,

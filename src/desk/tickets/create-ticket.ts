@@ -5,6 +5,7 @@
 import { newId } from '../../base/db/columns'
 import { isAway } from '../../base/db/violations'
 import { ApiError, unknownIds } from '../../base/errors'
+import { requireFree } from '../../base/external-ids'
 import { gathered } from '../../base/flow/gather'
 import { turns } from '../../base/flow/turns'
 import { type RenderedBody, showsNothing } from '../../base/html/body'
@@ -58,7 +59,9 @@ export async function createTicket(scope: Scope, input: NewTicket): Promise<Tick
   const request = { scope, id: newId(), input, custom, body, traceparent: currentTraceparent() }
   const writeNow = () => inTransaction(scope, (scope) => writeAlone(scope, request))
   const is_long = (request.body?.body.length ?? 0) > SHARED_MOST_CHARACTERS
-  if (is_long || scope.after_commit || scope.before_commit) return writeNow()
+  // The lock of an external id is not waited for together with others.
+  const is_named = typeof input.external_id === 'string'
+  if (is_long || is_named || scope.after_commit || scope.before_commit) return writeNow()
   const outcome = await writeShared(request)
   if (outcome instanceof ApiError) throw outcome
   const { ticket, row } = outcome
@@ -94,6 +97,7 @@ async function writeAll(requests: Request[]): Promise<Outcome[]> {
 
 /** @throws CONTACT_NOT_FOUND, USER_NOT_FOUND, LABEL_NOT_FOUND */
 async function writeAlone(scope: Scope, request: Request): Promise<Ticket> {
+  await requireFree(scope, 'tickets', request.input.external_id)
   const [outcome] = await write(scope, [request], false)
   if (outcome instanceof ApiError) throw outcome
   const { ticket, row } = outcome!
@@ -135,10 +139,22 @@ async function giveNumbers({ organization_id }: Scope, requests: Request[], take
 
 function ticketOf(request: Request, references: NewTicketReferences, is_shared: boolean): TicketToInsert {
   const { scope, id, number, traceparent, body, input, custom } = request
-  const { subject, priority = 'normal' } = input
+  const { subject, priority = 'normal', external_id } = input
   const audit_row = is_shared ? scope.alongside?.entry() : undefined
   const message = body && draftOf(body, references.contact)
-  return { scope, id, number: number!, subject, priority, custom, references, message, audit_row, traceparent }
+  return {
+    scope,
+    id,
+    number: number!,
+    subject,
+    priority,
+    custom,
+    external_id,
+    references,
+    message,
+    audit_row,
+    traceparent,
+  }
 }
 
 /** Publishes the events of new tickets. */

@@ -120,5 +120,6 @@ export function filters({ sql, organization_id }: Scope, id: Fragment, condition
     ${hasWords(sql, sql`t.custom_words`, wordsOfFilter(organization_id, conditions.custom))}
     ${created_after === undefined ? sql`` : sql`and ${id} >= ${firstIdAt(created_after + 1)}`}
     ${created_before === undefined ? sql`` : sql`and ${id} < ${firstIdAt(created_before)}`}
+    ${conditions.external_id === undefined ? sql`` : sql`and t.external_id = ${conditions.external_id}`}
     ${found ?? sql``}`
 }

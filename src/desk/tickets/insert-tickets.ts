@@ -22,6 +22,7 @@ export type TicketToInsert = Pick<Ticket, 'id' | 'subject' | 'priority' | 'custo
   /** In whose name, and in which organization. */
   scope: Scope
   number: number
+  external_id?: string | undefined
   references: NewTicketReferences
   /** The first message. */
   message: DraftWithId | undefined
@@ -118,13 +119,21 @@ export async function insertTickets(
 /** The ticket as answers show it. Its contact may have got another company since it was looked up. */
 export async function showInserted(
   scope: Scope,
-  { id, subject, priority, custom, number, references }: TicketToInsert,
+  { id, subject, priority, custom, number, external_id, references }: TicketToInsert,
   { company_id, created_at, updated_at }: InsertedRow,
 ): Promise<Ticket> {
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
   const code = `${prefix}-${number}`
-  const related = { contact, company, assignee, labels, merged_into: null, split_from: null }
+  const related = {
+    contact,
+    company,
+    assignee,
+    labels,
+    external_id: external_id ?? null,
+    merged_into: null,
+    split_from: null,
+  }
   return { id, code, subject, status: 'open', priority, ...related, custom, created_at, updated_at }
 }
 
@@ -140,12 +149,13 @@ async function writeTickets(
 ): Promise<[InsertedRow[], Map<string, Message>]> {
   const { sql } = shared
   const rows = tickets.map(
-    ({ scope: { organization_id }, id, number, subject, priority, custom, company_id, references }) => ({
+    ({ scope: { organization_id }, id, number, subject, priority, custom, external_id, company_id, references }) => ({
       organization_id,
       ...{ id, number, code: `${references.prefix}-${number}`, subject, priority },
       contact_id: references.contact.id,
       company_id,
       assignee_id: references.assignee?.id,
+      external_id,
       custom: JSON.stringify(custom),
       custom_words: wordsOfCustom(organization_id, custom),
       updated_at: changedAt(sql, locked_at, id),

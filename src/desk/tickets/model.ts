@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Instant, orNull, PageMeta, TicketCode, Uuid } from '../../base/shapes/answers'
+import { externalIdFilter, externalIdInput } from '../../base/shapes/external-id'
 import { body, flag, IdInput, IdsInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { isUuid } from '../../base/shapes/ids'
 import {
@@ -45,6 +46,7 @@ export const Ticket = Type.Object({
     Type.Object({ id: Uuid, name: Type.String(), color: Type.String({ description: 'Hex colour code #RRGGBB' }) }),
     { description: 'By name' },
   ),
+  external_id: orNull(Type.String({ description: 'Its id in another system' })),
   custom: Custom,
   merged_into: orNull(Type.Object({ id: Uuid, code: TicketCode }), {
     description: 'The ticket that has its messages and time since a merge; then nothing of this one can be changed',
@@ -91,6 +93,7 @@ export type TicketConditions = {
   label_ids?: string[]
   search?: string
   merged?: boolean
+  external_id?: string
   custom?: CustomFilter
   /** In milliseconds since 1970; exclusive, like `created_before`. */
   created_after?: number
@@ -109,6 +112,7 @@ export const TICKET_FILTERS = {
     description:
       'Subject and messages: all words must match, "words in quotes" as a phrase, the last word also as a prefix; or a ticket code',
   }),
+  external_id: externalIdFilter,
   merged: queryFlag({ description: 'Whether it was merged into another ticket' }),
   created_after: queryInstant({ description: 'Exclusive' }),
   created_before: queryInstant({ description: 'Exclusive' }),
@@ -131,6 +135,7 @@ export const NewTicket = body({
   priority: optional(priority),
   assignee_id: optional(IdInput({ not_found: 'USER_NOT_FOUND' })),
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND' })),
+  external_id: optional(externalIdInput),
   custom: CustomInput,
 })
 export type NewTicket = typeof NewTicket.static
@@ -143,7 +148,7 @@ export const changes = {
   label_ids: optional(IdsInput({ not_found: 'LABEL_NOT_FOUND', description: 'Replaces all labels' })),
   custom: CustomChanges,
 }
-export const TicketChanges = body(changes)
+export const TicketChanges = body({ ...changes, external_id: optional(nullable(externalIdInput)) })
 export type TicketChanges = typeof TicketChanges.static
 
 export const TicketLabels = body({ label_ids: IdsInput({ not_found: 'LABEL_NOT_FOUND' }) })
@@ -172,6 +177,7 @@ const BulkFilter = body(
       }),
     ),
     search: optional(text({ min: 1, max: 255 })),
+    external_id: optional(externalIdInput),
     merged: optional(flag()),
     custom: optional(
       Type.Record(Type.String(), Type.String({ fault: 'must be text' }), {

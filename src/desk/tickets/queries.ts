@@ -91,7 +91,7 @@ async function readRows(scope: Scope, ids: string[], most_bytes: number): Promis
       where ${hasFewRows(sql)}
     )
     select t.place, t.id as ticket_id, t.code, t.subject, t.status, t.priority, t.contact_id, t.contact_name,
-      t.contact_email, t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels,
+      t.contact_email, t.company_id, t.company_name, t.assignee_id, t.assignee_name, t.labels, t.external_id,
       t.merged_into_id, t.merged_into_code, t.split_from_id, t.split_from_code,
       t.custom, t.created_at as ticket_created_at, t.updated_at, t.has_time, t.size, ${messageFields(scope)}
     from ticket t

@@ -41,7 +41,12 @@ export const ticketRoutes = new Elysia({
   .post('/tickets', ({ scope, body }) => created(createTicket(scope, body)), {
     body: NewTicket,
     response: { 201: one(Ticket) },
-    detail: { summary: 'Create ticket', permission: 'tickets:write', idempotency: 'by its command' },
+    detail: {
+      summary: 'Create ticket',
+      permission: 'tickets:write',
+      codes: ['EXTERNAL_ID_EXISTS'],
+      idempotency: 'by its command',
+    },
   })
 
   .post('/tickets/bulk', ({ scope, body }) => changeTickets(scope, body), {
@@ -65,7 +70,7 @@ export const ticketRoutes = new Elysia({
     params: path('ticket_id'),
     body: TicketChanges,
     response: one(Ticket),
-    detail: { summary: 'Update ticket', permission: 'tickets:write' },
+    detail: { summary: 'Update ticket', permission: 'tickets:write', codes: ['EXTERNAL_ID_EXISTS'] },
   })
 
   .delete('/tickets/:ticket_id', ({ scope, params }) => done(deleteTicket(scope, params.ticket_id)), {

@@ -38,7 +38,7 @@ export function fields({ sql, organization_id }: Scope) {
       )
       from ticket_labels tl join labels l on l.organization_id = ${organization_id} and l.id = tl.label_id
       where tl.organization_id = ${organization_id} and tl.ticket_id = t.id
-    ) as labels,
+    ) as labels, t.external_id,
     t.merged_into_id, ${codeOf(sql`t.merged_into_id`)} as merged_into_code,
     t.split_from_id, ${codeOf(sql`t.split_from_id`)} as split_from_code, t.custom, t.created_at, t.updated_at`
 }
@@ -53,7 +53,7 @@ export function withNames({ sql, organization_id }: Scope) {
 
 /** A row of `fields` as the response shows it. */
 export function present(row: TicketRow): Ticket {
-  const { id, code, subject, status, priority, labels, custom, created_at, updated_at } = row
+  const { id, code, subject, status, priority, labels, external_id, custom, created_at, updated_at } = row
   return {
     id,
     code,
@@ -64,6 +64,7 @@ export function present(row: TicketRow): Ticket {
     company: row.company_id ? { id: row.company_id, name: row.company_name } : null,
     assignee: row.assignee_id ? { id: row.assignee_id, name: row.assignee_name } : null,
     labels,
+    external_id,
     custom,
     merged_into: row.merged_into_id ? { id: row.merged_into_id, code: row.merged_into_code } : null,
     // A ticket that was purged has no code any more.

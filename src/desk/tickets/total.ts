@@ -39,7 +39,8 @@ function keptTotal(scope: Scope, conditions: TicketConditions): Fragment | undef
   const is_dated = conditions.created_after !== undefined || conditions.created_before !== undefined
   const words = wordsOfFilter(scope.organization_id, custom)
   const others = [contact_id, company_id, label_ids, ...words].filter((value) => value !== undefined)
-  if (search || [label_ids, ...words].some((any) => any && any.length > 1)) return undefined
+  if (search || conditions.external_id !== undefined || [label_ids, ...words].some((any) => any && any.length > 1))
+    return undefined
   if (merged !== undefined) {
     const is_alone = !is_dated && !priority && !assignee_id && others.length === 0
     return is_alone ? countMerged(scope, merged, status) : undefined

@@ -48,7 +48,10 @@ function tagOf(value: unknown, text: string): string {
 function isTagged({ reads }: Handlers, method: string, route: string, is_of_path: boolean): boolean {
   if (method === 'GET') return true
   if (method === 'PATCH') return reads().has(route)
-  if (method === 'PUT') return [...reads()].includes(route.replace('by-external-id/:external_id', ':contact_id'))
+  if (method === 'PUT') {
+    const list = route.replace('/by-external-id/:external_id', '')
+    return list !== route && [...reads()].some((path) => path.startsWith(`${list}/:`))
+  }
   if (method !== 'POST') return false
   if (is_of_path) return reads().has(route.slice(0, route.lastIndexOf('/')))
   return [...reads()].some((path) => path.startsWith(`${route}/:`))

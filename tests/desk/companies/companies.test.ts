@@ -34,6 +34,7 @@ describe('creating', () => {
       currency: 'EUR',
       ticket_prefix: 'ACME',
       notes: 'Pays late',
+      external_id: null,
       custom: {},
       contact_count: 0,
       ticket_count: 0,

@@ -113,7 +113,13 @@ async function plant({ admin, agent, scope, mailbox_id, address }: Desk) {
   const ticket = await agent
     .post(
       '/tickets',
-      { subject: `${MARK} cannot print`, description: `${MARK} writes`, contact_id: contact.id, custom: { who: MARK } },
+      {
+        subject: `${MARK} cannot print`,
+        description: `${MARK} writes`,
+        contact_id: contact.id,
+        external_id: MARK,
+        custom: { who: MARK },
+      },
       { 'idempotency-key': newId() },
     )
     .then(({ body }) => body.data)
@@ -238,6 +244,7 @@ describe('erasing a person', () => {
           'messages.sender_name',
         ],
         ...['participants.email', 'participants.name', 'ticket_search.document', 'tickets.subject'],
+        'tickets.external_id',
         'time_entries.description',
       ]),
     )

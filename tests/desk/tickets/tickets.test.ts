@@ -66,6 +66,7 @@ describe('creating', () => {
         { id: labels[1].id, name: 'A', color: labels[1].color },
         { id: labels[0].id, name: 'b', color: labels[0].color },
       ],
+      external_id: null,
       merged_into: null,
       split_from: null,
       custom: {},
