@@ -336,6 +336,39 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_age ON idempotency_keys USING btree (created_at);
 
+create table identities (
+  organization_id uuid not null,
+  user_id uuid not null,
+  issuer text not null,
+  subject text not null,
+  linked_at timestamp with time zone default now() not null,
+  constraint identities_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
+  constraint identities_membership_fk FOREIGN KEY (organization_id, user_id) REFERENCES memberships(organization_id, user_id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX identities_subject ON identities USING btree (organization_id, issuer, subject);
+
+create table identity_providers (
+  organization_id uuid not null,
+  id uuid not null,
+  issuer text not null,
+  client_id text not null,
+  client_secret text,
+  redirect_uris text[] default '{}'::text[] not null,
+  trust_email boolean default false not null,
+  provision text default 'none'::text not null,
+  domains text[] default '{}'::text[] not null,
+  role_claim text,
+  role_values jsonb not null,
+  session_seconds integer not null,
+  required boolean default false not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  constraint identity_providers_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint identity_providers_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint identity_providers_provision CHECK ((provision = ANY (ARRAY['none'::text, 'domain'::text, 'claim'::text])))
+);
+CREATE UNIQUE INDEX identity_providers_organization ON identity_providers USING btree (organization_id);
+
 create table inbound_fingerprints (
   organization_id uuid not null,
   fingerprint text not null,
@@ -660,6 +693,17 @@ CREATE INDEX password_resets_expiry ON password_resets USING btree (expires_at);
 CREATE UNIQUE INDEX password_resets_token ON password_resets USING btree (token_hash);
 CREATE INDEX password_resets_user ON password_resets USING btree (user_id);
 
+create table provider_tokens (
+  organization_id uuid not null,
+  kind text not null,
+  token_hash bytea not null,
+  data jsonb not null,
+  expires_at timestamp with time zone not null,
+  constraint provider_tokens_organization_id_kind_token_hash_pk PRIMARY KEY (organization_id, kind, token_hash),
+  constraint provider_tokens_kind CHECK ((kind = ANY (ARRAY['state'::text, 'code'::text, 'logout'::text])))
+);
+CREATE INDEX provider_tokens_expiry ON provider_tokens USING btree (expires_at);
+
 create table refresh_tokens (
   token_hash bytea not null,
   user_id uuid not null,
@@ -670,11 +714,15 @@ create table refresh_tokens (
   ip text,
   user_agent text,
   signed_out_at timestamp with time zone,
+  provider_organization_id uuid,
+  provider_subject text,
+  provider_sid text,
   constraint refresh_tokens_pkey PRIMARY KEY (token_hash),
   constraint refresh_tokens_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 CREATE INDEX refresh_tokens_expiry ON refresh_tokens USING btree (expires_at);
 CREATE UNIQUE INDEX refresh_tokens_id ON refresh_tokens USING btree (id);
+CREATE INDEX refresh_tokens_provider ON refresh_tokens USING btree (provider_organization_id, provider_subject) WHERE (provider_organization_id IS NOT NULL);
 CREATE INDEX refresh_tokens_user ON refresh_tokens USING btree (user_id);
 
 create table refused_messages (

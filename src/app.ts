@@ -19,7 +19,7 @@
  *
  * The code of the steps is in `http/pipeline/pipeline.ts`, in the same order.
  */
-import Elysia from 'elysia'
+import Elysia, { type AnyElysia } from 'elysia'
 import { config } from './base/config'
 import { pageRoutes } from './console/pages/routes'
 import { consoleRoutes } from './console/routes'
@@ -51,6 +51,7 @@ import { mailboxRoutes } from './mail/mailboxes/routes'
 import { apiKeyRoutes } from './people/api-keys/routes'
 import { auditLogRoutes } from './people/audit-log/routes'
 import { authRoutes } from './people/auth/routes'
+import { identityProviderRoutes, providerSignInRoutes } from './people/identity/routes'
 import { invitationRoutes } from './people/invitations/routes'
 import { organizationRoutes, ownOrganizationRoutes } from './people/organizations/routes'
 import { secondFactorRoutes } from './people/second-factor/routes'
@@ -63,10 +64,12 @@ import { userRoutes } from './people/users/routes'
  *   answer
  * @throws Error with one line for the first route that declares too little (`http/request/declarations.ts`)
  */
-export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal) {
+export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSignal): AnyElysia {
   const api = new Elysia({ prefix: '/api/v1', normalize: false })
     .use(authRoutes)
     .use(secondFactorRoutes)
+    .use(providerSignInRoutes)
+    .use(identityProviderRoutes)
     .use(ticketRoutes)
     .use(messageRoutes)
     .use(draftRoutes)

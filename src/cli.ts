@@ -41,6 +41,7 @@ import { reportSettings, settingsMarkdown, settingsText } from './operate/start/
 import { rotateSecrets } from './operate/start/rotate-secrets'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
+import { makeProviderOptional } from './people/identity/commands'
 import { renewLinks } from './people/invitations/commands'
 import { createOrganization } from './people/organizations/commands'
 import { listOrganizations } from './people/organizations/queries'
@@ -71,6 +72,13 @@ const COMMANDS: Command[] = [
       'Makes a new link for each invitation of an address; the link of before ends. Give it to that person alone: it opens the account.',
     needs: 'database',
     run: makeLinks,
+  },
+  {
+    name: 'identity-provider optional',
+    options: '--organization ID',
+    meaning: 'Lets members of an organization sign in with a password again, beside its identity provider.',
+    needs: 'database',
+    run: makeOptional,
   },
   {
     name: 'domain allow',
@@ -196,6 +204,11 @@ async function makeLinks(options: Options, connection: Connection): Promise<unkn
   const invitations = await renewLinks(connection, email)
   if (invitations.length === 0) throw new UsageError(`there is no invitation for the email ${email}`)
   return invitations
+}
+
+async function makeOptional(options: Options, connection: Connection): Promise<unknown> {
+  const organization_id = await organizationOption(options, connection)
+  return { optional: await makeProviderOptional({ ...connection, organization_id, actor: SYSTEM }) }
 }
 
 async function allowDomainFor(options: Options, connection: Connection): Promise<unknown> {

@@ -3,7 +3,15 @@ import type { audit_log } from './db/schema'
 import { type Connection, type Db, type Sql, transact } from './db/transact'
 
 export type Actor =
-  | { type: 'user'; id: string; name: string; email: string; role: 'admin' | 'agent' }
+  | {
+      type: 'user'
+      id: string
+      name: string
+      email: string
+      role: 'admin' | 'agent'
+      /** Signed in at the identity provider of the organization. */
+      is_from_provider?: true
+    }
   /** A program with an API key, and all that it may do (`http/request/permissions.ts`). */
   | { type: 'api_key'; id: string; name: string; email: null; permissions: ReadonlySet<string> }
   | {

@@ -12,6 +12,7 @@ export type Purpose =
   | 'bounce-tag'
   | 'attachment-url'
   | 'cursor'
+  | 'provider'
 
 let roots: string[] = []
 const keys = new Map<string, Buffer>()
@@ -54,6 +55,7 @@ export const ENCRYPTED_COLUMNS = [
   'webhooks.secret',
   'webhooks.previous_secret',
   'second_factors.secret',
+  'identity_providers.client_secret',
 ] as const
 
 /**

@@ -103,6 +103,24 @@ DELETE /users/:id/second-factor / member elsewhere: FORBIDDEN <- second-factor: 
 Second factor / cli user second-factor-reset <- second-factor: a lost one > is reset by the operator
 PATCH /organization / request / require_second_factor <- second-factor: an organization that requires one > lets nobody act who has none, but for signing in and setting one up; keys go on
 Second factor / 403 SECOND_FACTOR_MISSING within 10 seconds <- second-factor: an organization that requires one > counts in the others within ten seconds, and only there
+GET /identity-provider <- identity: the provider > is set, shown without its secret, replaced and removed by admins who signed in
+PUT /identity-provider <- identity: the provider > is set, shown without its secret, replaced and removed by admins who signed in
+PUT /identity-provider / 422 PROVIDER_UNREACHABLE <- identity: the provider > is refused when it names another issuer, sends elsewhere, or answers too much
+PUT /identity-provider / request / required <- identity: a session of the provider > may require the provider: passwords open nothing here, keys go on, the operator lifts it
+DELETE /identity-provider <- identity: the provider > is set, shown without its secret, replaced and removed by admins who signed in
+DELETE /users/:id/identity <- identity: signing in > links the member by a verified email, and then goes by the subject
+GET /auth/oidc/:organization_id/start <- identity: signing in > returns to the console, to this computer and to listed addresses, and nowhere else
+GET /auth/oidc/callback <- identity: signing in > states, codes and challenges count once
+POST /auth/oidc/token <- identity: signing in > states, codes and challenges count once
+POST /auth/oidc/:organization_id/logout <- identity: a session of the provider > ends at the word of the provider, which counts once
+Identity provider / ID tokens are checked <- identity: signing in > refuses an ID token with %s
+Identity provider / keys <- identity: signing in > refuses a token of another key or without a signature, and asks for a new key once a minute
+Identity provider / members by domain or claim, roles by claim <- identity: signing in > makes members of a domain or by a claim, once; the claim sets the role, and the last admin stays
+Identity provider / emails that are verified <- identity: signing in > takes no email that is not verified, unless the organization trusts it, and no unknown person
+Identity provider / a silent provider <- identity: signing in > says within ten seconds that a provider does not answer, and nobody else waits
+Identity provider / sessions act in one organization <- identity: a session of the provider > acts in its organization alone, and may not touch the account
+Identity provider / sessions end <- identity: a session of the provider > ends with the provider, another client, or the membership
+Identity provider / a hostile tenant <- identity: a hostile tenant whose provider claims the admin of another opens nothing there
 GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail out by fate, and requests by answer, in every period
 GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses

@@ -45,6 +45,7 @@ describe('a route', () => {
       link: undefined,
       body: 'json',
       has_optional_body: false,
+      is_for_providers: false,
       success: 200,
     } as const
     expect(declarationOf(declarations, 'GET', '/api/labels/:label_id')).toEqual(read)

@@ -13,6 +13,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'http/admission/known-keys readKey',
     'people/auth/password-reset',
     'people/auth/queries listMemberships',
+    'people/auth/queries needsProvider',
     'people/auth/queries getMe',
     'people/auth/sessions endSessionsOfNoMember',
     'people/invitations/queries getByToken',
@@ -36,6 +37,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   ],
   'removes what has ended in tables with a copy on every machine': [
     'people/auth/forget-accounts',
+    'people/identity/provider-sign-in deleteProviderTokens',
     'people/invitations/commands removeOldInvitations',
     'people/invitations/letter-limits forgetOldLetters',
   ],

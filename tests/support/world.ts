@@ -1,6 +1,8 @@
 /** One row of everything in an organization, and a good request for every endpoint. */
 import { generateKeyPairSync } from 'node:crypto'
+import { newId } from '../../src/base/db/columns'
 import { connection } from '../../src/base/db/pool'
+import { encrypt } from '../../src/base/secrets'
 import type { ResourceId } from '../../src/http/request/resources'
 import { type Answer, type Client, clientWithKey, type Organization, PASSWORD } from './api'
 import { nodeUrls } from './cluster'
@@ -28,7 +30,7 @@ export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'contact_token' |
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
 
 /** @param mark stands in every text, so that it can be looked for in answers to others */
-export async function createWorld({ admin, agent, addMember }: Organization, mark = 'Mark'): Promise<World> {
+export async function createWorld({ admin, agent, addMember, id }: Organization, mark = 'Mark'): Promise<World> {
   const company = await createCompany(agent, { name: mark, notes: mark, custom: { mark }, hourly_rate: 60 })
   const webhook = await createWebhook(admin, { url: `${NOBODY_URL}?${mark}`, secret: mark })
   const contact = await createContact(agent, { name: mark, company_id: company.id, notes: mark, custom: { mark } })
@@ -65,6 +67,7 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   const api_key = await created(admin.post('/api-keys', { name: mark, permissions: ['tickets:read'] }))
   const member = await addMember('agent', mark)
   const contact_token = await created(admin.post(`/contacts/${contact.id}/tokens`))
+  await insertProvider(id, member.user_id, mark)
   const [delivery] = (await admin.get(`/webhooks/${webhook.id}/deliveries`)).body.data
   return {
     ticket_id: ticket.id,
@@ -93,6 +96,20 @@ export async function createWorld({ admin, agent, addMember }: Organization, mar
   }
 }
 
+/** An identity provider that nobody asks, and what it calls a member, straight into the database. */
+async function insertProvider(organization_id: string, user_id: string, mark: string): Promise<void> {
+  const { sql } = connection()
+  const id = newId()
+  const secret = encrypt(mark, { column: 'identity_providers.client_secret', organization_id, id })
+  await sql`
+    insert into identity_providers
+      (organization_id, id, issuer, client_id, client_secret, role_claim, role_values, session_seconds)
+    values (${organization_id}, ${id}, ${NOBODY_URL}, ${mark}, ${secret}, ${mark}, '{"admin": [], "agent": []}', 300)`
+  await sql`
+    insert into identities (organization_id, user_id, issuer, subject)
+    values (${organization_id}, ${user_id}, ${NOBODY_URL}, ${mark})`
+}
+
 /** A good body for every endpoint that has one, with every field; names are new each time. */
 export function goodBody(endpoint: string, world: World): Record<string, unknown> {
   const bodies: Record<string, Record<string, unknown>> = {
@@ -102,6 +119,20 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /auth/second-factor/confirm': { code: '123456' },
     'POST /auth/second-factor/recovery-codes': { current_password: PASSWORD, code: '123456' },
     'DELETE /auth/second-factor': { current_password: PASSWORD, code: '123456' },
+    'POST /auth/oidc/token': { code: 'x'.repeat(43), code_verifier: 'v'.repeat(50) },
+    'PUT /identity-provider': {
+      issuer: 'https://127.0.0.1:1',
+      client_id: 'desk',
+      client_secret: 'secret',
+      redirect_uris: ['https://app.example/'],
+      trust_email: false,
+      provision: 'claim',
+      domains: ['acme.example'],
+      role_claim: 'groups',
+      role_values: { admin: ['admins'], agent: ['agents'] },
+      session_seconds: 3600,
+      required: false,
+    },
     'POST /auth/refresh': { refresh_token: 'x'.repeat(43) },
     'POST /auth/password/forgot': { email: 'nobody@deskwire.example' },
     'POST /auth/password/reset': { token: 'x'.repeat(43), new_password: PASSWORD },

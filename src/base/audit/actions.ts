@@ -4,6 +4,8 @@ export const AUDIT_ACTIONS = [
   ...(['auth.login', 'auth.login_failed', 'auth.logout', 'auth.session_ended'] as const),
   ...(['auth.password_changed', 'auth.password_reset'] as const),
   ...(['auth.second_factor_enabled', 'auth.second_factor_disabled', 'auth.second_factor_reset'] as const),
+  ...(['identity_provider.updated', 'identity_provider.deleted'] as const),
+  ...(['user.identity_linked', 'user.identity_unlinked'] as const),
   ...(['user.created', 'user.updated', 'user.removed', 'user.left'] as const),
   ...(['invitation.created', 'invitation.resent', 'invitation.revoked'] as const),
   ...(['invitation.accepted', 'invitation.declined', 'organization.updated'] as const),

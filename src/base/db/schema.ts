@@ -27,6 +27,9 @@ import {
 import { bytes, createdAt, id, instant, money, rate, tsvector, updatedAt } from './columns'
 
 export const ROLES = ['admin', 'agent'] as const
+/** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
+export const PROVISIONS = ['none', 'domain', 'claim'] as const
+export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const
 export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
 /** Ordered by rank, lowest first. */
 export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
@@ -267,11 +270,85 @@ export const refresh_tokens = localTable(
     user_agent: text(),
     /** When the person signed out, which ends the session. */
     signed_out_at: instant(),
+    /** The organization whose identity provider was used: the session acts there alone. Null: with a password. */
+    provider_organization_id: uuid(),
+    /** What that provider calls the person, and its own session. */
+    provider_subject: text(),
+    provider_sid: text(),
   },
   (table) => [
+    index('refresh_tokens_provider')
+      .on(table.provider_organization_id, table.provider_subject)
+      .where(sql`${table.provider_organization_id} is not null`),
     index('refresh_tokens_user').on(table.user_id),
     index('refresh_tokens_expiry').on(table.expires_at),
     uniqueIndex('refresh_tokens_id').on(table.id),
+  ],
+)
+
+/** Where the members of an organization sign in instead of with a password (OpenID Connect). */
+export const identity_providers = referenceTable(
+  'identity_providers',
+  {
+    ...root(),
+    issuer: text().notNull(),
+    client_id: text().notNull(),
+    /** Encrypted; null for a public client. */
+    client_secret: text(),
+    redirect_uris: text().array().notNull().default([]),
+    trust_email: boolean().notNull().default(false),
+    provision: text({ enum: PROVISIONS }).notNull().default('none'),
+    domains: text().array().notNull().default([]),
+    role_claim: text(),
+    role_values: jsonb().notNull(),
+    session_seconds: integer().notNull(),
+    required: boolean().notNull().default(false),
+    created_at: instant().notNull().default(sql`now()`),
+    updated_at: updatedAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('identity_providers_organization').on(table.organization_id),
+    check('identity_providers_provision', isOneOf(table.provision, PROVISIONS)),
+  ],
+)
+
+/** What the provider of an organization calls a member. */
+export const identities = referenceTable(
+  'identities',
+  {
+    organization_id: uuid().notNull(),
+    user_id: uuid().notNull(),
+    issuer: text().notNull(),
+    subject: text().notNull(),
+    linked_at: instant().notNull().default(sql`now()`),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.user_id] }),
+    uniqueIndex('identities_subject').on(table.organization_id, table.issuer, table.subject),
+    foreignKey({
+      name: 'identities_membership_fk',
+      columns: [table.organization_id, table.user_id],
+      foreignColumns: [memberships.organization_id, memberships.user_id],
+    }).onDelete('cascade'),
+  ],
+)
+
+/** What counts once on the way to a provider and back: states, codes, and ids of logout tokens. */
+export const provider_tokens = localTable(
+  'provider_tokens',
+  {
+    organization_id: uuid().notNull(),
+    kind: text({ enum: PROVIDER_TOKEN_KINDS }).notNull(),
+    /** SHA-256 of the token. */
+    token_hash: bytes().notNull(),
+    data: jsonb().notNull(),
+    expires_at: instant().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.kind, table.token_hash] }),
+    index('provider_tokens_expiry').on(table.expires_at),
+    check('provider_tokens_kind', isOneOf(table.kind, PROVIDER_TOKEN_KINDS)),
   ],
 )
 

@@ -108,6 +108,15 @@ export const MAIL_SETTINGS = {
     meaning: 'PEM file with certificate authorities that receivers of webhooks may use, beside the public ones.',
     read: anyText,
   },
+  IDENTITY_ALLOWED_NETWORKS: {
+    meaning: 'Networks (CIDRs, separated by commas) in which identity providers may be although they are not public.',
+    read: networks,
+    default: '',
+  },
+  IDENTITY_CA_FILE: {
+    meaning: 'PEM file with certificate authorities that identity providers may use, beside the public ones.',
+    read: anyText,
+  },
   MAIL_ALLOWED_NETWORKS: {
     meaning:
       "Networks (CIDRs, separated by commas) in which a mailbox's SMTP server may be although not public, at any port, or with `10.0.0.0/8:25` at one. Elsewhere it may be at the ports 25, 465, 587 and 2525.",

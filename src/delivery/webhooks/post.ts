@@ -90,33 +90,47 @@ const TIMED_OUT: Failure = { error: 'timeout', blame: 'receiver' }
 
 /** Sends the request and waits for the headers. */
 async function exchange(request: WebhookRequest, controller: AbortController): Promise<Response> {
-  const { url, headers, body, timeout_ms = TIMEOUT_MS, allowed, ca, lookup } = request
-  if (checkUrl(url)) throw new DestinationError('blocked_address')
-  const target = new URL(url)
-  const host = bareHost(target.hostname)
-  const lookup_timeout_ms = Math.min(timeout_ms, LOOKUP_TIMEOUT_MS)
-  const addresses = await resolveDestination(host, { allowed, lookup, timeout_ms: lookup_timeout_ms })
-
+  const { url, headers, body, timeout_ms = TIMEOUT_MS, ca } = request
+  const target = await resolveTarget(url, { ...request, timeout_ms })
   const timer = setTimeout(() => controller.abort(), timeout_ms)
   try {
-    return await dial(addresses, target, {
-      ...NO_PROXY,
-      method: 'POST',
-      headers: { 'user-agent': 'Deskwire', ...headers, host: target.host, 'accept-encoding': 'identity' },
-      body,
-      redirect: 'manual',
-      decompress: false,
-      signal: controller.signal,
-      tls: {
-        // Stated, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
-        rejectUnauthorized: true,
-        ...(isIP(host) ? {} : { serverName: host }),
-        ...(ca ? { ca: withSystemAuthorities(ca) } : {}),
-      },
-    })
+    return await reach(target, { method: 'POST', headers, body, signal: controller.signal }, ca)
   } finally {
     clearTimeout(timer)
   }
+}
+
+type Target = { url: URL; addresses: string[] }
+
+/** Finds the addresses of a URL that may be reached. @throws DestinationError */
+export async function resolveTarget(
+  url: string,
+  { allowed, lookup, timeout_ms = TIMEOUT_MS }: Pick<WebhookRequest, 'allowed' | 'lookup' | 'timeout_ms'>,
+): Promise<Target> {
+  if (checkUrl(url)) throw new DestinationError('blocked_address')
+  const target = new URL(url)
+  const options = { allowed, lookup, timeout_ms: Math.min(timeout_ms, LOOKUP_TIMEOUT_MS) }
+  return { url: target, addresses: await resolveDestination(bareHost(target.hostname), options) }
+}
+
+type Sent = { method: string; headers: Record<string, string>; body?: BodyInit; signal: AbortSignal }
+
+/** Sends a request to the addresses that were found and to no others, without following redirects. */
+export function reach({ url, addresses }: Target, { headers, ...sent }: Sent, ca?: string): Promise<Response> {
+  const host = bareHost(url.hostname)
+  return dial(addresses, url, {
+    ...NO_PROXY,
+    ...sent,
+    headers: { 'user-agent': 'Deskwire', ...headers, host: url.host, 'accept-encoding': 'identity' },
+    redirect: 'manual',
+    decompress: false,
+    tls: {
+      // Stated, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
+      rejectUnauthorized: true,
+      ...(isIP(host) ? {} : { serverName: host }),
+      ...(ca ? { ca: withSystemAuthorities(ca) } : {}),
+    },
+  })
 }
 
 /** Tries the addresses in order until one can be connected to. */

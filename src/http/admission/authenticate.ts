@@ -24,9 +24,15 @@ export function admission(declarations: Declarations) {
     const { permission } = declaration
     if (isInOrganization(permission))
       stateOf(request).scope = await admit(request, route, { ...declaration, permission })
-    else if (permission === 'account') await requireSession(connection(), userOf(request))
+    else if (permission === 'account') await admitAccount(request, declaration)
     else if (isApi(request.url) && (showsKey(request) || stateOf(request).caller?.type === 'contact')) userOf(request)
   })
+}
+
+/** @throws INVALID_TOKEN; FORBIDDEN for what a session of an identity provider may not do */
+async function admitAccount(request: Request, { is_for_providers }: Declaration): Promise<void> {
+  const { provider_organization_id } = await requireSession(connection(), userOf(request))
+  if (provider_organization_id !== null && !is_for_providers) throw new ApiError('FORBIDDEN')
 }
 
 /** A plugin for a section: gives handlers `user`, the caller. Its routes declare `permission: 'account'`. */
@@ -97,16 +103,22 @@ function organizationOf(request: Request, caller: Caller): string {
  * Makes the actor of a caller: each kind of caller has a case. The membership is judged before the session, because a
  * member whose last membership ended has no session either, and is to be answered 403.
  * @throws FORBIDDEN for one who is not in the organization, INVALID_TOKEN for one whose session was ended,
- *   SECOND_FACTOR_MISSING
+ *   PROVIDER_REQUIRED, SECOND_FACTOR_MISSING
  */
 async function actorOf(caller: Caller, organization_id: string): Promise<Actor> {
   switch (caller.type) {
     case 'user': {
       const member = await getMembership(connectionOf(organization_id), caller.id, organization_id)
       const session = await requireSession(connection(), caller)
-      if (member.require_second_factor && !session.has_second_factor) throw new ApiError('SECOND_FACTOR_MISSING')
       const { name, email, role } = member
-      return { type: 'user', id: caller.id, name, email, role }
+      const actor = { type: 'user', id: caller.id, name, email, role } as const
+      if (session.provider_organization_id !== null) {
+        if (session.provider_organization_id !== organization_id) throw new ApiError('FORBIDDEN')
+        return { ...actor, is_from_provider: true }
+      }
+      if (member.is_provider_required) throw new ApiError('PROVIDER_REQUIRED')
+      if (member.require_second_factor && !session.has_second_factor) throw new ApiError('SECOND_FACTOR_MISSING')
+      return actor
     }
     case 'api_key': {
       if (organization_id !== caller.organization_id) throw new ApiError('FORBIDDEN')

@@ -9,6 +9,8 @@ type Membership = {
   role: 'admin' | 'agent'
   /** The organization lets nobody act who signed in with a password alone. */
   require_second_factor: boolean
+  /** The organization lets nobody act who signed in with a password at all. */
+  is_provider_required: boolean
 }
 
 /**
@@ -36,7 +38,9 @@ export async function getMembership(
   if (remembered) return remembered
   const changes_before = changes
   const [membership] = await sql<Membership[]>`
-    select u.name, u.email, m.role, o.require_second_factor
+    select u.name, u.email, m.role, o.require_second_factor, exists (
+      select 1 from identity_providers p where p.organization_id = ${organization_id} and p.required
+    ) as is_provider_required
     from memberships m join users u on u.id = m.user_id join organizations o on o.id = ${organization_id}
     where m.organization_id = ${organization_id} and m.user_id = ${user_id} and m.active and m.removed_at is null`
   if (!membership) throw new ApiError('FORBIDDEN')
@@ -48,7 +52,11 @@ export async function getMembership(
 export type TokenOfUser = { id: string; session_id: string | null; issued_at_s: number }
 
 /** What is known of a session that goes on. */
-type Session = { has_second_factor: boolean }
+type Session = {
+  has_second_factor: boolean
+  /** Of a session that began at an identity provider: the organization of it. */
+  provider_organization_id: string | null
+}
 
 const live = new LRUCache<string, Session>({ max: 10_000, ttl: REMEMBER_MS })
 
@@ -73,7 +81,9 @@ export async function requireSessionNow(
   const [session] = await sql<Session[]>`
     select exists (
       select 1 from second_factors f where f.id = u.id and f.confirmed_at is not null
-    ) as has_second_factor
+    ) as has_second_factor, (
+      select t.provider_organization_id from refresh_tokens t where t.id = ${session_id}::uuid
+    ) as provider_organization_id
     from users u
     where u.id = ${id} and case when ${session_id}::uuid is null
       then coalesce(u.sessions_ended_at < to_timestamp(${issued_at_s}), true)

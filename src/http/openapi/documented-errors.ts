@@ -49,7 +49,7 @@ function errorCodesOf(operation: Operation, method: string, path: string) {
     add('PAYLOAD_TOO_LARGE')
     add('REQUEST_TIMEOUT')
   }
-  if (in_organization) add('SECOND_FACTOR_MISSING')
+  if (in_organization) for (const code of ['SECOND_FACTOR_MISSING', 'PROVIDER_REQUIRED'] as const) add(code)
   // The organization's header is judged even where there is nothing else to judge.
   if (in_organization || bodies.length > 0) add('VALIDATION_ERROR', 422)
   for (const code of codesIn([bodies, queries], ['code', 'missing_code'])) add(code, 422)

@@ -53,6 +53,8 @@ export type Declared = {
   if_match?: 'by its command'
   /** The route takes a request without a body for one with an empty object. */
   has_optional_body?: true
+  /** A route about the own account that sessions of an identity provider may call, too. */
+  is_for_providers?: true
   /** Admits callers with a signed link instead of a token. @returns the organization that the link vouches for */
   link?: (url: string) => string | undefined
 }
@@ -76,6 +78,7 @@ export type Declaration = {
   /** The model of a JSON body. */
   model?: TSchema
   has_optional_body: boolean
+  is_for_providers: boolean
   /** The status of its answer when nothing goes wrong. */
   success: number
   /** A PUT that answers 201 when it has made what it names, and 200 when it has changed it. */
@@ -100,13 +103,13 @@ export function readDeclarations(app: AnyElysia, declarations: Declarations): vo
     const detail: Detail = hooks.detail ?? {}
     const fault = faultOf(method, path, detail)
     if (fault) throw new Error(`the route ${name} ${fault}`)
-    const { permission, idempotency = 'never', has_optional_body = false } = detail
+    const { permission, idempotency = 'never', has_optional_body = false, is_for_providers = false } = detail
     const { or_permission, and_permission, removes_path, if_match, link } = detail
     const [body, success] = [bodyOf(detail), successOf(hooks.response)]
     const model = hooks.body as TSchema | undefined
     const may_create = method === 'PUT' && success === 201 ? true : undefined
     const plain = { or_permission, and_permission, removes_path, if_match, link, has_optional_body, may_create }
-    declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success })
+    declarations.set(name, { ...plain, permission: permission!, idempotency, body, model, success, is_for_providers })
   }
 }
 

@@ -48,6 +48,18 @@ export function bodyReader(declarations: Declarations) {
   }
 }
 
+/**
+ * Reads the form of a route without a model that anybody may call.
+ * @throws BAD_REQUEST, PAYLOAD_TOO_LARGE
+ */
+export async function readForm(request: Request): Promise<URLSearchParams> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
+  if (type !== 'application/x-www-form-urlencoded') throw new ApiError('BAD_REQUEST', { reason: 'It must be a form' })
+  const bytes = await readAtMost(request, MAX_AUTH_BYTES)
+  if (!bytes) throw new ApiError('PAYLOAD_TOO_LARGE', { limit_bytes: MAX_AUTH_BYTES })
+  return new URLSearchParams(new TextDecoder().decode(bytes))
+}
+
 /** Any other error is ours. */
 function onlyApiErrors(error: unknown): ApiError {
   if (error instanceof ApiError) return error

@@ -13,6 +13,7 @@ const NAMES: Record<SecretGroup['column'], string> = {
   'webhooks.secret': 'secret of a webhook',
   'webhooks.previous_secret': 'former secret of a webhook',
   'second_factors.secret': 'second factor',
+  'identity_providers.client_secret': 'secret of an identity provider',
 }
 
 /** Tries one secret of each column and key, and counts the others with it. */

@@ -71,7 +71,9 @@ function whyNot(settings: Config, user: OsUser): string | undefined {
   if (foreign && fs.statSync(DATA_DIR).uid !== user.uid)
     return `DATA_DIR ${DATA_DIR} holds other files, such as ${foreign}`
   const needed = [...NEEDED_FILES, ...NEEDED_PACKAGES].map((file) => path.join(ROOT, file))
-  const files = [...needed, settings.WEBHOOK_CA_FILE, settings.MAIL_CA_FILE].filter((file) => file !== undefined)
+  const files = [...needed, settings.WEBHOOK_CA_FILE, settings.MAIL_CA_FILE, settings.IDENTITY_CA_FILE].filter(
+    (file) => file !== undefined,
+  )
   const outside = nearestFolder(path.dirname(DATA_DIR))
   if (canReadAsBun(user, files, outside)) return undefined
   if (!canEnter(outside, user)) return `OS user ${user.uid} cannot enter ${outside}`

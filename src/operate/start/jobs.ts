@@ -34,6 +34,7 @@ import { writeNotedEntries } from '../../people/auth/account-audit'
 import { deleteExpiredTokens } from '../../people/auth/commands'
 import { forgetAccounts } from '../../people/auth/forget-accounts'
 import { removeOldResets } from '../../people/auth/password-reset'
+import { deleteProviderTokens } from '../../people/identity/provider-sign-in'
 import { removeOldInvitations } from '../../people/invitations/commands'
 
 type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
@@ -84,6 +85,7 @@ const JOBS: CronJob[] = [
     run: (c) => removeOldAuditEntries(c, config.AUDIT_RETENTION_DAYS),
   },
   { name: 'delete expired tokens', pattern: '0 50 * * * *', run: deleteExpiredTokens },
+  { name: 'delete tokens of providers', pattern: '30 50 * * * *', run: deleteProviderTokens },
   { name: 'remove old resets', pattern: '45 50 * * * *', run: removeOldResets },
   { name: 'remove old invitations', pattern: '15 50 * * * *', run: removeOldInvitations },
   { name: 'remove old letters', pattern: '30 50 * * * *', run: removeOldLetters },

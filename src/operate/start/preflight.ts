@@ -27,7 +27,7 @@ export async function checkSettings(settings: Config = config): Promise<void> {
  * @throws ConfigError
  */
 export function checkAuthorities(settings: Config = config): void {
-  for (const variable of ['WEBHOOK_CA_FILE', 'MAIL_CA_FILE'] as const) {
+  for (const variable of ['WEBHOOK_CA_FILE', 'MAIL_CA_FILE', 'IDENTITY_CA_FILE'] as const) {
     const file = settings[variable]
     if (file) readCertificates(variable, file)
   }
@@ -104,7 +104,7 @@ async function checkHost(host: string): Promise<void> {
   }
 }
 
-type FileVariable = 'TLS_CERT_FILE' | 'TLS_KEY_FILE' | 'WEBHOOK_CA_FILE' | 'MAIL_CA_FILE'
+type FileVariable = 'TLS_CERT_FILE' | 'TLS_KEY_FILE' | 'WEBHOOK_CA_FILE' | 'MAIL_CA_FILE' | 'IDENTITY_CA_FILE'
 
 function readFileOf(variable: FileVariable, file: string): string {
   try {

@@ -10,7 +10,7 @@ import { auditAccount, writeAccountEntries } from './account-audit'
 import type { Me, MeChanges } from './model'
 import { hashPassword, verifyPassword } from './password'
 import { tryPassword } from './password-guesses'
-import { findAccount, getMe, lockVerified } from './queries'
+import { findAccount, getMe, kindOf, lockVerified, needsProvider } from './queries'
 import { noteRefusedSignIn } from './refused-sign-ins'
 import { hasSecondFactor, removeSecondFactor } from './second-factor'
 import { beginChallenge, secondFactorRequired } from './second-step'
@@ -24,7 +24,7 @@ type Caller = { id: string; session_id: string | null }
  * @param origin where it comes from: wrong passwords are counted by email and address (`password-guesses.ts`)
  * @param headers of the answer: get `retry-after` with RATE_LIMITED
  * @throws INVALID_CREDENTIALS, the same for an unknown email, a wrong password and an account without a membership;
- *   SECOND_FACTOR_REQUIRED; RATE_LIMITED
+ *   SECOND_FACTOR_REQUIRED; PROVIDER_REQUIRED when no organization takes a password; RATE_LIMITED
  */
 export async function signIn(
   connection: Connection,
@@ -46,6 +46,7 @@ export async function signIn(
     const account = await lockVerified(inner, found)
     const claims = account && (await claimsOf(inner, account))
     if (!claims) throw new ApiError('INVALID_CREDENTIALS')
+    if (await needsProvider(inner, account.id)) throw new ApiError('PROVIDER_REQUIRED')
     if (await hasSecondFactor(inner, account.id)) return { challenge: await beginChallenge(inner, account.id) }
     return startSession(inner, account, claims, origin)
   })
@@ -63,8 +64,8 @@ export async function refresh(
   refresh_token: string,
   origin: Origin,
 ): Promise<{ claims: Claims; session_id: string }> {
-  const { session_id, account } = await getSession(connection, refresh_token)
-  const claims = await claimsOf(connection, account)
+  const { session_id, only, account } = await getSession(connection, refresh_token)
+  const claims = await claimsOf(connection, account, only)
   if (!claims) throw new ApiError('INVALID_TOKEN')
   await noteUse(connection, session_id, origin)
   return { claims, session_id }
@@ -95,12 +96,13 @@ export async function signOut(
 /** Ends one of the caller's sessions. @throws SESSION_NOT_FOUND */
 export async function endOwnSession(
   connection: Connection,
-  user_id: string,
+  caller: Caller,
   session_id: string,
   origin: Origin,
 ): Promise<void> {
+  const { id: user_id } = caller
   await transact(connection, async (inner) => {
-    await endSession(inner, user_id, session_id)
+    await endSession(inner, caller, session_id)
     const resource = { type: 'session', id: session_id } as const
     await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource })
   })
@@ -111,12 +113,22 @@ export async function endOwnSession(
 /** Ends all sessions of the caller but the present one. */
 export async function endOtherSessions(connection: Connection, caller: Caller, origin: Origin): Promise<void> {
   await transact(connection, async (inner) => {
-    await endSessions(inner, caller.id, caller.session_id)
+    await endOthers(inner, caller)
     const resource = { type: 'user', id: caller.id } as const
     await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource })
   })
   forgetMemberships(caller.id)
   await writeAccountEntries(connection, caller.id)
+}
+
+/** Ends the other sessions that the caller's may see. */
+async function endOthers(inner: Connection, { id, session_id }: Caller): Promise<void> {
+  const { sql } = inner
+  const [session] = await sql<{ only: string | null }[]>`select ${kindOf(sql, session_id)} as only`
+  if (!session?.only) return endSessions(inner, id, session_id)
+  await sql`
+    delete from refresh_tokens
+    where user_id = ${id} and id <> ${session_id} and provider_organization_id = ${session.only}`
 }
 
 /**
@@ -153,7 +165,7 @@ export async function updateMe(
   })
   forgetMemberships(user_id)
   await writeAccountEntries(connection, user_id)
-  return getMe(connection, user_id)
+  return getMe(connection, user_id, session_id)
 }
 
 /**

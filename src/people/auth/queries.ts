@@ -1,6 +1,6 @@
 import { addressKey } from '../../base/address/email'
 import { lockAccount } from '../../base/db/account-lock'
-import type { Connection } from '../../base/db/transact'
+import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import type { Me } from './model'
@@ -40,15 +40,17 @@ export async function listMemberships({ sql }: Connection, user_id: string): Pro
 /**
  * Returns the caller's account with its active memberships, oldest first. One statement reads both: a row for each
  * membership costs less than JSON that the database makes of them (76 against 124 µs of CPU for 53).
+ * @param session_id of the caller: one of an identity provider has the organization of it alone
  * @throws INVALID_TOKEN when the account was deleted
  */
-export async function getMe({ sql }: Connection, user_id: string): Promise<Me> {
+export async function getMe({ sql }: Connection, user_id: string, session_id: string | null): Promise<Me> {
   type Row = { email: string; user_name: string } & (Me['organizations'][number] | { id: null })
   const rows = await sql<Row[]>`
     select u.email, u.name as user_name, o.id, o.name, m.role
     from users u
     left join (memberships m join organizations o on o.id = m.organization_id)
       on m.user_id = u.id and m.active and m.removed_at is null
+        and m.organization_id = coalesce(${kindOf(sql, session_id)}, m.organization_id)
     where u.id = ${user_id}
     order by m.created_at, o.id`
   const [me] = rows
@@ -66,4 +68,19 @@ export async function isMemberElsewhere(
     select from memberships
     where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
   return found.length > 0
+}
+
+/** SQL of the organization whose identity provider a session began at; null for one that began with a password. */
+export function kindOf(sql: Sql, session_id: string | null): Fragment {
+  return sql`(select k.provider_organization_id from refresh_tokens k where k.id = ${session_id}::uuid)`
+}
+
+/** Tells whether every organization of an account wants its members to sign in at its identity provider. */
+export async function needsProvider({ sql }: Connection, user_id: string): Promise<boolean> {
+  const [found] = await sql<{ needed: boolean }[]>`
+    select coalesce(bool_and(exists (
+      select 1 from identity_providers p where p.organization_id = m.organization_id and p.required
+    )), false) as needed
+    from memberships m where m.user_id = ${user_id} and m.active and m.removed_at is null`
+  return found!.needed
 }

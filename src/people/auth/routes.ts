@@ -35,7 +35,11 @@ export const authRoutes = new Elysia({
     {
       body: Credentials,
       response: Tokens,
-      detail: { summary: 'Sign in', permission: 'anyone', codes: ['INVALID_CREDENTIALS', 'SECOND_FACTOR_REQUIRED'] },
+      detail: {
+        summary: 'Sign in',
+        permission: 'anyone',
+        codes: ['INVALID_CREDENTIALS', 'SECOND_FACTOR_REQUIRED', 'PROVIDER_REQUIRED'],
+      },
     },
   )
 
@@ -85,9 +89,9 @@ export const authRoutes = new Elysia({
 
   .use(signedIn)
 
-  .get('/auth/me', ({ user }) => getMe(connection(), user.id), {
+  .get('/auth/me', ({ user }) => getMe(connection(), user.id, user.session_id), {
     response: Me,
-    detail: { summary: 'Get own account', permission: 'account' },
+    detail: { summary: 'Get own account', permission: 'account', is_for_providers: true },
   })
 
   .patch(
@@ -101,25 +105,34 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/logout',
     ({ user, body, request }) => done(signOut(connection(), user.id, body.refresh_token, originOf(request))),
-    { body: RefreshToken, response: { 204: NoContent }, detail: { summary: 'Sign out', permission: 'account' } },
+    {
+      body: RefreshToken,
+      response: { 204: NoContent },
+      detail: { summary: 'Sign out', permission: 'account', is_for_providers: true },
+    },
   )
 
   .get('/auth/sessions', ({ user }) => data(listSessions(connection(), user.id, user.session_id)), {
     response: list(Session),
-    detail: { summary: 'List own sessions', permission: 'account' },
+    detail: { summary: 'List own sessions', permission: 'account', is_for_providers: true },
   })
 
   .delete(
     '/auth/sessions/:session_id',
-    ({ user, params, request }) => done(endOwnSession(connection(), user.id, params.session_id, originOf(request))),
+    ({ user, params, request }) => done(endOwnSession(connection(), user, params.session_id, originOf(request))),
     {
       params: path('session_id'),
       response: { 204: NoContent },
-      detail: { summary: 'End own session', permission: 'account', codes: ['SESSION_NOT_FOUND'] },
+      detail: {
+        summary: 'End own session',
+        permission: 'account',
+        is_for_providers: true,
+        codes: ['SESSION_NOT_FOUND'],
+      },
     },
   )
 
   .delete('/auth/sessions', ({ user, request }) => done(endOtherSessions(connection(), user, originOf(request))), {
     response: { 204: NoContent },
-    detail: { summary: 'End all other own sessions', permission: 'account' },
+    detail: { summary: 'End all other own sessions', permission: 'account', is_for_providers: true },
   })

@@ -6,13 +6,13 @@ import { config } from '../../base/config'
 import { lockAccount } from '../../base/db/account-lock'
 import { withChangeTime } from '../../base/db/change-time'
 import { newId } from '../../base/db/columns'
-import type { Connection } from '../../base/db/transact'
+import type { Connection, Fragment, Sql } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Origin } from '../../base/scope'
 import { accessTokenFor, type Claims, hashToken, newSecretToken } from '../../http/admission/tokens'
 import { auditAccount } from './account-audit'
 import type { Session, Tokens } from './model'
-import { listMemberships } from './queries'
+import { kindOf, listMemberships } from './queries'
 
 /** What sign-in gives: the account, and a session with the claims of its first access token. */
 export type SignedIn = {
@@ -45,27 +45,38 @@ export async function signedInAnswer({ account, claims, session_id, refresh_toke
   return { access_token, refresh_token, ...rest, user: { id, email, name } }
 }
 
-/** Returns the claims of an account in its first organization; undefined when it has no membership left. */
+/**
+ * Returns the claims of an account in its first organization; undefined when it has no membership left.
+ * @param only the organization of a session that acts in one alone
+ */
 export async function claimsOf(
   connection: Connection,
   account: { id: string; email: string },
+  only: string | null = null,
 ): Promise<Claims | undefined> {
-  const [first] = await listMemberships(connection, account.id)
+  const all = await listMemberships(connection, account.id)
+  const [first] = only ? all.filter(({ id }) => id === only) : all
   return first && { sub: account.id, email: account.email, org_id: first.id, role: first.role }
 }
 
-/** Begins a session of an account. */
+/** Where a session began that began at an identity provider, and how long it lasts. */
+type ProviderSession = { organization_id: string; subject: string; sid: string | null; seconds: number }
+
+/** Begins a session of an account. @param provider null: with a password */
 export async function beginSession(
   { sql }: Connection,
   user_id: string,
   { ip, user_agent }: Pick<Origin, 'ip' | 'user_agent'>,
+  provider: ProviderSession | null = null,
 ): Promise<{ session_id: string; refresh_token: string }> {
   const refresh_token = newSecretToken()
   const session_id = newId()
+  const seconds = Math.min(config.REFRESH_TOKEN_SECONDS, provider?.seconds ?? config.REFRESH_TOKEN_SECONDS)
   await sql`
-    insert into refresh_tokens (token_hash, id, user_id, expires_at, last_used_at, ip, user_agent)
-    values (${hashToken(refresh_token)}, ${session_id}, ${user_id},
-      now() + make_interval(secs => ${config.REFRESH_TOKEN_SECONDS}), now(), ${ip}, ${user_agent})`
+    insert into refresh_tokens (token_hash, id, user_id, expires_at, last_used_at, ip, user_agent,
+      provider_organization_id, provider_subject, provider_sid)
+    values (${hashToken(refresh_token)}, ${session_id}, ${user_id}, now() + make_interval(secs => ${seconds}), now(),
+      ${ip}, ${user_agent}, ${provider?.organization_id ?? null}, ${provider?.subject ?? null}, ${provider?.sid ?? null})`
   return { session_id, refresh_token }
 }
 
@@ -76,15 +87,16 @@ export async function beginSession(
 export async function getSession(
   { sql }: Connection,
   refresh_token: string,
-): Promise<{ session_id: string; account: { id: string; email: string } }> {
-  const [row] = await sql<{ session_id: string; id: string; email: string; expired: boolean }[]>`
-    select t.id as session_id, u.id, u.email, t.expires_at <= now() as expired
+): Promise<{ session_id: string; only: string | null; account: { id: string; email: string } }> {
+  type Row = { session_id: string; only: string | null; id: string; email: string; expired: boolean }
+  const [row] = await sql<Row[]>`
+    select t.id as session_id, t.provider_organization_id as only, u.id, u.email, t.expires_at <= now() as expired
     from refresh_tokens t join users u on u.id = t.user_id
     where t.token_hash = ${hashToken(refresh_token)} and t.signed_out_at is null`
   if (!row) throw new ApiError('INVALID_TOKEN')
   if (row.expired) throw new ApiError('TOKEN_EXPIRED')
-  const { session_id, id, email } = row
-  return { session_id, account: { id, email } }
+  const { session_id, only, id, email } = row
+  return { session_id, only, account: { id, email } }
 }
 
 /** Notes that a client used a session. */
@@ -103,15 +115,20 @@ export async function listSessions({ sql }: Connection, user_id: string, current
   return sql<Session[]>`
     select id, created_at, last_used_at, ip, user_agent, id is not distinct from ${current}::uuid as current
     from refresh_tokens
-    where user_id = ${user_id} and signed_out_at is null and expires_at > now()
+    where user_id = ${user_id} and signed_out_at is null and expires_at > now() and ${isOfKind(sql, current)}
     order by coalesce(last_used_at, refresh_tokens.created_at) desc, id desc`
 }
 
 /** Ends a session by its id. @throws SESSION_NOT_FOUND when the account has no such session */
-export async function endSession({ sql }: Connection, user_id: string, session_id: string): Promise<void> {
+export async function endSession(
+  { sql }: Connection,
+  caller: { id: string; session_id: string | null },
+  session_id: string,
+): Promise<void> {
   const ended = await sql`
     delete from refresh_tokens
-    where id = ${session_id} and user_id = ${user_id} and signed_out_at is null and expires_at > now()
+    where id = ${session_id} and user_id = ${caller.id} and signed_out_at is null and expires_at > now()
+      and ${isOfKind(sql, caller.session_id)}
     returning id`
   if (ended.length === 0) throw new ApiError('SESSION_NOT_FOUND')
 }
@@ -135,4 +152,30 @@ export async function endSessionsOfNoMember(connection: Connection, user_id: str
   const [membership] = await sql`
     select from memberships where user_id = ${user_id} and active and removed_at is null limit 1`
   if (!membership) await endSessions(connection, user_id)
+}
+
+/**
+ * Ends the sessions that began at the identity provider of an organization. After the commit, `forgetMemberships` makes
+ * this process see it at once.
+ * @param which those of an account, or what the provider calls a person or its own session; all when left out
+ * @returns the accounts
+ */
+export async function endProviderSessions(
+  { sql }: Pick<Connection, 'sql'>,
+  organization_id: string,
+  which: { user_id?: string; subject?: string; sid?: string } = {},
+): Promise<string[]> {
+  const ended = await sql<{ user_id: string }[]>`
+    delete from refresh_tokens
+    where provider_organization_id = ${organization_id}
+      ${which.user_id === undefined ? sql`` : sql`and user_id = ${which.user_id}`}
+      ${which.subject === undefined ? sql`` : sql`and provider_subject = ${which.subject}`}
+      ${which.sid === undefined ? sql`` : sql`and provider_sid = ${which.sid}`}
+    returning user_id`
+  return ended.map(({ user_id }) => user_id)
+}
+
+/** SQL of what a session may see of its account: one of an identity provider those of it alone. */
+function isOfKind(sql: Sql, session_id: string | null): Fragment {
+  return sql`coalesce(provider_organization_id = ${kindOf(sql, session_id)}, ${kindOf(sql, session_id)} is null)`
 }

@@ -16,7 +16,7 @@ import { addMembership } from '../auth/add-membership'
 import { hashPassword } from '../auth/password'
 import { isMemberElsewhere } from '../auth/queries'
 import { removeSecondFactor } from '../auth/second-factor'
-import { endSessions, endSessionsOfNoMember } from '../auth/sessions'
+import { endProviderSessions, endSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } from '../invitations/commands'
 import { isInvited } from '../invitations/queries'
 import { isAdmin, removeMembership, requireAdmin } from './memberships'
@@ -110,7 +110,10 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
       .update(memberships)
       .set({ ...membership, updated_at: sql`now()` })
       .where(and(eq(memberships.organization_id, organization_id), eq(memberships.user_id, id)))
-    if (membership.active === false) await stopTimerOf(scope, id)
+    if (membership.active === false) {
+      await stopTimerOf(scope, id)
+      await endProviderSessions(scope, organization_id, { user_id: id })
+    }
     await endSessionsOfNoMember(scope, id)
     if (isActiveAdmin(user) && !isActiveAdmin(after)) {
       await requireAdmin(scope, isAdmin(after.role) ? '/active' : '/role')

@@ -6,7 +6,7 @@ import { removeDrafts } from '../../desk/drafts/remove-drafts'
 import { stopTimerOf } from '../../desk/timers/commands'
 import { disownViews } from '../../desk/views/commands'
 import { forgetMemberships } from '../../http/admission/membership'
-import { endSessionsOfNoMember } from '../auth/sessions'
+import { endProviderSessions, endSessionsOfNoMember } from '../auth/sessions'
 import { ADMINS, hasActiveAdmin, lockAdmins } from './queries'
 
 /**
@@ -23,6 +23,8 @@ export async function removeMembership(scope: Scope, user_id: string): Promise<v
     where organization_id = ${organization_id} and user_id = ${user_id} and removed_at is null
     returning role, active`
   if (!member) throw new ApiError('USER_NOT_FOUND')
+  await sql`delete from identities where organization_id = ${organization_id} and user_id = ${user_id}`
+  await endProviderSessions(scope, organization_id, { user_id })
   await stopTimerOf(scope, user_id)
   await removeDrafts(scope, sql`d.author_type = 'user' and d.author_id = ${user_id}`)
   await disownViews(scope, user_id)

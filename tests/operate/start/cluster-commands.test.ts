@@ -68,6 +68,10 @@ const RECIPES: Record<string, Recipe> = {
     expect: (lines) =>
       expect(lines.map(({ link }) => link)).toEqual(Array(2).fill(expect.stringContaining('/invitation?token='))),
   },
+  'identity-provider optional': {
+    args: ({ desks }) => ['--organization', desks[0]!.id],
+    expect: ([answer]) => expect(answer).toEqual({ optional: false }),
+  },
   'domain allow': {
     args: ({ desks }) => ['--organization', desks[0]!.id, '--domain', 'desk.example'],
     expect: ([domain]) => expect(domain).toMatchObject({ status: 'verified' }),

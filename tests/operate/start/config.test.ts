@@ -58,6 +58,8 @@ describe('settings', () => {
       EMAIL_INLINE_WAIT_MS: 10_000,
       WEBHOOK_ALLOWED_NETWORKS: [],
       WEBHOOK_CA_FILE: undefined,
+      IDENTITY_ALLOWED_NETWORKS: [],
+      IDENTITY_CA_FILE: undefined,
       MAIL_ALLOWED_NETWORKS: [],
       MAILBOX_DOMAIN_CHECK: 'off',
       MAIL_CA_FILE: undefined,

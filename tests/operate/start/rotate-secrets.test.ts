@@ -6,11 +6,13 @@ import path from 'node:path'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { log } from '../../../src/base/log'
-import { decrypt, ENCRYPTED_COLUMNS, keysOf, useSecrets } from '../../../src/base/secrets'
+import type { Scope } from '../../../src/base/scope'
+import { decrypt, ENCRYPTED_COLUMNS, encrypt, keysOf, useSecrets } from '../../../src/base/secrets'
 import { type StoredSecrets, secretsOf } from '../../../src/delivery/webhooks/signing-secrets'
 import { enqueueLetter } from '../../../src/mail/letters/enqueue-letter'
 import { getMailbox, getMailboxSmtp } from '../../../src/mail/mailboxes/queries'
 import { logLostSecrets } from '../../../src/operate/start/secret-groups'
+import { getStoredProvider } from '../../../src/people/identity/queries'
 import {
   PASSWORD as ACCOUNT_PASSWORD,
   createOrganization,
@@ -26,6 +28,7 @@ const OLD = 'a secret key that only tests use'
 const NEW = 'another secret key that only tests use'
 const FIRST = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const PASSWORD = 'a mailbox password'
+const CLIENT_SECRET = 'secret of a client'
 const LETTER = { subject: 'Join us', text: 'A link that opens an account' }
 const NOTHING = ENCRYPTED_COLUMNS.map((column) => ({ column, rotated: 0, unreadable: 0 }))
 
@@ -36,7 +39,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   useSecrets(OLD)
-  await connection().sql`truncate letters, mailboxes, webhooks, second_factors cascade`
+  await connection().sql`truncate letters, mailboxes, webhooks, second_factors, identity_providers cascade`
 })
 afterAll(stopApi)
 
@@ -59,7 +62,7 @@ test('secrets of an earlier release, which are bound to no row, are read, and bo
   const before = await stored.read()
   await stored.makeOld()
   expect(await stored.read()).toEqual(before)
-  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual([1, 1, 1, 1, 1, 1])
+  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual([1, 1, 1, 1, 1, 1, 1])
   expect(await stored.read()).toEqual(before)
   for (const text of await stored.ciphertexts()) expect(text).toContain('.')
 })
@@ -91,6 +94,7 @@ test('a secret that no key fits is counted and left as it is', async () => {
     [0, 1],
     [0, 1],
     [0, 1],
+    [0, 1],
   ])
   expect(await stored.ciphertexts()).toEqual(before)
 })
@@ -103,7 +107,7 @@ test('a start with a key that fits no secret logs an error, and one with the rig
   useSecrets(NEW)
   await logLostSecrets(connection())
   expect(error.mock.calls).toEqual([
-    [{ unreadable: 6, stored: 6 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
+    [{ unreadable: 7, stored: 7 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
   ])
 })
 
@@ -126,16 +130,18 @@ async function storeSecrets() {
   const { sql, organization_id } = scope
   const account = { column: 'second_factors.secret', organization_id: admin.user_id, id: admin.user_id } as const
   const factor: string = (await admin.post('/auth/second-factor', { current_password: ACCOUNT_PASSWORD })).body.secret
+  await storeProvider(scope)
   const readRows = async () => {
     type Row = Record<
-      'smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor',
+      'smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor' | 'client_secret',
       string
     >
     const [row] = await sql<Row[]>`
-      select smtp_password, dkim_private_key, webhooks.secret, previous_secret, sealed_text, f.secret as factor
-      from mailboxes, webhooks, letters, second_factors f
+      select smtp_password, dkim_private_key, webhooks.secret, previous_secret, sealed_text, f.secret as factor,
+        client_secret
+      from mailboxes, webhooks, letters, second_factors f, identity_providers p
       where mailboxes.id = ${mailbox_id} and webhooks.id = ${webhook_id} and about_id = ${about_id}
-        and f.id = ${admin.user_id}`
+        and f.id = ${admin.user_id} and p.organization_id = ${organization_id}`
     return row!
   }
   const readPassword = async () => (await getMailboxSmtp(scope, mailbox_id))?.password
@@ -160,6 +166,7 @@ async function storeSecrets() {
       const secrets = { password: await readPassword(), dkim, secrets: await readSecrets(), letter: await readLetter() }
       expect(secrets).toMatchObject({ password: PASSWORD, secrets: ['the second secret', FIRST], letter: LETTER })
       expect(dkim?.dns_record).not.toBeNull()
+      expect((await getStoredProvider(scope, organization_id)).client_secret).toBe(CLIENT_SECRET)
       expect(decrypt((await readRows()).factor, account)).toBe(factor)
       return secrets
     },
@@ -176,9 +183,22 @@ async function storeSecrets() {
         update webhooks set secret = ${oldForm('the second secret')}, previous_secret = ${oldForm(FIRST)}
         where id = ${webhook_id}`
       await sql`update letters set sealed_text = ${oldForm(JSON.stringify(LETTER))} where about_id = ${about_id}`
+      await sql`
+        update identity_providers set client_secret = ${oldForm(CLIENT_SECRET)}
+        where organization_id = ${organization_id}`
       await sql`update second_factors set secret = ${oldForm(factor)} where id = ${admin.user_id}`
     },
   }
+}
+
+/** Straight into the database: no provider is there to be asked. */
+async function storeProvider({ sql, organization_id }: Scope): Promise<void> {
+  const id = newId()
+  const secret = encrypt(CLIENT_SECRET, { column: 'identity_providers.client_secret', organization_id, id })
+  await sql`
+    insert into identity_providers
+      (organization_id, id, issuer, client_id, client_secret, role_values, session_seconds)
+    values (${organization_id}, ${id}, 'https://id.example', 'desk', ${secret}, '{}', 300)`
 }
 
 /** Encrypts in the form of an earlier release: without the id of the key, and bound to nothing. */

@@ -108,11 +108,15 @@ describe('every route', () => {
     }
     const others = closed.map(({ name }) => name).filter((name) => !/ \/(auth|api-keys)(\/|$)/.test(name))
     expect(others.filter((name) => !/timer|viewing/.test(name)).sort()).toEqual([
+      'DELETE /identity-provider',
+      'DELETE /users/{user_id}/identity',
       'DELETE /users/{user_id}/second-factor',
       'GET /contacts/{contact_id}/export',
+      'GET /identity-provider',
       'GET /stats',
       'POST /contacts/{contact_id}/erase',
       'POST /users/{user_id}/invite',
+      'PUT /identity-provider',
     ])
     expect(endpoints.filter(({ path }) => /^\/(auth|api-keys)/.test(path)).every((one) => !takesKeys(one))).toBe(true)
   })

@@ -12,6 +12,8 @@ const ACTIONS: Record<string, string | null> = {
   'POST /users': 'user.created',
   'PATCH /users/{user_id}': 'user.updated',
   'POST /users/{user_id}/invite': 'invitation.resent',
+  'DELETE /users/{user_id}/identity': 'user.identity_unlinked',
+  'DELETE /identity-provider': 'identity_provider.deleted',
   'DELETE /users/{user_id}': 'user.removed',
   'POST /mailboxes': 'mailbox.created',
   'PATCH /mailboxes/{mailbox_id}': 'mailbox.updated',
@@ -43,8 +45,12 @@ const LISTED_READS = [
   'GET /contacts/{contact_id}/export',
 ]
 
-/** Needs a DNS server: `tests/mail/domains` has its entry. */
-const ELSEWHERE = ['POST /domains/{domain_id}/verify']
+/** Need a DNS server, a provider or a second factor: `tests/mail/domains` and `tests/people` have their entries. */
+const ELSEWHERE = [
+  'POST /domains/{domain_id}/verify',
+  'PUT /identity-provider',
+  'DELETE /users/{user_id}/second-factor',
+]
 
 let settings: ChangedSettings
 let organization: Organization

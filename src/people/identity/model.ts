@@ -1,0 +1,93 @@
+import { Type } from '@sinclair/typebox'
+import { toDomain } from '../../base/address/domains'
+import { PROVISIONS } from '../../base/db/schema'
+import { checkUrl } from '../../base/net/destination'
+import { Instant, orNull } from '../../base/shapes/answers'
+import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { query, queryValue } from '../../base/shapes/query'
+
+const words = (most: number, of: string, rule: (word: string) => boolean = () => true) =>
+  Type.Array(text({ min: 1, max: 2048, rule, fault: `must be ${of}` }), {
+    maxItems: most,
+    fault: `must be a list of at most ${most} ${of}`,
+  })
+
+/** Tells if a browser may be sent to a URI with a code: no script, no fragment. */
+function isRedirect(uri: string): boolean {
+  if (!URL.canParse(uri) || uri.includes('#')) return false
+  // An app of a computer or phone has a scheme by its domain (RFC 8252).
+  return checkUrl(uri) === undefined || /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:\/[^\s]*$/.test(uri)
+}
+
+const isIssuer = (url: string) => checkUrl(url) === undefined && !/[?#]/.test(url)
+
+export const IdentityProvider = Type.Object({
+  issuer: Type.String(),
+  client_id: Type.String(),
+  has_client_secret: Type.Boolean(),
+  redirect_uris: Type.Array(Type.String()),
+  trust_email: Type.Boolean(),
+  provision: oneOf(PROVISIONS),
+  domains: Type.Array(Type.String()),
+  role_claim: orNull(Type.String()),
+  role_values: Type.Object({ admin: Type.Array(Type.String()), agent: Type.Array(Type.String()) }),
+  session_seconds: Type.Integer(),
+  required: Type.Boolean(),
+  created_at: Instant,
+  updated_at: Instant,
+})
+export type IdentityProvider = typeof IdentityProvider.static
+
+export const IdentityProviderInput = body({
+  issuer: text({ min: 1, max: 2048, rule: isIssuer, fault: 'must be an https URL without query and fragment' }),
+  client_id: text({ min: 1, max: 255 }),
+  client_secret: optional(
+    nullable(text({ min: 1, max: 255, trim: false }), {
+      description: 'Null: a public client. Left out: the stored one, while issuer and client_id stay',
+    }),
+  ),
+  redirect_uris: optional(words(10, 'URIs to send a browser to, with https or a scheme by a domain', isRedirect)),
+  trust_email: optional(flag({ description: 'Take an email that the provider does not call verified' })),
+  provision: optional(oneOf(PROVISIONS, { description: 'Who becomes a member by signing in' })),
+  domains: optional(words(20, 'domains', (domain) => toDomain(domain) !== undefined)),
+  role_claim: optional(nullable(text({ min: 1, max: 255 }), { description: 'The claim that has the role' })),
+  role_values: optional(
+    Type.Object(
+      { admin: optional(words(50, 'values')), agent: optional(words(50, 'values')) },
+      { fault: 'must be an object', description: 'Values of the claim for each role; admin comes first' },
+    ),
+  ),
+  session_seconds: optional(
+    Type.Integer({ minimum: 300, maximum: 604_800, fault: 'must be a whole number from 300 to 604800' }),
+  ),
+  required: optional(flag({ description: 'True: for an admin who signed in by this provider' })),
+})
+export type IdentityProviderInput = typeof IdentityProviderInput.static
+
+/** A parameter of a query; one that is too long is refused. */
+const parameter = (most: number, description?: string) =>
+  queryValue(
+    { type: 'string', maxLength: most },
+    (value) => (value.length > 0 && value.length <= most ? value : undefined),
+    { fault: `must be text of 1 to ${most} characters`, ...(description && { description }) },
+  )
+
+export const StartQuery = query({
+  code_challenge: parameter(128, 'SHA-256 of the code_verifier in base64url; required'),
+  code_challenge_method: parameter(16, '`S256`'),
+  redirect_uri: parameter(2048, 'Where the browser returns to: the console, when it is left out'),
+  state: parameter(512, 'Comes back'),
+})
+
+export const CallbackQuery = query({
+  code: parameter(4096),
+  state: parameter(512),
+  error: parameter(255),
+  iss: parameter(2048),
+})
+
+export const ProviderCode = body({
+  code: Type.String({ fault: 'must be text', description: 'From the redirect' }),
+  code_verifier: Type.String({ fault: 'must be text', description: 'What the code_challenge was made of (PKCE)' }),
+})
+export type ProviderCode = typeof ProviderCode.static

@@ -1,0 +1,176 @@
+/**
+ * Asks an identity provider, which nobody vouches for: at public addresses alone, within 5 seconds, 256 KiB, without
+ * redirects. `jose` checks the tokens and keeps the keys. `openid-client` would be a package for the two requests here:
+ * it has no logout tokens, and keeps keys for five minutes instead of an hour.
+ */
+import { readFile } from 'node:fs/promises'
+import { createRemoteJWKSet, customFetch, type JWTPayload, jwtVerify } from 'jose'
+import { LRUCache } from 'lru-cache'
+import { config } from '../../base/config'
+import { sharedTime } from '../../base/db/shared-time'
+import { within } from '../../base/flow/within'
+import { checkUrl } from '../../base/net/destination'
+import { reach, resolveTarget } from '../../delivery/webhooks/post'
+
+const TIMEOUT_MS = 5000
+const MOST_BYTES = 256 * 1024
+const KEYS_KEPT_MS = 3_600_000
+/** An unknown key is looked for once in this time. */
+const KEYS_PAUSE_MS = 60_000
+const LEEWAY_S = 60
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+
+/** What is needed of a provider to sign in by it. */
+export type Provider = { organization_id: string; issuer: string; client_id: string; client_secret: string | null }
+
+type Metadata = {
+  authorization_endpoint: string
+  token_endpoint: string
+  jwks_uri: string
+  token_endpoint_auth_methods_supported: string[]
+}
+
+/** Signals that a provider does not answer, or not as it should. Its message is for the log. */
+export class ProviderError extends Error {}
+
+/** By organization, so that what one has configured says nothing to others. */
+const known = new LRUCache<string, Metadata>({ max: 1000, ttl: KEYS_KEPT_MS })
+const keys = new LRUCache<string, ReturnType<typeof createRemoteJWKSet>>({ max: 1000, ttl: 24 * KEYS_KEPT_MS })
+
+/** Reads what a provider says of itself (OpenID Connect Discovery). @throws ProviderError */
+export async function discover({ organization_id, issuer }: Pick<Provider, 'organization_id' | 'issuer'>) {
+  const key = `${organization_id} ${issuer}`
+  const remembered = known.get(key)
+  if (remembered) return remembered
+  const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { method: 'GET' })
+  const found = (await objectOf(answer)) as Partial<Metadata> & { issuer?: unknown }
+  if (found.issuer !== issuer) throw new ProviderError('another issuer')
+  const { authorization_endpoint, token_endpoint, jwks_uri, token_endpoint_auth_methods_supported: methods } = found
+  for (const url of [authorization_endpoint, token_endpoint, jwks_uri]) {
+    if (typeof url !== 'string' || checkUrl(url)) throw new ProviderError('an endpoint is missing')
+  }
+  const metadata = {
+    ...({ authorization_endpoint, token_endpoint, jwks_uri } as Pick<Metadata, 'jwks_uri'> & Metadata),
+    token_endpoint_auth_methods_supported: Array.isArray(methods) ? methods : ['client_secret_basic'],
+  }
+  known.set(key, metadata)
+  return metadata
+}
+
+/** Exchanges a code for the claims of the ID token. @throws ProviderError */
+export async function exchangeCode(
+  provider: Provider,
+  given: { code: string; redirect_uri: string; code_verifier: string; nonce: string },
+): Promise<JWTPayload & { sub: string }> {
+  const metadata = await discover(provider)
+  const { client_id, client_secret } = provider
+  const { code, redirect_uri, code_verifier, nonce } = given
+  const form = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri, code_verifier })
+  const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
+  const is_basic = metadata.token_endpoint_auth_methods_supported.includes('client_secret_basic')
+  if (client_secret !== null && is_basic) {
+    const pair = [client_id, client_secret]
+      .map((text) => new URLSearchParams([['', text]]).toString().slice(1))
+      .join(':')
+    headers.authorization = `Basic ${Buffer.from(pair).toString('base64')}`
+  } else {
+    form.set('client_id', client_id)
+    if (client_secret !== null) form.set('client_secret', client_secret)
+  }
+  const answer = await ask(metadata.token_endpoint, { method: 'POST', headers, body: form.toString() })
+  const { id_token } = (await objectOf(answer)) as { id_token?: unknown }
+  if (typeof id_token !== 'string') throw new ProviderError('no ID token')
+  const claims = await verifyToken(provider, id_token)
+  if (claims.nonce !== nonce) throw new ProviderError('another nonce')
+  if (claims.sub === undefined) throw new ProviderError('no subject')
+  return claims as JWTPayload & { sub: string }
+}
+
+/**
+ * Checks the signature, issuer, audience and times of a token of the provider.
+ * @throws ProviderError
+ */
+export async function verifyToken(provider: Provider, token: string): Promise<JWTPayload> {
+  const { issuer, client_id } = provider
+  const { jwks_uri } = await discover(provider)
+  const now = new Date(sharedTime())
+  const { payload } = await jwtVerify(token, keysOf(provider, jwks_uri), {
+    issuer,
+    audience: client_id,
+    algorithms: ALGORITHMS,
+    clockTolerance: LEEWAY_S,
+    currentDate: now,
+    requiredClaims: ['iat', 'exp'],
+  }).catch((error) => {
+    throw error instanceof ProviderError ? error : new ProviderError(String(error?.code ?? 'a wrong token'))
+  })
+  const { aud, azp, iat, sub } = payload
+  if (Array.isArray(aud) && aud.length > 1 && azp !== client_id) throw new ProviderError('another party')
+  if (azp !== undefined && azp !== client_id) throw new ProviderError('another party')
+  if (typeof iat !== 'number' || iat * 1000 > now.getTime() + LEEWAY_S * 1000)
+    throw new ProviderError('from the future')
+  if (sub !== undefined && (typeof sub !== 'string' || sub === '' || sub.length > 255))
+    throw new ProviderError('no subject')
+  return payload
+}
+
+function keysOf({ organization_id, issuer }: Provider, jwks_uri: string) {
+  const key = `${organization_id} ${issuer} ${jwks_uri}`
+  const found =
+    keys.get(key) ??
+    createRemoteJWKSet(new URL(jwks_uri), {
+      cacheMaxAge: KEYS_KEPT_MS,
+      cooldownDuration: KEYS_PAUSE_MS,
+      timeoutDuration: TIMEOUT_MS,
+      [customFetch]: (url) => ask(url, { method: 'GET' }),
+    })
+  keys.set(key, found)
+  return found
+}
+
+type Asked = { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }
+
+/** @returns the answer with its whole body @throws ProviderError also for another status than 200 */
+async function ask(url: string, { headers = {}, ...asked }: Asked): Promise<Response> {
+  const controller = new AbortController()
+  try {
+    return await within(
+      TIMEOUT_MS,
+      read(url, { headers: { accept: 'application/json', ...headers }, ...asked }, controller),
+      'late',
+    )
+  } catch (error) {
+    controller.abort()
+    throw error instanceof ProviderError ? error : new ProviderError('it cannot be reached')
+  }
+}
+
+async function read(url: string, asked: Asked & { headers: Record<string, string> }, { signal }: AbortController) {
+  const target = await resolveTarget(url, { allowed: config.IDENTITY_ALLOWED_NETWORKS, timeout_ms: TIMEOUT_MS })
+  const response = await reach(target, { ...asked, signal }, await trustedAuthority())
+  if (response.status !== 200) throw new ProviderError(`status ${response.status}`)
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MOST_BYTES) throw new ProviderError('too large')
+    chunks.push(chunk)
+  }
+  return new Response(Buffer.concat(chunks), { headers: { 'content-type': 'application/json' } })
+}
+
+async function objectOf(answer: Response): Promise<object> {
+  const value = await answer.json().catch(() => undefined)
+  if (typeof value !== 'object' || value === null) throw new ProviderError('no JSON')
+  return value
+}
+
+const authorities = new Map<string, Promise<string>>()
+
+function trustedAuthority(): Promise<string> | undefined {
+  const file = config.IDENTITY_CA_FILE
+  if (!file) return undefined
+  const authority = authorities.get(file) ?? readFile(file, 'utf8')
+  authorities.set(file, authority)
+  return authority
+}

@@ -1,0 +1,121 @@
+import Elysia from 'elysia'
+import { connection } from '../../base/db/pool'
+import { NoContent, one } from '../../base/shapes/answers'
+import { path } from '../../base/shapes/fields'
+import { inOrganization } from '../../http/admission/authenticate'
+import { data, done } from '../../http/request/answer'
+import { originOf } from '../../http/request/request'
+import { readForm } from '../../http/request/request-body'
+import { Tokens } from '../auth/model'
+import { signedInAnswer } from '../auth/sessions'
+import { endByProvider } from './back-channel'
+import { deleteIdentityProvider, putIdentityProvider, unlinkIdentity } from './commands'
+import { CallbackQuery, IdentityProvider, IdentityProviderInput, ProviderCode, StartQuery } from './model'
+import { redeemCode, startSignIn, takeAnswer } from './provider-sign-in'
+import { getIdentityProvider } from './queries'
+
+const SECTION = {
+  tags: ['Identity provider'],
+  detail: { about: 'Signing in at the identity provider of an organization (OpenID Connect).' },
+}
+
+export const identityProviderRoutes = new Elysia(SECTION)
+  .use(inOrganization)
+
+  .get('/identity-provider', ({ scope }) => data(getIdentityProvider(scope)), {
+    response: one(IdentityProvider),
+    detail: { summary: 'Get identity provider', permission: 'admin', codes: ['IDENTITY_PROVIDER_NOT_FOUND'] },
+  })
+
+  .put('/identity-provider', ({ scope, body }) => data(putIdentityProvider(scope, body)), {
+    body: IdentityProviderInput,
+    response: one(IdentityProvider),
+    detail: { summary: 'Set identity provider', permission: 'admin', codes: ['PROVIDER_UNREACHABLE'] },
+  })
+
+  .delete('/identity-provider', ({ scope }) => done(deleteIdentityProvider(scope)), {
+    response: { 204: NoContent },
+    detail: { summary: 'Remove identity provider', permission: 'admin', codes: ['IDENTITY_PROVIDER_NOT_FOUND'] },
+  })
+
+  .delete('/users/:user_id/identity', ({ scope, params }) => done(unlinkIdentity(scope, params.user_id)), {
+    params: path('user_id'),
+    response: { 204: NoContent },
+    detail: { summary: 'Unlink identity', permission: 'admin' },
+  })
+
+/** Where the browser is sent. */
+const REDIRECT = { 302: { description: 'The browser goes on' } }
+
+export const providerSignInRoutes = new Elysia(SECTION)
+  .get(
+    '/auth/oidc/:organization_id/start',
+    async ({ params, query }) => redirect(await startSignIn(connection(), params.organization_id, query)),
+    {
+      params: path('organization_id'),
+      query: StartQuery,
+      detail: {
+        summary: 'Begin to sign in at the provider',
+        permission: 'anyone',
+        codes: ['IDENTITY_PROVIDER_NOT_FOUND', 'VALIDATION_ERROR'],
+        responses: REDIRECT,
+      },
+    },
+  )
+
+  .get(
+    '/auth/oidc/callback',
+    async ({ query, request }) => redirect(await takeAnswer(connection(), query, originOf(request))),
+    {
+      query: CallbackQuery,
+      detail: {
+        summary: 'Return from the provider',
+        permission: 'anyone',
+        codes: ['VALIDATION_ERROR'],
+        responses: REDIRECT,
+      },
+    },
+  )
+
+  .post(
+    '/auth/oidc/token',
+    async ({ body, request }) => signedInAnswer(await redeemCode(connection(), body, originOf(request))),
+    {
+      body: ProviderCode,
+      response: Tokens,
+      detail: { summary: 'Sign in with the code of the provider', permission: 'anyone', codes: ['INVALID_TOKEN'] },
+    },
+  )
+
+  .post(
+    '/auth/oidc/:organization_id/logout',
+    async ({ params, request }) => {
+      const form = await readForm(request)
+      await endByProvider(connection(), params.organization_id, form.get('logout_token'))
+      return new Response(null, { headers: { 'cache-control': 'no-store' } })
+    },
+    {
+      params: path('organization_id'),
+      parse: 'none',
+      detail: {
+        summary: 'End sessions at the word of the provider',
+        permission: 'anyone',
+        codes: ['IDENTITY_PROVIDER_NOT_FOUND', 'PAYLOAD_TOO_LARGE'],
+        requestBody: {
+          required: true,
+          content: {
+            'application/x-www-form-urlencoded': {
+              schema: { type: 'object', required: ['logout_token'], properties: { logout_token: { type: 'string' } } },
+            },
+          },
+        },
+        responses: { 200: { description: 'The sessions have ended' } },
+      },
+    },
+  )
+
+/** No cache and no other page learns the code in the address. */
+function redirect(location: string): Response {
+  const headers = { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }
+  return new Response(null, { status: 302, headers })
+}
