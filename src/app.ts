@@ -23,6 +23,8 @@ import Elysia, { type AnyElysia } from 'elysia'
 import { config } from './base/config'
 import { pageRoutes } from './console/pages/routes'
 import { consoleRoutes } from './console/routes'
+import { endStreams } from './delivery/events/follow'
+import { eventRoutes } from './delivery/events/routes'
 import { webhookRoutes } from './delivery/webhooks/routes'
 import { attachmentRoutes } from './desk/attachments/routes'
 import { companyRoutes } from './desk/companies/routes'
@@ -85,6 +87,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(viewingRoutes)
     .use(viewRoutes)
     .use(webhookRoutes)
+    .use(eventRoutes)
     .use(organizationRoutes)
     .use(ownOrganizationRoutes)
     .use(userRoutes)
@@ -106,5 +109,6 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(consoleRoutes)
     .use(api)
   readDeclarations(app, declarations)
+  stopping?.addEventListener('abort', endStreams)
   return app
 }

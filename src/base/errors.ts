@@ -62,6 +62,7 @@ export const ERRORS = {
   VIEW_NOT_FOUND: [404, 'The view does not exist'],
   API_KEY_NOT_FOUND: [404, 'The API key does not exist or is revoked'],
   REQUEST_TIMEOUT: [408, 'The body of the request takes too long to arrive'],
+  CURSOR_EXPIRED: [410, 'Events of that time are not kept any more, or the database was restored'],
   PRECONDITION_FAILED: [412, 'The resource has changed since it was read'],
   PAYLOAD_TOO_LARGE: [413, 'The request is too large'],
   VALIDATION_ERROR: [422, 'The request is not valid'],

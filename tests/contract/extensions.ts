@@ -212,6 +212,18 @@ Views / keys: shared, without an owner <- views: an API key makes shared views w
 Views / of a removed member <- views: with a removed member private views go, and shared ones stay without an owner
 GET /tickets / query / view_id <- views: a list by a view has its filter and sort; what is given replaces them, and a cursor is bound to both
 GET /tickets / query / assignee_id=me|none <- views: assignee_id=me are the reader’s tickets, of no API key; none are those without an assignee
+GET /events <- feed: an item is the body that webhooks get, the same bytes, with the id of the event in front
+GET /events / one order <- event-places: events stand in the order of the commits, those of one transaction together
+GET /events / cursors <- feed: a walk by cursors shows each event once, in order, and goes on with what comes later
+GET /events / nothing missed <- feed: what is not committed is not there, is shown after what committed before it, and is missed by nobody
+GET /events / start <- feed: start is the oldest, now, or a time
+GET /events / filters <- feed: filters leave out the rest, and the cursor passes it
+GET /events / rights <- feed: a key sees what it may read, and is refused what it names beyond that
+GET /events / 410 CURSOR_EXPIRED <- feed: what is older than the retention goes with its cursors; deliveries keep what they need
+GET /events / erased <- feed: an erased event stays in its place, with ids only
+GET /events/stream <- stream: a stream has its place at once, and each event in order with its cursor, as pages have it
+GET /events/stream / Last-Event-ID <- stream: it goes on behind a cursor, and Last-Event-ID goes before
+GET /events/stream / limits <- stream: a user has ten streams at a time, an organization as many as the setting says
 PUT /tickets/:ticket_id/viewing <- viewing: viewing a ticket shows the others who have it open, by name, and who writes
 PUT /tickets/:ticket_id/viewing / counts 60 seconds <- viewing: it counts for 60 seconds, or until it is ended, and the row is removed
 PUT /tickets/:ticket_id/viewing / no events <- viewing: it tells no event and leaves the ticket as it is

@@ -137,6 +137,11 @@ export const MAIL_SETTINGS = {
     read: DAYS,
     default: '30',
   },
+  EVENT_RETENTION_DAYS: {
+    meaning: 'Days until an event is removed from the feed.',
+    read: wholeNumber(1, 365),
+    default: '30',
+  },
   LEDGER_RETENTION_DAYS: {
     meaning:
       'Days until a row of the mail ledger is removed, with what recognizes the mail when it is delivered again. `0` keeps all rows.',

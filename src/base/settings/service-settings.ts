@@ -72,6 +72,11 @@ export const SERVICE_SETTINGS = {
     read: wholeNumber(0, 1_000_000),
     default: '100',
   },
+  STREAMS_PER_ORGANIZATION: {
+    meaning: 'Streams of events that an organization may have open at a time. Each user and API key may have 10.',
+    read: wholeNumber(1, 100_000),
+    default: '200',
+  },
   REDIS_URL: {
     meaning: 'Redis in which several processes count their requests together. Without it each process counts its own.',
     read: url('redis:', 'rediss:'),

@@ -30,6 +30,14 @@ export type NewEvent = {
 /** A webhook that is switched on, and the events that it wants. A failed one gets its deliveries when it is enabled. */
 export type Subscriber = { id: string; status: 'active' | 'failed'; events: EventType[]; filter: WebhookFilter | null }
 
+const listeners = new Set<(organization_id: string) => void>()
+
+/** Calls `listener` when this process has committed events of an organization. Returns the function that ends it. */
+export function onPublished(listener: (organization_id: string) => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
 type PublishOptions = {
   /** The organization's subscribers, when the caller has read them already. */
   subscribers?: Subscriber[]
@@ -75,6 +83,9 @@ export async function publishEach(
   )
   if (published.length === 0) return
   await insertPublications(scope, published)
+  afterCommit(scope, () => {
+    for (const listener of listeners) listener(scope.organization_id)
+  })
   if (published.some(({ deliveries }) => deliveries.length > 0)) afterCommit(scope, () => wake('webhook'))
 }
 

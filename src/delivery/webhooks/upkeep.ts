@@ -38,12 +38,14 @@ function repeated(statement: () => Promise<number>): Promise<number> {
 }
 
 /**
- * Removes finished deliveries that are older than `days` with their attempts, then events without deliveries, then
- * deleted webhooks without deliveries. Each step commits for itself.
+ * Removes finished deliveries that are older than `days` with their attempts, then events without deliveries that have
+ * left the feed, then deleted webhooks without deliveries. Each step commits for itself.
+ * @param event_days how long the feed keeps events
  */
-export async function purgeDeliveries({ sql }: Connection, days: number): Promise<void> {
+export async function purgeDeliveries({ sql }: Connection, days: number, event_days = 0): Promise<void> {
   await workOff(sql, findOldDeliveries(sql, days), (id) => repeated(() => removeDeliveries(sql, id, days)))
-  await workOff(sql, findOldEvents(sql, days), (id) => repeated(() => removeEvents(sql, id, days)))
+  const oldest = Math.max(days, event_days)
+  await workOff(sql, findOldEvents(sql, oldest), (id) => repeated(() => removeEvents(sql, id, oldest)))
   await workOff(sql, findDeletedWebhooks(sql, days), (id) => removeWebhooks(sql, id, days))
 }
 
@@ -171,6 +173,9 @@ function findOldEvents(sql: Sql, days: number): Find {
       where id < ${oldestId(sql, days)} and not exists (
         select 1 from deliveries d
         where d.organization_id = e.organization_id and d.event_id = e.id ${among(sql`d.organization_id`)}
+      ) and not exists (
+        select 1 from event_places p
+        where p.organization_id = e.organization_id and p.event_id = e.id ${among(sql`p.organization_id`)}
       ) ${among()}
       order by id limit ${LOOK}
     ) as old`
@@ -182,6 +187,8 @@ async function removeEvents(sql: Sql, organization_id: string, days: number): Pr
       select id from events e
       where organization_id = ${organization_id} and id < ${oldestId(sql, days)} and not exists (
         select 1 from deliveries d where d.organization_id = ${organization_id} and d.event_id = e.id
+      ) and not exists (
+        select 1 from event_places p where p.organization_id = ${organization_id} and p.event_id = e.id
       )
       order by id limit ${BATCH} for update skip locked
     )

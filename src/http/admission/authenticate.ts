@@ -9,7 +9,7 @@ import { type Declaration, type Declarations, declarationOf, isInOrganization } 
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../request/permissions'
 import { type Caller, originOf, stateOf } from '../request/request'
 import { isApi } from '../request/url'
-import { showsKey } from './credentials'
+import { identify, showsKey } from './credentials'
 import { requireOrigin } from './cross-origin'
 import { listingInTransaction } from './key-audit'
 import { getMembership, requireSession } from './membership'
@@ -51,10 +51,22 @@ function scopeOf(request: Request): Scope {
   return scope
 }
 
+/**
+ * Judges the caller of a request again, for an answer that goes on for long.
+ * @returns its scope with the rights of now
+ * @throws INVALID_TOKEN, TOKEN_EXPIRED, FORBIDDEN as another request would
+ */
+export async function admitAgain(request: Request, scope: Scope): Promise<Scope> {
+  const state = stateOf(request)
+  state.caller = undefined
+  await identify(request, state)
+  return { ...scope, actor: await actorOf(callerOf(request), scope.organization_id) }
+}
+
 type Admission = Declaration & { permission: Permission | Standing }
 
 async function admit(request: Request, route: string, admission: Admission): Promise<Scope> {
-  const { permission, or_permission = permission, and_permission, link } = admission
+  const { permission, or_permission = [], and_permission, link } = admission
   const linked = link?.(request.url)
   // A signed link only reads what it names: nobody acts.
   if (linked) return scopeIn(request, linked, SYSTEM)
@@ -64,7 +76,7 @@ async function admit(request: Request, route: string, admission: Admission): Pro
   if (caller.type === 'contact') requireOrigin(request, caller)
   const organization_id = organizationOf(request, caller)
   const scope = scopeIn(request, organization_id, await actorOf(caller, organization_id))
-  if (!permits(scope, permission) && !permits(scope, or_permission)) throw lacking(scope, permission)
+  if (![permission, or_permission].flat().some((one) => permits(scope, one))) throw lacking(scope, permission)
   if (and_permission && !permits(scope, and_permission)) throw lacking(scope, and_permission)
   requireMachine(organization_id)
   return caller.type === 'api_key' ? { ...scope, alongside: listingInTransaction(request, route, admission) } : scope

@@ -31,8 +31,9 @@ export async function identify(request: Request, state: RequestState): Promise<v
     const [, token] = BEARER.exec(header) ?? []
     if (!token) throw new ApiError('INVALID_TOKEN')
     if (isCustomerToken(token)) return await identifyCustomer(state, token)
-    const { sub, email, org_id, session_id, iat } = await verifyAccessToken(token)
-    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, issued_at_s: iat }
+    const { sub, email, org_id, session_id, iat, exp } = await verifyAccessToken(token)
+    const times = { issued_at_s: iat, expires_at_s: exp }
+    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, ...times }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     state.credential_error = error

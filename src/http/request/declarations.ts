@@ -37,8 +37,8 @@ export type Declared = {
   /** One sentence about the whole section, beside its tag. */
   about?: string
   permission?: Access
-  /** Another permission that is enough. */
-  or_permission?: Permission
+  /** Other permissions, of which each is enough. */
+  or_permission?: Permission | readonly Permission[]
   /** Another permission that is needed, too. */
   and_permission?: Permission
   /** Errors that follow from neither the path, nor the permission, nor the models: what the command finds. */
@@ -66,7 +66,7 @@ declare module 'elysia' {
 
 export type Declaration = {
   permission: Access
-  or_permission?: Permission
+  or_permission?: Permission | readonly Permission[]
   and_permission?: Permission
   removes_path?: true
   if_match?: 'by its command'

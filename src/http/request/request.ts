@@ -13,9 +13,10 @@ export type Caller =
       id: string
       email: string
       organization_id: string
-      /** The session of the access token, and when the token was issued (Unix seconds). */
+      /** The session of the access token, and when the token was issued and ends (Unix seconds). */
       session_id: string | null
       issued_at_s: number
+      expires_at_s: number
     }
   | { type: 'api_key'; id: string; name: string; organization_id: string; permissions: ReadonlySet<string> }
   | {

@@ -75,6 +75,21 @@ export async function passTicketNumbers(sql: Transaction, from?: number): Promis
     on conflict (organization_id) do update set next_number = greatest(counters.next_number, excluded.next_number)`
 }
 
+/**
+ * Ends the cursors that the lost service gave out: events that it had after the backup never happened here. The rows
+ * are counted as those of the backup.
+ */
+export async function endCursors(sql: Transaction, { tables }: Manifest): Promise<void> {
+  const feeds = tables.find(({ name }) => name === 'event_feeds')
+  // A backup of a release without the feed gave out none.
+  if (!feeds) return
+  await sql`
+    insert into event_feeds (organization_id, epoch) select id, gen_random_uuid() from organizations
+    on conflict (organization_id) do update set epoch = excluded.epoch`
+  const [counted] = await sql<[{ n: number }]>`select count(*)::int as n from event_feeds`
+  feeds.rows = counted.n
+}
+
 /** @throws BackupError naming the first table that has other rows than the backup */
 export async function compareRows(sql: Transaction, tables: Manifest['tables']): Promise<void> {
   for (const table of tables) {

@@ -17,7 +17,7 @@ import { DATA_ENTRIES, RESTORE_LOCK, UNFINISHED_RESTORE } from '../start/data-di
 import { openAsItIs } from '../start/database'
 import { dropRoot } from '../start/drop-root'
 import { BackupError, explained } from './backup-error'
-import { compareRows, loadDatabase, passTicketNumbers, refuseFilled, refuseNewerBackup } from './load'
+import { compareRows, endCursors, loadDatabase, passTicketNumbers, refuseFilled, refuseNewerBackup } from './load'
 import { type Manifest, readManifest } from './manifest'
 import { enterFolder } from './operator-folder'
 import { keysAfterRestore, writeGeneratedKey } from './secret-keys'
@@ -203,6 +203,7 @@ async function fill(session: Session, manifest: Manifest, numbers_from: number |
   await longTransaction(session, MODE, async (sql) => {
     await loadDatabase(sql, manifest)
     await passTicketNumbers(sql, numbers_from)
+    await endCursors(sql, manifest)
     await tryStoredSecrets(sql, 'it is not that of the service which was backed up')
   })
   // The first statements of the service are planned with figures of what is there.

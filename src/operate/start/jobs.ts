@@ -9,6 +9,7 @@ import type { Connection } from '../../base/db/transact'
 import { isNodeAway } from '../../base/db/violations'
 import { log, safeError } from '../../base/log'
 import { removeOldStats, writeStats } from '../../base/metrics/organization-figures'
+import { removeOldEvents } from '../../delivery/events/event-retention'
 import { endWaits } from '../../delivery/outbox/lane-faults'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/webhooks/upkeep'
 import { removeUnusedUploads } from '../../desk/attachments/commands'
@@ -63,8 +64,9 @@ const JOBS: CronJob[] = [
   {
     name: 'purge deliveries',
     pattern: '0 */10 * * * *',
-    run: (c) => purgeDeliveries(c, config.DELIVERY_RETENTION_DAYS),
+    run: (c) => purgeDeliveries(c, config.DELIVERY_RETENTION_DAYS, config.EVENT_RETENTION_DAYS),
   },
+  { name: 'remove events', pattern: '30 */10 * * * *', run: (c) => removeOldEvents(c, config.EVENT_RETENTION_DAYS) },
   { name: 'purge tickets', pattern: '0 20 * * * *', run: (c) => purgeDeletedTickets(c, config.DELETED_RETENTION_DAYS) },
   {
     name: 'remove originals',

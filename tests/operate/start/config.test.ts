@@ -70,6 +70,8 @@ describe('settings', () => {
       LEDGER_RETENTION_DAYS: 730,
       DELIVERY_HOLD_DAYS: 7,
       DELIVERY_RETENTION_DAYS: 30,
+      EVENT_RETENTION_DAYS: 30,
+      STREAMS_PER_ORGANIZATION: 200,
       RAW_MAIL_RETENTION_DAYS: 30,
       METRICS_PORT: undefined,
       SYSTEM_SMTP_URL: undefined,
@@ -156,6 +158,7 @@ describe('a wrong setting is refused by its name:', () => {
     ['DELETED_RETENTION_DAYS', '1e3'],
     ['DELIVERY_HOLD_DAYS', '0'],
     ['DELIVERY_RETENTION_DAYS', '0'],
+    ['EVENT_RETENTION_DAYS', '366'],
     ['RAW_MAIL_RETENTION_DAYS', '0x10'],
     ['METRICS_PORT', 'yes'],
   ]

@@ -16,16 +16,17 @@ import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
+type Others = string | readonly string[]
 type Route = {
   method: string
   path: string
-  hooks: { detail: { permission: string; or_permission?: string; and_permission?: string } }
+  hooks: { detail: { permission: string; or_permission?: Others; and_permission?: string } }
 }
 
 let settings: ChangedSettings
 let organization: Organization
 let world: World
-let endpoints: (Endpoint & { permission: string; or_permission?: string; and_permission?: string })[]
+let endpoints: (Endpoint & { permission: string; or_permission?: Others; and_permission?: string })[]
 
 beforeAll(async () => {
   await startApi()
@@ -66,9 +67,10 @@ function least(permission: string, and_permission?: string): string[] {
   return permission === 'webhooks:write' ? [...needed, ...READS_OF_EVENTS] : needed
 }
 
-/** All that can be given, but what includes the permission or the other one that is enough. */
-function allBut(permission: string, or_permission?: string): string[] {
-  if (or_permission) return allBut(permission).filter((grant) => allBut(or_permission).includes(grant))
+/** All that can be given, but what includes the permission or another one that is enough. */
+function allBut(permission: string, or_permission: Others = []): string[] {
+  const others = [or_permission].flat().map((other) => allBut(other))
+  if (others.length > 0) return allBut(permission).filter((grant) => others.every((rest) => rest.includes(grant)))
   const [resource, access] = permission.split(':')
   return GRANTS.filter((grant) => {
     const [of, may] = grant.split(':')

@@ -1,0 +1,189 @@
+/** Follows the events of organizations with open streams: one reader for all streams of an organization. */
+import { Gauge } from 'prom-client'
+import { config } from '../../base/config'
+import { sharedTime } from '../../base/db/shared-time'
+import { ApiError, type ErrorCode } from '../../base/errors'
+import { log, safeError } from '../../base/log'
+import { type Scope, SYSTEM } from '../../base/scope'
+import { admitAgain } from '../../http/admission/authenticate'
+import { countedBy } from '../../http/admission/credentials'
+import { takePlaces } from '../../http/admission/open-streams'
+import { headOf } from '../../http/request/answer'
+import { stateOf } from '../../http/request/request'
+import { onPublished } from '../webhooks/publish'
+import { EventStream } from './event-stream'
+import { FED, type StreamFilter } from './model'
+import { compare, type Place } from './place'
+import { placeToBegin, readableTypes, readItems, readPart, stepsOf } from './queries'
+import { readOrder } from './settled-place'
+
+const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
+const STREAMS_OF_CALLER = 10
+const TICK_MS = 1000
+/** Organizations that are looked at in a tick. Events of this process are known without. */
+const LOOKED_AT_MOST = 50
+/** How often rights are judged again: the API promises 10 seconds. */
+const JUDGE_MS = 4000
+const PART = 100
+
+/** An open stream, with what says if it may go on. */
+type Open = { stream: EventStream; request: Request; scope: Scope; filter: StreamFilter; judged_ms: number }
+
+/** The events of an organization up to a place, and the streams that stand there. */
+type Feed = { scope: Scope; place: Place; streams: Set<EventStream>; reading?: Promise<void>; is_woken: boolean }
+
+const all = new Set<Open>()
+const feeds = new Map<string, Feed>()
+let ticking: Timer | undefined
+
+const gauge = new Gauge({ name: 'deskwire_event_streams', help: 'Streams of events that are open in this process' })
+onPublished((organization_id) => wake(feeds.get(organization_id)))
+
+/**
+ * Opens a stream.
+ * @throws VALIDATION_ERROR, FORBIDDEN, CURSOR_EXPIRED; RATE_LIMITED when too many are open
+ */
+export async function openStream(request: Request, scope: Scope, query: StreamFilter): Promise<Response> {
+  const filter = withLastId(request, query)
+  const types = readableTypes(scope, filter)
+  const order = await readOrder(scope)
+  const place = await placeToBegin(scope, filter, order, 'now')
+  if (request.method === 'HEAD') return headOf(HEADERS)
+  const leavePlaces = await takePlaces([
+    { name: countedBy(stateOf(request)), most: STREAMS_OF_CALLER },
+    { name: `organization ${scope.organization_id}`, most: config.STREAMS_PER_ORGANIZATION },
+  ])
+  const ended = Promise.withResolvers<void>()
+  stateOf(request).answered = ended.promise
+  const leave = () => {
+    all.delete(open)
+    leaveFeed(scope.organization_id, stream)
+    leavePlaces()
+    gauge.set(all.size)
+    ended.resolve()
+  }
+  const stream = new EventStream(scope, filter, order.epoch, types, place, joinFeed, leave)
+  const open: Open = { stream, request, scope, filter, judged_ms: performance.now() }
+  all.add(open)
+  gauge.set(all.size)
+  ticking ??= setInterval(tick, TICK_MS)
+  return new Response(stream.body, { headers: HEADERS })
+
+  function joinFeed(stream: EventStream, at: Place): boolean {
+    const feed = feeds.get(scope.organization_id) ?? newFeed(scope, at)
+    // What the feed has yet to read up to there was sent already.
+    const is_there = compare(at, feed.place) >= 0
+    if (is_there) feed.streams.add(stream)
+    return is_there
+  }
+}
+
+/** Ends all streams: the service stops. */
+export function endStreams(): void {
+  for (const { stream } of all) stream.end('SERVICE_UNAVAILABLE')
+}
+
+/** A client that connects again sends the last id, which goes before a cursor in the address. */
+function withLastId(request: Request, query: StreamFilter): StreamFilter {
+  const cursor = request.headers.get('last-event-id') ?? ''
+  return cursor === '' ? query : { ...query, cursor }
+}
+
+/** @param scope of the stream that is the first, whose connection is used */
+function newFeed({ db, sql, organization_id }: Scope, place: Place): Feed {
+  const scope: Scope = { db, sql, organization_id, actor: SYSTEM }
+  const feed: Feed = { scope, place, streams: new Set(), is_woken: false }
+  feeds.set(organization_id, feed)
+  return feed
+}
+
+function leaveFeed(organization_id: string, stream: EventStream): void {
+  const feed = feeds.get(organization_id)
+  feed?.streams.delete(stream)
+  if (feed?.streams.size === 0) feeds.delete(organization_id)
+  if (all.size > 0) return
+  clearInterval(ticking)
+  ticking = undefined
+}
+
+/** Reads what is new, once more when something happens meanwhile. */
+function wake(feed: Feed | undefined): void {
+  if (!feed) return
+  feed.is_woken = true
+  feed.reading ??= readNew(feed).finally(() => {
+    feed.reading = undefined
+  })
+}
+
+async function readNew(feed: Feed): Promise<void> {
+  try {
+    while (feed.is_woken) {
+      feed.is_woken = false
+      const order = await readOrder(feed.scope)
+      for (let has_more = true; has_more; ) has_more = await readNext(feed, order)
+    }
+  } catch (error) {
+    log.warn({ error: safeError(error) }, 'streams of events were ended')
+    for (const stream of feed.streams) stream.end('SERVICE_UNAVAILABLE')
+  }
+}
+
+async function readNext(feed: Feed, order: { settled: string }): Promise<boolean> {
+  const part = await readPart(feed.scope, { after: feed.place, order, types: FED, filter: {}, most: PART })
+  for (const step of stepsOf(part.found)) {
+    for (const event of await readItems(feed.scope, step)) {
+      const texts = new Map()
+      for (const stream of feed.streams) stream.offer(event, texts)
+      feed.place = { place: event.place, nth: event.nth }
+    }
+  }
+  feed.place = part.end
+  return part.has_more
+}
+
+/** Looks for events of other processes, keeps places, and ends streams whose readers lost their rights. */
+function tick(): void {
+  for (const open of all) {
+    const { caller } = stateOf(open.request)
+    const is_expired = caller?.type === 'user' && caller.expires_at_s * 1000 <= sharedTime()
+    if (is_expired) open.stream.end('TOKEN_EXPIRED')
+    else if (performance.now() - open.judged_ms >= JUDGE_MS) void judge(open)
+    const feed = feeds.get(open.scope.organization_id)
+    if (feed?.streams.has(open.stream)) open.stream.keep(feed.place)
+  }
+  for (const [organization_id, feed] of [...feeds].slice(0, LOOKED_AT_MOST)) {
+    void look(feed)
+    // The next tick begins with the others.
+    if (feeds.size > LOOKED_AT_MOST) feeds.delete(organization_id) && feeds.set(organization_id, feed)
+  }
+}
+
+async function look(feed: Feed): Promise<void> {
+  const { sql, organization_id } = feed.scope
+  try {
+    const [last] = await sql<Place[]>`
+      select place::text, nth from event_places where organization_id = ${organization_id}
+      order by event_places.place desc, event_places.nth desc limit 1`
+    if (last && compare(last, feed.place) > 0) wake(feed)
+  } catch {
+    for (const stream of feed.streams) stream.end('SERVICE_UNAVAILABLE')
+  }
+}
+
+/** Judges the reader of a stream as another request would be. */
+async function judge(open: Open): Promise<void> {
+  open.judged_ms = performance.now()
+  try {
+    open.scope = await admitAgain(open.request, open.scope)
+    const types = readableTypes(open.scope, open.filter)
+    if (types.length === 0) throw new ApiError('FORBIDDEN')
+    open.stream.types = new Set(types)
+  } catch (error) {
+    open.stream.end(codeOf(error))
+  }
+}
+
+function codeOf(error: unknown): ErrorCode {
+  if (!(error instanceof ApiError) || error.status >= 500) return 'SERVICE_UNAVAILABLE'
+  return error.status === 403 ? 'FORBIDDEN' : error.code
+}
