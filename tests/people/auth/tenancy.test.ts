@@ -17,9 +17,9 @@ const MARK = 'Unmistakable'
 const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
- * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see raw
- * mail, API keys, the identity provider, the audit log or timers of others, export or erase a person, make tokens of
- * customers.
+ * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see
+ * raw mail, API keys, the identity provider, the audit log or timers of others, export or erase a person, make tokens
+ * of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
   if (/^\/(inbound-messages|audit-log|api-keys|timers|stats|identity-provider)/.test(path)) return true
