@@ -198,6 +198,16 @@ const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
       where organization_id = ${organization_id} and message_id = ${id}`
     return { ids: { ticket_id: ticket.id, message_id: id } }
   },
+  'POST /tickets/{ticket_id}/unmerge': async ({ admin }) => {
+    const [target, source] = [await createTicket(admin), await createTicket(admin)]
+    await admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
+    return { ids: { ticket_id: source.id } }
+  },
+  'POST /tickets/{ticket_id}/split': async ({ admin }) => {
+    const ticket = await createTicket(admin)
+    const { data } = (await admin.post(`/tickets/${ticket.id}/messages`, { body: 'Hello', is_internal: true })).body
+    return { ids: { ticket_id: ticket.id }, body: { message_ids: [data.id] } }
+  },
   'POST /tickets/{ticket_id}/timer/start': async ({ admin }) => {
     await admin.delete('/timer/active')
     return {}

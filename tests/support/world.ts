@@ -21,10 +21,10 @@ import { createWebhook } from './webhooks'
 
 /**
  * Ids by the name of the path parameter; `upload_id` is a file that no message uses yet, `source_id` a second ticket,
- * `contact_token` a token, `other_contact_id` a second contact.
+ * `split_message_id` a second message, `contact_token` a token, `other_contact_id` a second contact.
  */
 export type World = Record<WorldId, string>
-export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'contact_token' | 'other_contact_id'
+export type WorldId = ResourceId | 'upload_id' | 'source_id' | 'split_message_id' | 'contact_token' | 'other_contact_id'
 
 /** Nothing listens there: what the service tries to reach is refused at once. */
 const NOBODY_URL = 'https://127.0.0.1:1/hook'
@@ -46,6 +46,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
   const source = await createTicket(agent, { subject: mark, contact_id: contact.id })
   const used = await uploadFile(agent, mark, `${mark}.txt`)
   const message = await createMessage(agent, ticket.id, { body: mark, attachment_ids: [used.id], send_email: false })
+  const split = await createMessage(agent, ticket.id, { body: mark, is_internal: true })
   const upload = await uploadFile(agent, mark, `${mark}.txt`)
   const entry = await logTime(admin, ticket.id, { description: mark })
   const drafting = await created(admin.post('/api-keys', { name: mark, permissions: ['drafts:write'] }))
@@ -72,6 +73,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
   return {
     ticket_id: ticket.id,
     source_id: source.id,
+    split_message_id: split.id,
     message_id: message.id,
     draft_id: draft.id,
     macro_id: macro.id,
@@ -169,7 +171,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
       dry_run: false,
     },
     'POST /tickets/{ticket_id}/merge': { source_ids: [world.source_id] },
-    'POST /tickets/{ticket_id}/split': { message_ids: [world.message_id], subject: 'Another fire' },
+    'POST /tickets/{ticket_id}/split': { message_ids: [world.split_message_id], subject: 'Another fire' },
     'PUT /tickets/{ticket_id}/viewing': { writing: true },
     'POST /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
     'DELETE /tickets/{ticket_id}/labels': { label_ids: [world.label_id] },
