@@ -90,6 +90,7 @@ export async function requireSessionNow(
       else exists (
         select 1 from refresh_tokens t
         where t.id = ${session_id} and t.user_id = u.id and t.signed_out_at is null
+          and (t.provider_organization_id is null or t.expires_at > now())
       ) end`
   if (!session) throw new ApiError('INVALID_TOKEN')
   return session

@@ -8,6 +8,7 @@ import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { withdrawLetters } from '../../mail/letters/enqueue-letter'
 import { addMembership } from '../auth/add-membership'
+import { endSessions } from '../auth/sessions'
 import { createInvitation } from '../invitations/commands'
 import { isAdmin } from '../users/memberships'
 import { hasActiveAdmin, isReliedOnElsewhere, lockAdmins } from '../users/queries'
@@ -83,9 +84,11 @@ async function welcome(
 ): Promise<Person | { reason: Reason }> {
   const { sql, organization_id } = scope
   const { email, role } = newcomer
-  const [invitation] = await sql<{ id: string; role: Role; hourly_rate: number | null; currency: string | null }[]>`
-    select id, role, hourly_rate, currency from invitations
+  type Invitation = { id: string; role: Role; hourly_rate: number | null; currency: string | null; is_valid: boolean }
+  const [found] = await sql<Invitation[]>`
+    select id, role, hourly_rate, currency, expires_at > now() as is_valid from invitations
     where organization_id = ${organization_id} and email_key = ${addressKey(email)} for update`
+  const invitation = found?.is_valid ? found : undefined
   if (!invitation && !mayProvision(provider, newcomer)) throw new NotAllowed('not_allowed')
   const account = await lockAccountOf(scope, email)
   if (await isReliedOnElsewhere(scope, email)) {
@@ -93,14 +96,17 @@ async function welcome(
     return { reason: 'invited' }
   }
   const user_id = account?.id ?? (await createAccount(scope, newcomer))
+  if (account) await endPassword(scope, user_id)
   const { hourly_rate = null, currency = null } = invitation ?? {}
   const given = { role: role ?? invitation?.role ?? 'agent', hourly_rate, currency, active: true }
   if (!(await addMembership(scope, user_id, given))) throw new NotAllowed('not_allowed')
   const person: Person = { user_id, email, name: newcomer.name, role: given.role, active: true }
   const actor = { type: 'user', id: user_id, name: person.name } as const
+  if (found) {
+    await sql`delete from invitations where organization_id = ${organization_id} and id = ${found.id}`
+    await withdrawLetters(scope, found.id)
+  }
   if (invitation) {
-    await sql`delete from invitations where organization_id = ${organization_id} and id = ${invitation.id}`
-    await withdrawLetters(scope, invitation.id)
     const resource = { type: 'invitation', id: invitation.id } as const
     await audit({ ...scope, actor }, { action: 'invitation.accepted', resource })
   } else {
@@ -119,6 +125,13 @@ async function invite(scope: Scope, { email, name, role }: Newcomer): Promise<vo
   await createInvitation(scope, { email, name, ...(role && { role }) }).catch((error) => {
     throw error instanceof ApiError ? new NotAllowed('not_allowed') : error
   })
+}
+
+/** Ends a password of before that others may know, unless it is held by the person. */
+async function endPassword(scope: Scope, user_id: string): Promise<void> {
+  await scope.sql`
+    update users set password_hash = ${NO_PASSWORD}, updated_at = now() where id = ${user_id} and not is_password_held`
+  await endSessions(scope, user_id)
 }
 
 async function createAccount({ sql }: Scope, { email, name }: Newcomer): Promise<string> {

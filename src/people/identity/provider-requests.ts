@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRemoteJWKSet, customFetch, type JWTPayload, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
+import { isCleanText } from '../../base/address/characters'
 import { config } from '../../base/config'
 import { sharedTime } from '../../base/db/shared-time'
 import { within } from '../../base/flow/within'
@@ -104,14 +105,19 @@ export async function verifyToken(provider: Provider, token: string): Promise<JW
   }).catch((error) => {
     throw error instanceof ProviderError ? error : new ProviderError(String(error?.code ?? 'a wrong token'))
   })
-  const { aud, azp, iat, sub } = payload
+  const { aud, azp, iat, sub, sid } = payload
   if (Array.isArray(aud) && aud.length > 1 && azp !== client_id) throw new ProviderError('another party')
   if (azp !== undefined && azp !== client_id) throw new ProviderError('another party')
   if (typeof iat !== 'number' || iat * 1000 > now.getTime() + LEEWAY_S * 1000)
     throw new ProviderError('from the future')
-  if (sub !== undefined && (typeof sub !== 'string' || sub === '' || sub.length > 255))
-    throw new ProviderError('no subject')
+  if (sub !== undefined && !isName(sub)) throw new ProviderError('no subject')
+  if (typeof sid === 'string' && !isName(sid)) throw new ProviderError('no session')
   return payload
+}
+
+/** Tells if it can be stored as the name of a person or a session. */
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= 255 && isCleanText(value)
 }
 
 function keysOf({ organization_id, issuer }: Provider, jwks_uri: string) {

@@ -184,6 +184,41 @@ describe('signing in', () => {
     expect(stub.counted.jwks).toBe(asked)
   })
 
+  test('gives who becomes a member again no password of before', async () => {
+    const email = `${crypto.randomUUID()}@acme.example`
+    const made = await desk.admin.post('/users', { email, name: 'Former', password: PASSWORD })
+    expect((await desk.admin.delete(`/users/${made.body.data.id}`)).status).toBe(204)
+    await put({ provision: 'domain', domains: ['acme.example'] })
+    const again = await signInAs({ sub: 'new', email, email_verified: true })
+    expect(again.body.user.id).toBe(made.body.data.id)
+    expectError(await stranger().post('/auth/login', { email, password: PASSWORD }), 401, 'INVALID_CREDENTIALS')
+  })
+
+  test('takes the invitation of a person, but none that has expired', async () => {
+    await put({})
+    for (const [days, ending] of [
+      [-1, 'not_allowed'],
+      [1, null],
+    ] as const) {
+      const email = `${crypto.randomUUID()}@invited.example`
+      await connection().sql`
+        insert into invitations (organization_id, id, email, email_key, name, role, token_hash, is_proof, expires_at)
+        values (${desk.id}, ${crypto.randomUUID()}, ${email}, ${email}, 'I', 'admin', ${Buffer.from(email)}, false,
+          now() + make_interval(days => ${days}))`
+      expect(await errorOf({ sub: email, email, email_verified: true })).toBe(ending)
+    }
+  })
+
+  test('refuses text that cannot be stored, from the program and from the provider', async () => {
+    await put({})
+    expectError(await start({ state: 'a\0b' }), 422, 'VALIDATION_ERROR')
+    expectError(await start({ redirect_uri: `${APP}\0` }), 422, 'VALIDATION_ERROR')
+    const known = { sub: 'one', email: desk.agent.email, email_verified: true }
+    expect(await errorOf({ ...known, sub: 'a\0b' })).toBe('provider_error')
+    expect(await errorOf({ ...known, sid: '\ud800' })).toBe('provider_error')
+    expect((await signInAs(known)).status).toBe(200)
+  })
+
   test('states, codes and challenges count once', async () => {
     await put({})
     stub.claims = { sub: 'one', email: desk.agent.email, email_verified: true }
@@ -274,6 +309,13 @@ describe('a session of the provider', () => {
       select extract(epoch from expires_at - now())::int as left from refresh_tokens
       where provider_organization_id = ${desk.id}`
     expect(row!.left).toBeWithin(200, 301)
+  })
+
+  test('ends after session_seconds, with the access token that it still has', async () => {
+    await connection().sql`
+      update refresh_tokens set expires_at = now() where provider_organization_id = ${desk.id}`
+    expectError(await stranger().get('/tickets', session), 401, 'INVALID_TOKEN')
+    expectError(await stranger().get('/auth/me', session), 401, 'INVALID_TOKEN')
   })
 
   test('ends with the provider, another client, or the membership', async () => {
