@@ -36,8 +36,8 @@ export async function planEmail(
   )
   const to = wantedAddress(mailbox, contact_email)
   const recipients: DraftRecipient[] = [{ kind: 'to', name: contact_name, email: to }]
-  // The contact gets it once, at whichever address.
-  const seen = new Set([to, ...mailbox.addresses].map(addressKey))
+  // The contact gets it once, at whichever address, unless the answer names another.
+  const seen = new Set([to, ...(cc ? [] : mailbox.addresses)].map(addressKey))
   for (const { name, email } of others) {
     const key = addressKey(email)
     if (own.has(key) || seen.has(key)) continue

@@ -125,16 +125,10 @@ export async function showInserted(
   const { prefix, contact, company, assignee, labels } = references
   if (company_id !== (company?.id ?? null)) return getTicketSummary(scope, id)
   const code = `${prefix}-${number}`
-  const related = {
-    contact,
-    company,
-    assignee,
-    labels,
-    external_id: external_id ?? null,
-    merged_into: null,
-    split_from: null,
-  }
-  return { id, code, subject, status: 'open', priority, ...related, custom, created_at, updated_at }
+  // In the order of `present`, so that both have one tag.
+  const own = { id, code, subject, status: 'open', priority, contact, company, assignee, labels } as const
+  const rest = { external_id: external_id ?? null, custom, merged_into: null, split_from: null }
+  return { ...own, ...rest, created_at, updated_at }
 }
 
 /** SQL for the time of change of a new ticket: it is not before the time of its creation, which is that of its id. */
