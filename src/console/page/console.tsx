@@ -4,11 +4,12 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Account } from './account'
 import { Api, trouble } from './api'
 import { useCell } from './cell'
+import { comeFromProvider, givenOrganization, goToProvider } from './from-provider'
 import { Inbox } from './inbox/inbox'
 import { Operate } from './operate/admin-parts'
 import { go, hrefOf, useRoute } from './route'
 import { askOtherTabs, signIn, signInWith, signInWithCode, signOut } from './sign-in'
-import { Button, Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
+import { attempt, Button, Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
 import { isAdmin, type View } from './view-types'
 
 function Page() {
@@ -76,10 +77,17 @@ function Credentials({ email }: { email?: string }) {
 }
 
 function SignIn() {
+  const organization = givenOrganization()
   return (
     <main class="sign-in">
       <h1>Deskwire</h1>
       <Credentials />
+      <details open={organization !== ''}>
+        <summary>Sign in at the provider of your organization</summary>
+        <Form submit="Go there" send={(form) => goToProvider(String(form.get('organization')))}>
+          <Field label="Organization" name="organization" value={organization} hint="Its id" required />
+        </Form>
+      </details>
       <p>
         <a href="password-reset">Forgot your password?</a> · <a href="swagger">API</a>
       </p>
@@ -175,5 +183,9 @@ function Trouble() {
   )
 }
 
+void attempt(async () => {
+  const missing = await comeFromProvider()
+  if (missing && 'fault' in missing) throw missing.fault
+})
 askOtherTabs()
 render(<Page />, document.getElementById('page')!)

@@ -47,7 +47,7 @@ export function authorization(): { authorization?: string } {
 }
 
 /** What is missing to be signed in: a code for the challenge, or what `fault` says in words. */
-type Missing = { challenge: string } | { fault: string }
+export type Missing = { challenge: string } | { fault: string }
 
 /** Signs in, here and in tabs that wait for it. @returns what is missing */
 export async function signInWith(email: string, password: string): Promise<Missing | undefined> {
@@ -61,8 +61,8 @@ export async function signInWithCode(challenge: string, code: string): Promise<M
   return takeTokens(response, 'This code is not right, or was used. If no code is, cancel and sign in anew.')
 }
 
-/** @param wrong is said of a 401 */
-async function takeTokens(response: Response, wrong: string): Promise<Missing | undefined> {
+/** Keeps the tokens of an answer, here and in tabs that wait for them. @param wrong is said of a 401 */
+export async function takeTokens(response: Response, wrong: string): Promise<Missing | undefined> {
   if (response.status === 401) {
     const { error } = await response.json()
     return error.code === 'SECOND_FACTOR_REQUIRED' ? { challenge: error.details.challenge } : { fault: wrong }
