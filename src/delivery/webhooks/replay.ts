@@ -55,7 +55,7 @@ async function requireKept({ sql, organization_id }: Scope, since: number): Prom
   const [feed] = await sql<{ removed_until_ms: number | null }[]>`
     select (extract(epoch from removed_until) * 1000)::float8 as removed_until_ms from event_feeds
     where organization_id = ${organization_id}`
-  const kept_from = sharedTime() - config.DELIVERY_RETENTION_DAYS * DAY_MS
+  const kept_from = sharedTime() - config.EVENT_RETENTION_DAYS * DAY_MS
   if (since >= Math.max(kept_from, feed?.removed_until_ms ?? 0)) return
   throw fieldError('VALIDATION_ERROR', '/since', 'must not be before the oldest event that is kept')
 }

@@ -6,6 +6,7 @@ import { createOrganization, type Organization, startApi, stopApi } from '../../
 import { createProgram } from '../../support/api-keys'
 import { createContact, createTicket, insertMailbox } from '../../support/factories'
 import type { Receiver } from '../../support/receiver'
+import { withSettings } from '../../support/settings'
 import {
   createWebhook,
   deliverDue,
@@ -123,6 +124,19 @@ test('since counts, until does not', async () => {
   expect(await queued({ since: after })).toBe(0)
   expect(await queued({ until: timestamp })).toBe(0)
   expect(await queued({ since: timestamp, until: after })).toBe(1)
+})
+
+test('goes back as far as the feed, whatever becomes of deliveries', async () => {
+  using _ = receiver
+  const webhook = await createWebhook(own.admin, { url: receiver.url })
+  using __ = withSettings({ EVENT_RETENTION_DAYS: 60, DELIVERY_RETENTION_DAYS: 1 })
+  await emit(own.scope)
+  await own.scope.sql`
+    update event_places set happened_at = now() - interval '45 days' where organization_id = ${own.id}`
+  await own.scope.sql`delete from outbox where organization_id = ${own.id}`
+  const answer = await replay(webhook.id, { only: 'all', since: ago(50 * 86_400) })
+  expect([answer.status, answer.body]).toEqual([200, { data: { queued: 1 } }])
+  expect((await replay(webhook.id, { since: ago(61 * 86_400) })).status).toBe(422)
 })
 
 test.each([
