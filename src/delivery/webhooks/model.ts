@@ -32,17 +32,21 @@ const secret = text({
     'null removes both',
 })
 const few = { minItems: 1, maxItems: 50 }
-const ids = (not_found: 'COMPANY_NOT_FOUND' | 'LABEL_NOT_FOUND' | 'MAILBOX_NOT_FOUND') =>
-  optional(Type.Array(IdInput({ not_found }), { ...few, fault: 'must be a list of 1 to 50 ids' }))
+const ids = (not_found: 'COMPANY_NOT_FOUND' | 'LABEL_NOT_FOUND' | 'MAILBOX_NOT_FOUND', description: string) =>
+  optional(Type.Array(IdInput({ not_found }), { ...few, fault: 'must be a list of 1 to 50 ids', description }))
 const FILTER_FAULT =
   'must be an object with lists of 1 to 50 of status, priority, company_ids, label_ids, mailbox_ids, or is_internal'
 const filter = Type.Object(
   {
-    status: optional(Type.Array(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' }), few)),
-    priority: optional(Type.Array(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }), few)),
-    company_ids: ids('COMPANY_NOT_FOUND'),
-    label_ids: ids('LABEL_NOT_FOUND'),
-    mailbox_ids: ids('MAILBOX_NOT_FOUND'),
+    status: optional(
+      Type.Array(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' }), { ...few, description: 'Of the ticket' }),
+    ),
+    priority: optional(
+      Type.Array(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' }), { ...few, description: 'Of the ticket' }),
+    ),
+    company_ids: ids('COMPANY_NOT_FOUND', "Of the ticket's contact, or of the contact or company itself"),
+    label_ids: ids('LABEL_NOT_FOUND', 'The ticket has at least one of them'),
+    mailbox_ids: ids('MAILBOX_NOT_FOUND', 'Of the ticket, or that the mail came to'),
     is_internal: optional(flag({ description: 'Of messages' })),
   },
   {

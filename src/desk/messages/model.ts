@@ -20,11 +20,10 @@ const BODY_HTML =
   'At most 2,000,000 characters; `body` has everything'
 
 /** The author of a draft. */
-export const Author = Type.Object({
-  type: oneOf(AUTHOR_TYPES, { description: 'A person or an API key' }),
-  id: Uuid,
-  name: Type.String(),
-})
+export const Author = Type.Object(
+  { type: oneOf(AUTHOR_TYPES, { description: 'A person or an API key' }), id: Uuid, name: Type.String() },
+  { description: 'Who has written it' },
+)
 export type Author = typeof Author.static
 
 export const Message = Type.Object({

@@ -9,9 +9,9 @@ const code = { ...CodeInput, code: 'INVALID_CODE' as const }
 
 export const SecondFactor = unchecked(
   Type.Object({
-    enabled: Type.Boolean(),
+    enabled: Type.Boolean({ description: 'Whether signing in asks for a code' }),
     confirmed_at: orNull(Instant, { description: 'Since when it counts' }),
-    recovery_codes_left: Type.Integer(),
+    recovery_codes_left: Type.Integer({ description: 'Of ten; each can be used once' }),
   }),
 )
 export type SecondFactor = typeof SecondFactor.static

@@ -5,7 +5,8 @@ import path from 'node:path'
 import { GRANTS } from '../../../src/http/request/permissions'
 import { api, startApi, stopApi } from '../../support/api'
 
-type Route = { method: string; path: string; hooks: { detail: { permission: string } } }
+type Detail = { permission: string; or_permission?: string; and_permission?: string }
+type Route = { method: string; path: string; hooks: { detail: Detail } }
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -14,13 +15,19 @@ test('the guide lists every permission with the requests that need it, as the ro
   const { routes } = api() as unknown as { routes: Route[] }
   const needing = Map.groupBy(routes, ({ hooks }) => hooks.detail.permission)
   const rows = GRANTS.filter((grant) => !grant.startsWith('*')).map((permission) => {
-    const requests = (needing.get(permission) ?? []).map(
-      ({ method, path }) => `\`${method} ${path.replace('/api/v1', '')}\``,
-    )
-    return `| \`${permission}\` | ${requests.join(', ')} |`
+    const requests = (needing.get(permission) ?? []).map((route) => {
+      const { and_permission } = route.hooks.detail
+      return nameOf(route) + (and_permission ? ` (with \`${and_permission}\`)` : '')
+    })
+    const others = routes.filter(({ hooks }) => hooks.detail.or_permission === permission).map(nameOf)
+    return `| \`${permission}\` | ${requests.join(', ')}${others.length > 0 ? `; also ${others.join(', ')}` : ''} |`
   })
   const guide = readFileSync(path.join(import.meta.dir, '../../../src/guide/api.md'), 'utf8')
   const table = guide.split('\n').filter((line) => /^\| `[a-z_]+:(read|write)` \|/.test(line))
   // What the guide is to say, when it does not: copy the rows from here.
   expect(table).toEqual(rows)
 })
+
+function nameOf({ method, path }: Route): string {
+  return `\`${method} ${path.replace('/api/v1', '')}\``
+}
