@@ -26,8 +26,9 @@ import { isForCustomers, manyCustomers } from '../support/customers'
 import type { TestDatabase } from '../support/database'
 import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
-import { createTicket } from '../support/factories'
+import { createMessage, createTicket } from '../support/factories'
 import { refuseSeveralNodes } from '../support/one-node'
+import { challengeOf, codeOf, enableSecondFactor } from '../support/second-factor'
 import { type ChangedSettings, withSettings } from '../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../support/world'
 
@@ -94,7 +95,7 @@ async function tryWrites(place: Place): Promise<string[]> {
     for (const [what, request] of Object.entries(variantsOf(endpoint, place))) {
       judge(what, await send(endpoint, request, place.world), 500)
     }
-    const prepared = await PREPARED[endpoint.name]?.(place)
+    const prepared = await PREPARED[endpoint.name]?.(place, endpoint)
     const client = isForCustomers(endpoint) ? place.customers : place.admin
     const good = { client, headers: { 'if-match': '*' }, ...prepared }
     judge('as is good', await send(endpoint, good, place.world), 300)
@@ -153,7 +154,7 @@ function send(
 }
 
 /** What a good request needs beyond a row of everything. */
-const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
+const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Partial<Prepared>>> = {
   'POST /auth/login': async ({ admin }) => ({ client: stranger(), body: { email: admin.email, password: PASSWORD } }),
   'POST /auth/refresh': async ({ admin }) => ({ client: stranger(), body: await refreshTokenOf(admin) }),
   'POST /auth/logout': async ({ admin }) => ({ body: await refreshTokenOf(admin) }),
@@ -165,6 +166,20 @@ const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
       insert into password_resets (id, user_id, token_hash, expires_at)
       values (${newId()}, ${user_id}, ${hashToken(token)}, now() + interval '1 hour')`
     return { client: stranger(), body: { token, new_password: PASSWORD } }
+  },
+  'POST /auth/login/second-factor': async (place) => {
+    const { member, secret } = await memberWithFactor(place)
+    return { client: stranger(), body: { challenge: await challengeOf(member), code: codeOf(secret) } }
+  },
+  'POST /auth/second-factor/confirm': async ({ addMember }) => {
+    const client = await addMember('agent')
+    const { secret } = (await client.post('/auth/second-factor', { current_password: PASSWORD })).body
+    return { client, body: { code: codeOf(secret) } }
+  },
+  'POST /auth/second-factor/recovery-codes': proved,
+  'DELETE /auth/second-factor': proved,
+  'DELETE /users/{user_id}/second-factor': async (place) => {
+    return { ids: { user_id: (await memberWithFactor(place)).member.user_id } }
   },
   'DELETE /auth/sessions/{session_id}': async ({ admin }) => {
     await signIn(admin.email)
@@ -187,6 +202,21 @@ const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
   'DELETE /contacts/{contact_id}': async ({ admin }) => {
     const { contact } = await createTicket(admin)
     return { ids: { contact_id: contact.id } }
+  },
+  'PUT /contacts/by-external-id/{external_id}': created,
+  'PUT /companies/by-external-id/{external_id}': created,
+  'POST /tickets/{ticket_id}/unmerge': async ({ admin }) => {
+    const [target, source] = [await createTicket(admin), await createTicket(admin)]
+    await admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
+    return { ids: { ticket_id: source.id } }
+  },
+  'POST /drafts/{draft_id}/send': draft,
+  'DELETE /drafts/{draft_id}': draft,
+  // That of the world is in another ticket since the split.
+  'DELETE /tickets/{ticket_id}/messages/{message_id}': async ({ admin }) => {
+    const ticket = await createTicket(admin)
+    const message = await createMessage(admin, ticket.id, { send_email: false })
+    return { ids: { ticket_id: ticket.id, message_id: message.id } }
   },
   'POST /tickets/{ticket_id}/messages/{message_id}/resend': async ({ id: organization_id, admin }) => {
     const ticket = await createTicket(admin)
@@ -220,6 +250,29 @@ const PREPARED: Record<string, (place: Place) => Promise<Partial<Prepared>>> = {
     dns.add({ [data.dns_record.name]: { TXT: [data.dns_record.value] } })
     return { ids: { domain_id: data.id } }
   },
+}
+
+/** A request that changes what the same one creates here. */
+async function created({ admin, world }: Place, { path, name }: Endpoint): Promise<Partial<Prepared>> {
+  await admin.put(pathWith(path, world), goodBody(name, world))
+  return {}
+}
+
+async function draft({ admin }: Place): Promise<Partial<Prepared>> {
+  const ticket = await createTicket(admin)
+  const { id } = (await admin.post(`/tickets/${ticket.id}/drafts`, { body: 'Soon' })).body.data
+  return { ids: { draft_id: id } }
+}
+
+async function memberWithFactor({ addMember }: Place): Promise<{ member: Client; secret: string }> {
+  const member = await addMember('agent')
+  return { member, secret: (await enableSecondFactor(member)).secret }
+}
+
+/** The request of somebody who proves to be the owner of the account. */
+async function proved(place: Place): Promise<Partial<Prepared>> {
+  const { member, secret } = await memberWithFactor(place)
+  return { client: member, body: { current_password: PASSWORD, code: codeOf(secret) } }
 }
 
 async function startTimer({ admin, world }: Place): Promise<Partial<Prepared>> {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Permission, rolesThatMay } from '../../../src/http/request/permissions'
 import { api, type Client, createOrganization, type Organization, PASSWORD, startApi, stopApi } from '../../support/api'
 import { type Endpoint, pathWith, readEndpoints } from '../../support/endpoints'
+import { enableSecondFactor } from '../../support/second-factor'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 import { createWorld, goodBody, goodRaw, type World } from '../../support/world'
 
@@ -14,6 +15,7 @@ const ACTIONS: Record<string, string | null> = {
   'POST /users/{user_id}/invite': 'invitation.resent',
   'DELETE /users/{user_id}/identity': 'user.identity_unlinked',
   'DELETE /identity-provider': 'identity_provider.deleted',
+  'DELETE /users/{user_id}/second-factor': 'auth.second_factor_reset',
   'DELETE /users/{user_id}': 'user.removed',
   'POST /mailboxes': 'mailbox.created',
   'PATCH /mailboxes/{mailbox_id}': 'mailbox.updated',
@@ -25,6 +27,7 @@ const ACTIONS: Record<string, string | null> = {
   'PATCH /webhooks/{webhook_id}': 'webhook.updated',
   'POST /webhooks/{webhook_id}/test': null,
   'POST /webhooks/{webhook_id}/deliveries/{delivery_id}/retry': null,
+  'POST /webhooks/{webhook_id}/replay': 'webhook.replayed',
   'DELETE /webhooks/{webhook_id}': 'webhook.deleted',
   'POST /api-keys': 'api_key.created',
   'PATCH /api-keys/{api_key_id}': 'api_key.updated',
@@ -45,17 +48,13 @@ const LISTED_READS = [
   'GET /contacts/{contact_id}/export',
 ]
 
-/** Need a DNS server, a provider or a second factor: `tests/mail/domains` and `tests/people` have their entries. */
-const ELSEWHERE = [
-  'POST /domains/{domain_id}/verify',
-  'PUT /identity-provider',
-  'DELETE /users/{user_id}/second-factor',
-]
+/** Need a DNS server or a provider: `tests/mail/domains` and `tests/people/identity` have their entries. */
+const ELSEWHERE = ['POST /domains/{domain_id}/verify', 'PUT /identity-provider']
 
 let settings: ChangedSettings
 let organization: Organization
-/** What takes the place of a member in the path of `/users/{user_id}/invite`. */
-let invitation_id: string
+/** What takes the place of the member of the world in a path. */
+const users: Record<string, string> = {}
 let world: World
 let endpoints: Endpoint[]
 
@@ -69,7 +68,10 @@ beforeAll(async () => {
     SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
   })
   const invited = await organization.admin.post('/users', { email: 'carol@b.example', name: 'Carol' })
-  invitation_id = invited.body.data.id
+  users['POST /users/{user_id}/invite'] = invited.body.data.id
+  const member = await organization.addMember('agent')
+  await enableSecondFactor(member)
+  users['DELETE /users/{user_id}/second-factor'] = member.user_id
 })
 afterAll(async () => {
   settings.restore()
@@ -105,7 +107,7 @@ test.each(Object.entries(ACTIONS))('%s writes %p', async (name, action) => {
   const endpoint = endpoints.find((endpoint) => endpoint.name === name)!
   const raw = goodRaw(name)
   const query = name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}` : ''
-  const ids = name === 'POST /users/{user_id}/invite' ? { user_id: invitation_id } : world
+  const ids = { ...world, user_id: users[name] ?? world.user_id }
   const before = await newest(admin)
   const answer = await admin.send(
     endpoint.method,
