@@ -205,11 +205,6 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
   },
   'PUT /contacts/by-external-id/{external_id}': created,
   'PUT /companies/by-external-id/{external_id}': created,
-  'POST /tickets/{ticket_id}/unmerge': async ({ admin }) => {
-    const [target, source] = [await createTicket(admin), await createTicket(admin)]
-    await admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
-    return { ids: { ticket_id: source.id } }
-  },
   'POST /drafts/{draft_id}/send': draft,
   'DELETE /drafts/{draft_id}': draft,
   // That of the world is in another ticket since the split.

@@ -313,7 +313,7 @@ describe('the faults of a request', () => {
 
   test('in a query are named as such, with the code of the filter', async () => {
     const { agent } = await createOrganization()
-    const answer = await agent.get('/tickets?status=lost&page=0&assignee_id=me&created_after=yesterday')
+    const answer = await agent.get('/tickets?status=lost&page=0&assignee_id=you&created_after=yesterday')
     expectError(answer, 422, 'INVALID_STATUS')
     expect(paths(answer)).toEqual(['/query/status', '/query/assignee_id', '/query/created_after', '/query/page'])
     expectError(await agent.get('/tickets?priority=asap'), 422, 'INVALID_PRIORITY')

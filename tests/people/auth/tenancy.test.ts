@@ -43,8 +43,6 @@ const REFERENCES: Record<string, WorldId> = {
   mailbox_id: 'mailbox_id',
   view_id: 'view_id',
   label_ids: 'label_id',
-  source_ids: 'ticket_id',
-  message_ids: 'message_id',
   attachment_ids: 'upload_id',
   message_ids: 'message_id',
   'POST /tickets/{ticket_id}/merge source_ids': 'source_id',
