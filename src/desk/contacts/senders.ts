@@ -8,6 +8,7 @@ import { addressKey } from '../../base/address/email'
 import { withChangeTime } from '../../base/db/change-time'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
+import { DeadlockError, violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { type NewEvent, publish, type Subscriber } from '../../delivery/webhooks/publish'
@@ -60,7 +61,10 @@ function findContacts({ sql, organization_id }: Scope, keys: string[]): Promise<
     where a.organization_id = ${organization_id} and a.email_key = any(${keys}::text[])`
 }
 
-/** @returns those whose address was not taken meanwhile */
+/**
+ * @returns those whose address was not taken meanwhile
+ * @throws DeadlockError when another contact got it beside its own: the transaction then runs again
+ */
 async function createContacts(scope: Scope, senders: Sender[], subscribers?: Subscriber[]): Promise<KnownContact[]> {
   const { sql, organization_id } = scope
   const [companyOf, updated_at] = await withChangeTime(sql, findCompanies(scope, senders))
@@ -80,7 +84,9 @@ async function createContacts(scope: Scope, senders: Sender[], subscribers?: Sub
     'contacts',
     rows.toSorted((a, b) => (a.email_key < b.email_key ? -1 : 1)),
     sql`on conflict do nothing returning id, name, email, company_id, email_key`,
-  )
+  ).catch((error) => {
+    throw violates(error, 'contacts_email') ? new DeadlockError('a contact got the address meanwhile') : error
+  })
   const ids = created.map(({ id }) => id)
   if (ids.length > 0) await publishCreated(scope, ids, subscribers)
   return created

@@ -1,7 +1,10 @@
 /** Several addresses of one contact, and its external id. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { inTransaction } from '../../../src/base/scope'
+import { findOrCreateContacts } from '../../../src/desk/contacts/senders'
 import { type Client, createOrganization, startApi, stopApi } from '../../support/api'
 import { createCompany, createContact, hearEvents, writtenEvents } from '../../support/factories'
+import { someoneWaits } from '../../support/lock-waits'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -103,6 +106,21 @@ describe('addresses', () => {
     for (const query of ['email=two@acme.example', 'search=three']) {
       expect((await agent.get(`/contacts?${query}`)).body.meta.total).toBe(0)
     }
+  })
+
+  test('find the contact that gets one while mail from it is filed', async () => {
+    const { agent, scope } = await createOrganization()
+    const { id } = await createContact(agent)
+    const email = 'late@example.com'
+    const { finding } = await inTransaction(scope, async ({ sql, organization_id }) => {
+      await sql`
+        insert into contact_addresses (organization_id, contact_id, email, email_key)
+        values (${organization_id}, ${id}, ${email}, ${email})`
+      const finding = findOrCreateContacts(scope, [{ name: 'Late', email }])
+      await someoneWaits()
+      return { finding }
+    })
+    expect(await finding).toMatchObject([{ id }])
   })
 
   test('count when a company takes its contacts', async () => {
