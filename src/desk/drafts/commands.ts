@@ -8,6 +8,7 @@ import { claimForDraft } from '../attachments/claim-uploads'
 import { addWritten, renderWritten, withFirstAttempt } from '../messages/commands'
 import { lockConversation } from '../messages/conversation'
 import type { Message } from '../messages/model'
+import { keepMember } from '../timers/commands'
 import { lockDraft } from './lock-draft'
 import type { Draft, DraftChanges, DraftSending, NewDraft } from './model'
 import { type DraftRow, getDraft } from './queries'
@@ -21,7 +22,7 @@ const MOST_NAMED = 100
 /**
  * Creates a draft of the caller.
  * @throws TICKET_NOT_FOUND, EMPTY_BODY, DRAFT_EXISTS, VALIDATION_ERROR (a key has too many), MESSAGE_NOT_FOUND,
- *   ATTACHMENT_NOT_FOUND
+ *   ATTACHMENT_NOT_FOUND; FORBIDDEN for a member who was removed meanwhile
  */
 export async function createDraft(scope: Scope, ticket_id: string, input: NewDraft): Promise<Draft> {
   const { body, is_internal = false, cc = null, attachment_ids = [] } = input
@@ -29,6 +30,7 @@ export async function createDraft(scope: Scope, ticket_id: string, input: NewDra
   const { body_html, text } = await renderWritten(scope, body)
   return inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
+    if (author.type === 'user') await keepMember(scope, author.id)
     await lockConversation(scope, ticket_id)
     await requirePlace(scope, ticket_id, author, is_internal)
     const based_on = await findBasis(scope, ticket_id, input.based_on)

@@ -143,12 +143,13 @@ function minutesBetween(started_s: number, now: string): number {
 }
 
 /**
- * Refuses who is no active member, and holds up `stopTimerOf` until the transaction ends. Without this lock and that of
- * the ticket, a timer could be started that nobody stops: after its member was removed, or after its ticket was
- * deleted. The membership's row is not locked: on a cluster that would lock all memberships of all organizations.
+ * Refuses who is no active member, and holds up `stopTimerOf`, and so the end of a membership, until the transaction
+ * ends. It comes before the lock of the ticket. Without both a timer could be started that nobody stops, or a draft
+ * written that nobody removes: after the member was removed, or after the ticket was deleted. The membership's row is
+ * not locked: on a cluster that would lock all memberships of all organizations.
  * @throws FORBIDDEN
  */
-async function keepMember(scope: Scope, user_id: string): Promise<void> {
+export async function keepMember(scope: Scope, user_id: string): Promise<void> {
   const { sql, organization_id } = scope
   const [, found] = await together([
     sql`select pg_advisory_xact_lock_shared(hashtextextended(${lockOf(scope, user_id)}, 0))`,

@@ -2,10 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
+import { inTransaction } from '../../../src/base/scope'
 import { removeUnusedUploads } from '../../../src/desk/attachments/commands'
+import { removeMembership } from '../../../src/people/users/memberships'
 import { type Client, createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { activityOf, createMessage, hearEvents, insertTicket, uploadFile, writtenEvents } from '../../support/factories'
+import { someoneWaits } from '../../support/lock-waits'
 import { fingerprint } from '../../support/world'
 
 beforeAll(() => startApi())
@@ -313,4 +316,18 @@ test('drafts go with their ticket and with the membership of their author', asyn
   expect((await admin.delete(`/users/${zoe.user_id}`)).status).toBe(204)
   expect(await idsOf(admin)).toEqual([kept.id])
   expectError(await admin.get(`/attachments/${file.id}`), 404, 'ATTACHMENT_NOT_FOUND')
+})
+
+test('who is removed meanwhile leaves no draft', async () => {
+  const { admin, addMember, scope } = await createOrganization()
+  const ticket = await insertTicket(scope)
+  const zoe = await addMember('agent', 'Zoe Agent')
+  const { making } = await inTransaction(scope, async (inner) => {
+    await removeMembership(inner, zoe.user_id)
+    const making = post(zoe, ticket)
+    await Promise.race([making, someoneWaits()])
+    return { making }
+  })
+  expectError(await making, 403, 'FORBIDDEN')
+  expect(await idsOf(admin)).toEqual([])
 })
