@@ -10,6 +10,7 @@ import { afterCommit, inTransaction, type Scope } from '../../base/scope'
 import { forgetCustomer, newCustomerToken } from '../../http/admission/customer-tokens'
 import { hashKey } from '../../http/admission/key-format'
 import { isPerson } from '../../http/request/permissions'
+import { contactNotFound } from '../contacts/queries'
 import type { ContactToken, NewContactToken } from './model'
 
 const BATCH = 1000
@@ -21,7 +22,7 @@ export function createToken(scope: Scope, contact_id: string, input: NewContactT
     const { sql, organization_id, actor } = scope
     const [contact] = await sql<{ company_id: string | null }[]>`
       select company_id from contacts where organization_id = ${organization_id} and id = ${contact_id} for key share`
-    if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+    if (!contact) throw await contactNotFound(scope, contact_id)
     if (shows === 'company' && contact.company_id === null) {
       throw fieldError('VALIDATION_ERROR', '/scope', 'company needs a contact that has one')
     }
@@ -45,7 +46,7 @@ export async function revokeTokens(scope: Scope, contact_id: string, id?: string
     const { sql, organization_id } = scope
     const [contact] = await sql`
       select 1 from contacts where organization_id = ${organization_id} and id = ${contact_id}`
-    if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+    if (!contact) throw await contactNotFound(scope, contact_id)
     const ended = await sql<{ id: string; scope: string }[]>`
       delete from contact_tokens
       where organization_id = ${organization_id} and contact_id = ${contact_id} ${id ? sql`and id = ${id}` : sql``}

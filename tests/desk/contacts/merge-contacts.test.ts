@@ -98,7 +98,7 @@ describe('merging contacts', () => {
   })
 
   test('a merged contact is 404 with what it is now, and its external id names that, however often', async () => {
-    const { agent, target, source, last, path } = await createTwo()
+    const { admin, agent, target, source, last, path } = await createTwo()
     expect((await agent.post(path, { source_ids: [source.id] })).status).toBe(200)
     expect((await agent.post(path, { source_ids: [last.id] })).body.data.external_id).toBe('crm 1')
     const final = await createContact(agent, { external_id: 'crm 3' })
@@ -110,6 +110,8 @@ describe('merging contacts', () => {
         await agent.patch(`/contacts/${id}`, { name: 5 }),
         await agent.delete(`/contacts/${id}`),
         await agent.post(`/contacts/${id}/merge`, { source_ids: [final.id] }),
+        await admin.post(`/contacts/${id}/tokens`),
+        await admin.delete(`/contacts/${id}/tokens`),
       ]) {
         expect(codeOf(answer)).toEqual([404, 'CONTACT_NOT_FOUND'])
         expect(answer.body.error.details).toEqual({ merged_into: { id: final.id } })
