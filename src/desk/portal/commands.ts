@@ -48,8 +48,10 @@ export async function createMyMessage(scope: Scope, ticket_id: string, input: Ne
   return inTransaction(scope, async (outer) => {
     const inner = await asCustomer(outer)
     const { actor } = inner
-    const contact_id = await contactOfShown(inner, ticket_id)
+    await contactOfShown(inner, ticket_id)
     const conversation = await lockConversation(inner, ticket_id).catch(withoutTarget)
+    // The ticket may have become another customer's before it was locked.
+    const contact_id = await contactOfShown(inner, ticket_id)
     const id = nextMessageId(conversation)
     await addMessage(inner, conversation, draftOf(actor, id, input, rendered))
     if (contact_id !== actor.id) await addParticipants(inner, conversation, [actor], 'confirmed')

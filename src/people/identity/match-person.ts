@@ -4,6 +4,7 @@ import { addressKey, isEmailAddress } from '../../base/address/email'
 import { audit } from '../../base/audit/audit'
 import { lockAccount, lockAccountOf } from '../../base/db/account-lock'
 import { newId } from '../../base/db/columns'
+import { DeadlockError, violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
 import { withdrawLetters } from '../../mail/letters/enqueue-letter'
@@ -134,11 +135,14 @@ async function endPassword(scope: Scope, user_id: string): Promise<void> {
   await endSessions(scope, user_id)
 }
 
+/** @throws DeadlockError when another organization makes the account meanwhile: the transaction runs again */
 async function createAccount({ sql }: Scope, { email, name }: Newcomer): Promise<string> {
   const id = newId()
   await sql`
     insert into users (id, email, email_key, name, password_hash)
-    values (${id}, ${email}, ${addressKey(email)}, ${name}, ${NO_PASSWORD})`
+    values (${id}, ${email}, ${addressKey(email)}, ${name}, ${NO_PASSWORD})`.catch((error) => {
+    throw violates(error, 'users_email') ? new DeadlockError('the account was made meanwhile') : error
+  })
   return id
 }
 
