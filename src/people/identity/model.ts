@@ -19,20 +19,25 @@ function isRedirect(uri: string): boolean {
   return checkUrl(uri) === undefined || /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:\/[^\s]*$/.test(uri)
 }
 
+const valuesOf = (role: string) => Type.Array(Type.String(), { description: `Values that make an ${role}` })
+
 const isIssuer = (url: string) => checkUrl(url) === undefined && !/[?#]/.test(url)
 
 export const IdentityProvider = Type.Object({
-  issuer: Type.String(),
-  client_id: Type.String(),
-  has_client_secret: Type.Boolean(),
-  redirect_uris: Type.Array(Type.String()),
-  trust_email: Type.Boolean(),
-  provision: oneOf(PROVISIONS),
-  domains: Type.Array(Type.String()),
-  role_claim: orNull(Type.String()),
-  role_values: Type.Object({ admin: Type.Array(Type.String()), agent: Type.Array(Type.String()) }),
-  session_seconds: Type.Integer(),
-  required: Type.Boolean(),
+  issuer: Type.String({ description: 'URL by which the provider names itself' }),
+  client_id: Type.String({ description: 'What the provider calls this service' }),
+  has_client_secret: Type.Boolean({ description: 'False: a public client' }),
+  redirect_uris: Type.Array(Type.String(), { description: 'Where programs may be sent back to' }),
+  trust_email: Type.Boolean({ description: 'Whether an email counts that the provider does not call verified' }),
+  provision: oneOf(PROVISIONS, { description: 'Who becomes a member by signing in' }),
+  domains: Type.Array(Type.String(), { description: 'Of emails, for `provision: domain`' }),
+  role_claim: orNull(Type.String({ description: 'The claim that has the role' })),
+  role_values: Type.Object(
+    { admin: valuesOf('admin'), agent: valuesOf('agent') },
+    { description: 'Values of the claim for each role' },
+  ),
+  session_seconds: Type.Integer({ description: 'How long a session lasts' }),
+  required: Type.Boolean({ description: 'Whether passwords open nothing in this organization' }),
   created_at: Instant,
   updated_at: Instant,
 })
