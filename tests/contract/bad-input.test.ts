@@ -99,6 +99,21 @@ function valuesFor(schema: Schema, turn: number): { json: string; type: string }
   return [...written, ...RAW_NUMBERS, DEEP].map((json) => ({ json, type: typeOfJson(json) }))
 }
 
+/** Good bodies that name nothing there is: tokens, codes, a provider; and a draft that messages have come after. */
+const REFUSED = [
+  'POST /auth/login',
+  'POST /auth/login/second-factor',
+  'POST /auth/second-factor/confirm',
+  'POST /auth/second-factor/recovery-codes',
+  'DELETE /auth/second-factor',
+  'POST /auth/oidc/token',
+  'PUT /identity-provider',
+  'POST /auth/refresh',
+  'POST /auth/password/reset',
+  'POST /auth/invitations/{token}/accept',
+  'POST /drafts/{draft_id}/send',
+]
+
 describe('a body with one wrong field', () => {
   test('is never our fault, says which field it is, and leaves nothing', async () => {
     let tried = 0
@@ -139,6 +154,7 @@ describe('a body with one wrong field', () => {
 
   test('that programs give a meaning to is as unknown as any other', async () => {
     const organization = await createTarget(endpoints[0]!)
+    const refused: string[] = []
     for (const endpoint of endpoints.filter(({ body }) => body)) {
       const target = { ...organization, endpoint }
       const body = () => {
@@ -146,14 +162,9 @@ describe('a body with one wrong field', () => {
         return `${good},"__proto__":{"role":"admin"},"constructor":{"prototype":{"role":1}},"toString":1,"toJSON":{}}`
       }
       const [status] = await judge(target, '__proto__', [{ body, about: '' }])
-      const is_refused = [
-        'POST /auth/login',
-        'POST /auth/refresh',
-        'POST /auth/password/reset',
-        'POST /auth/invitations/{token}/accept',
-      ].includes(endpoint.name)
-      expect([endpoint.name, status! < 300]).toEqual([endpoint.name, !is_refused])
+      if (status! >= 300) refused.push(endpoint.name)
     }
+    expect(refused.sort()).toEqual(REFUSED.toSorted())
     expect(({} as { role?: string }).role).toBeUndefined()
   })
 })
@@ -192,7 +203,8 @@ test('a path with anything for an id names nothing, and one that is no UTF-8 is 
     for (const id of ids) {
       const raw = goodRaw(endpoint.name)
       const client = isForCustomers(endpoint) ? customers : admin
-      const answer = await client.send(endpoint.method, endpoint.path.replace(/{\w+}/g, id), raw?.body ?? '{}')
+      const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
+      const answer = await client.send(endpoint.method, endpoint.path.replace(/{\w+}/g, id), raw?.body ?? '{}', type)
       const wanted = id === '%ff' ? [400, 'BAD_REQUEST'] : [404, expect.stringMatching(/NOT_FOUND$/)]
       const found = [endpoint.name, id, answer.status, answer.body?.error?.code]
       expect(found).toEqual([endpoint.name, id, ...wanted])

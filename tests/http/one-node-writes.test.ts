@@ -27,6 +27,7 @@ import type { TestDatabase } from '../support/database'
 import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createMessage, createTicket } from '../support/factories'
+import { type StubProvider, startStubProvider, trustLoopbackProviders } from '../support/identity-provider'
 import { refuseSeveralNodes } from '../support/one-node'
 import { challengeOf, codeOf, enableSecondFactor } from '../support/second-factor'
 import { type ChangedSettings, withSettings } from '../support/settings'
@@ -39,6 +40,8 @@ const NOBODY = '018f0000-0000-7000-8000-000000000000'
 let database: TestDatabase
 let dns: TestDns
 let settings: ChangedSettings
+let provider: StubProvider
+let provider_settings: ChangedSettings
 let writes: Endpoint[]
 
 beforeAll(async () => {
@@ -49,10 +52,14 @@ beforeAll(async () => {
     SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
     DNS_SERVERS: [dns.address],
   })
+  provider = await startStubProvider()
+  provider_settings = await trustLoopbackProviders()
   writes = (await readEndpoints()).filter(({ method }) => method !== 'GET')
 })
 afterAll(async () => {
+  provider_settings.restore()
   settings.restore()
+  provider[Symbol.dispose]()
   dns[Symbol.dispose]()
   await stopApi()
 })
@@ -148,7 +155,7 @@ function send(
 ): Promise<Answer> {
   const raw = goodRaw(name)
   const query = name === 'POST /inbound-messages' ? `?mailbox_id=${world.mailbox_id}` : ''
-  const content = raw?.body ?? given ?? (body && goodBody(name, world))
+  const content = given ?? raw?.body ?? (body && goodBody(name, world))
   const type: Record<string, string> = raw?.type ? { 'content-type': raw.type } : {}
   return client.send(method, pathWith(path, { ...world, ...ids }) + query, content, { ...type, ...headers })
 }
@@ -180,6 +187,21 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
   'DELETE /auth/second-factor': proved,
   'DELETE /users/{user_id}/second-factor': async (place) => {
     return { ids: { user_id: (await memberWithFactor(place)).member.user_id } }
+  },
+  'PUT /identity-provider': async () => ({ body: ownProvider() }),
+  // It heeds no condition: the request before has removed it.
+  'DELETE /identity-provider': async ({ admin }) => {
+    await admin.put('/identity-provider', ownProvider())
+    return {}
+  },
+  'POST /auth/oidc/token': async (place) => ({ client: stranger(), body: await codeOfProvider(place, newId()) }),
+  'POST /auth/oidc/{organization_id}/logout': async (place) => {
+    const sub = newId()
+    await stranger().post('/auth/oidc/token', await codeOfProvider(place, sub))
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const logout_token = await provider.sign({ sub, nonce: undefined, jti: newId(), events })
+    const body = new URLSearchParams({ logout_token }).toString()
+    return { client: stranger(), ids: { organization_id: place.id }, body }
   },
   'DELETE /auth/sessions/{session_id}': async ({ admin }) => {
     await signIn(admin.email)
@@ -251,6 +273,24 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
 async function created({ admin, world }: Place, { path, name }: Endpoint): Promise<Partial<Prepared>> {
   await admin.put(pathWith(path, world), goodBody(name, world))
   return {}
+}
+
+const ownProvider = () => ({ issuer: provider.issuer, client_id: 'desk', provision: 'domain', domains: ['b.example'] })
+
+/** Signs somebody new in at the provider. @returns what the tokens are given for */
+async function codeOfProvider({ admin, id }: Place, sub: string): Promise<{ code: string; code_verifier: string }> {
+  await admin.put('/identity-provider', ownProvider())
+  const code_verifier = 'v'.repeat(50)
+  const code_challenge = new Bun.CryptoHasher('sha256').update(code_verifier).digest('base64url')
+  const asked = new URLSearchParams({ code_challenge, redirect_uri: 'http://127.0.0.1:4000/back' })
+  const start = await stranger().get(`/auth/oidc/${id}/start?${asked}`)
+  const { searchParams } = new URL(start.headers.get('location')!)
+  provider.nonce = searchParams.get('nonce')!
+  provider.challenge = searchParams.get('code_challenge')!
+  provider.claims = { sub, email: `${sub}@b.example`, email_verified: true, name: 'Ivy' }
+  const back = new URLSearchParams({ state: searchParams.get('state')!, code: 'theirs' })
+  const { headers } = await stranger().get(`/auth/oidc/callback?${back}`)
+  return { code: new URL(headers.get('location')!).searchParams.get('code') ?? '', code_verifier }
 }
 
 async function draft({ admin }: Place): Promise<Partial<Prepared>> {

@@ -41,7 +41,7 @@ type Operation = {
 }
 
 /** Its answer has no end: `delivery/events/stream.test.ts` reads it. */
-const STREAM = '/api/v1/events/stream'
+export const STREAM = '/api/v1/events/stream'
 
 /** All endpoints of the document that answer and are done, in its order. */
 export async function readEndpoints(): Promise<Endpoint[]> {

@@ -237,6 +237,9 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
 /** The body of an endpoint that does not take JSON; undefined for the others. */
 export function goodRaw(endpoint: string): { body: FormData | string; type?: string } | undefined {
   if (endpoint.endsWith('/attachments')) return { body: formOf('bytes', 'bytes.bin') }
+  if (endpoint === 'POST /auth/oidc/{organization_id}/logout') {
+    return { body: 'logout_token=x', type: 'application/x-www-form-urlencoded' }
+  }
   if (endpoint === 'POST /inbound-messages') return { body: email('Hello'), type: 'message/rfc822' }
   return undefined
 }

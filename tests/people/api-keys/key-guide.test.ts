@@ -5,7 +5,7 @@ import path from 'node:path'
 import { GRANTS } from '../../../src/http/request/permissions'
 import { api, startApi, stopApi } from '../../support/api'
 
-type Detail = { permission: string; or_permission?: string; and_permission?: string }
+type Detail = { permission: string; or_permission?: string | string[]; and_permission?: string }
 type Route = { method: string; path: string; hooks: { detail: Detail } }
 
 beforeAll(() => startApi())
@@ -19,7 +19,7 @@ test('the guide lists every permission with the requests that need it, as the ro
       const { and_permission } = route.hooks.detail
       return nameOf(route) + (and_permission ? ` (with \`${and_permission}\`)` : '')
     })
-    const others = routes.filter(({ hooks }) => hooks.detail.or_permission === permission).map(nameOf)
+    const others = routes.filter(({ hooks }) => [hooks.detail.or_permission].flat().includes(permission)).map(nameOf)
     return `| \`${permission}\` | ${requests.join(', ')}${others.length > 0 ? `; also ${others.join(', ')}` : ''} |`
   })
   const guide = readFileSync(path.join(import.meta.dir, '../../../src/guide/api.md'), 'utf8')
