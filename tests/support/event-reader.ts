@@ -12,6 +12,17 @@ export async function openReader(client: Client & { key?: string }, query = '', 
     headers: { authorization, ...headers },
   })
   const response = await api().handle(request)
+  return {
+    ...(await readerOf(response)),
+    /** As if the time of the token were over. */
+    expire() {
+      Object.assign(stateOf(request).caller!, { expires_at_s: 0 })
+    },
+  }
+}
+
+/** Reads the events of an answer. */
+export async function readerOf(response: Response) {
   if (response.status !== 200) throw new Error(`the stream was answered ${response.status} ${await response.text()}`)
   const reader = response.body!.getReader()
   const read: StreamedEvent[] = []
@@ -37,10 +48,6 @@ export async function openReader(client: Client & { key?: string }, query = '', 
     async rest(): Promise<StreamedEvent[]> {
       while (await readOn());
       return read.splice(0)
-    },
-    /** As if the time of the token were over. */
-    expire() {
-      Object.assign(stateOf(request).caller!, { expires_at_s: 0 })
     },
     async [Symbol.asyncDispose]() {
       await reader.cancel().catch(() => {})
