@@ -35,7 +35,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'POST /tickets/{ticket_id}/merge': [8, 5],
   'PUT /tickets/{ticket_id}/viewing': [6, 5],
   'GET /messages': [3, 2],
-  'GET /events': [9, 5],
+  'GET /events': [9, 6],
   'GET /tickets/{ticket_id}/messages': [2, 1],
   'POST /tickets/{ticket_id}/messages': [17, 7],
   'GET /tickets/{ticket_id}/messages/{message_id}': [2, 1],

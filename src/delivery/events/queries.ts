@@ -111,6 +111,7 @@ type Asked = { after: Place; order: Pick<Order, 'settled'>; types: EventType[]; 
 export async function readPart({ sql, organization_id }: Scope, asked: Asked): Promise<Part> {
   const { after, order, types, filter, most } = asked
   const ids = filter.resource_ids
+  const scanned_most = ids || types.length < FED.length ? SCANNED_MOST : most + 1
   const is_about = ids ? sql`and (resource_id = any(${ids}::uuid[]) or ticket_id = any(${ids}::uuid[]))` : sql``
   const rows = await sql<(Found & { n: number; is_shown: boolean; happened_at: string })[]>`
     with scanned as materialized (
@@ -119,19 +120,21 @@ export async function readPart({ sql, organization_id }: Scope, asked: Asked): P
       from event_places
       where organization_id = ${organization_id} and (place, nth) > (${after.place}::bigint, ${after.nth}::integer)
         and place <= ${order.settled}::bigint
-      order by place, nth ${sql.unsafe(`limit ${SCANNED_MOST}`)}
+      order by place, nth ${sql.unsafe(`limit ${scanned_most}`)}
+    ), picked as materialized (
+      select * from scanned where is_shown or n = (select max(n) from scanned)
+      order by n ${sql.unsafe(`limit ${most + 2}`)}
     )
     select s.place::text, s.nth, s.event_id, s.resource_id, s.ticket_id, s.n, s.is_shown and e.id is not null as is_shown,
       ${exactTime(sql, sql`s.happened_at at time zone 'UTC'`)} as happened_at, coalesce(octet_length(e.body), 0) as size
-    from scanned s
+    from picked s
     left join events e on e.organization_id = ${organization_id} and e.id = s.event_id and s.is_shown
-    where s.is_shown or s.n = (select max(n) from scanned)
-    order by s.n ${sql.unsafe(`limit ${most + 2}`)}`
+    order by s.n`
   const shown = rows.filter(({ is_shown }) => is_shown)
   const is_full = shown.length > most
   const found = shown.slice(0, most)
   const last = is_full ? found.at(-1) : rows.at(-1)
-  const has_more = is_full || (last?.n ?? 0) >= SCANNED_MOST
+  const has_more = is_full || (last?.n ?? 0) >= scanned_most
   // At the end the page has passed all that is settled, whatever filters hide.
   const passed = { place: order.settled, nth: LAST_NTH }
   const end = has_more && last ? { place: last.place, nth: last.nth } : compare(after, passed) > 0 ? after : passed

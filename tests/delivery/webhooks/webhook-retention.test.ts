@@ -52,6 +52,8 @@ async function addDeliveries(count: number, age_days: number, status = 'success'
   const given = sql`from unnest(${ids}::uuid[]) as id`
   await sql`
     insert into events (organization_id, id, type, body) select ${organization_id}::uuid, id, 'ticket.created', '{}' ${given}`
+  // They have left the feed.
+  await sql`delete from event_places where organization_id = ${organization_id}`
   await sql`
     insert into deliveries (organization_id, id, webhook_id, event_id, event, status, attempts)
     select ${organization_id}::uuid, id, ${webhook_id}::uuid, id, 'ticket.created', ${status}, 1 ${given}`

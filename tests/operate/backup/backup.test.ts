@@ -70,6 +70,15 @@ test('a restore gives the same rows, schema, sequences and files to a role that 
   expect(fs.readdirSync(DATA_DIR)).toEqual(['attachments'])
 })
 
+test('a restore ends the cursors of the feed in each organization', async () => {
+  const sql = postgres(restored.DATABASE_URL, { max: 1 })
+  const [feeds] = await sql`
+    select count(distinct f.epoch)::int as epochs, (select count(*)::int from organizations) as organizations
+    from event_feeds f`
+  await sql.end()
+  expect(feeds!.epochs).toBe(feeds!.organizations)
+})
+
 test('numbers of tickets that were made after the backup are not given to others', async () => {
   const numbersAfter = async (...options: string[]) => {
     const settings = { ...settingsOf(await empty.create()), DATA_DIR: freshFolder() }
