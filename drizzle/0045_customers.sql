@@ -21,4 +21,4 @@ CREATE UNIQUE INDEX "contact_tokens_hash" ON "contact_tokens" USING btree ("orga
 CREATE INDEX "contact_tokens_contact" ON "contact_tokens" USING btree ("organization_id","contact_id");--> statement-breakpoint
 CREATE INDEX "contact_tokens_expiry" ON "contact_tokens" USING btree ("expires_at");--> statement-breakpoint
 -- Not validated: that would read all messages while nobody may write one. All have null there.
-ALTER TABLE "messages" ADD CONSTRAINT "messages_channel" CHECK ("messages"."channel" in ('email', 'api', 'portal')) NOT VALID;
+ALTER TABLE "messages" ADD CONSTRAINT "messages_channel" CHECK ("channel" in ('email', 'api', 'portal')) NOT VALID;

@@ -27,7 +27,7 @@ CREATE INDEX "views_owner" ON "views" USING btree ("organization_id","owner_id")
 CREATE INDEX "companies_custom" ON "companies" USING gin ("custom_words") WHERE "companies"."custom_words" is not null;--> statement-breakpoint
 -- Safe beside older processes: no row has words yet, so that the index is empty and is built by one look at the table.
 CREATE INDEX "contacts_custom" ON "contacts" USING gin ("custom_words") WHERE "contacts"."custom_words" is not null;--> statement-breakpoint
-ALTER TABLE "tallies" ADD CONSTRAINT "tallies_kind" CHECK ("tallies"."kind" in ('tickets', 'tickets_of_contact', 'tickets_of_company', 'tickets_of_label', 'tickets_of_custom', 'tickets_of_day', 'contacts_of_company'));
+ALTER TABLE "tallies" ADD CONSTRAINT "tallies_kind" CHECK ("kind" in ('tickets', 'tickets_of_contact', 'tickets_of_company', 'tickets_of_label', 'tickets_of_custom', 'tickets_of_day', 'contacts_of_company'));
 --> statement-breakpoint
 -- From here on written by hand: the functions of triggers, which now know the words of custom fields. A statement that reads
 -- changed rows reads no table, as in 0031.

@@ -87,6 +87,7 @@ describe('the list', () => {
       company: { id: company.id, name: company.name },
       assignee: { id: agent.user_id, name: 'Alan Agent' },
       labels: [red, blue].map(({ id, name, color }) => ({ id, name, color })),
+      external_id: null,
       custom: {},
       merged_into: null,
       split_from: null,
