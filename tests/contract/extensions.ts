@@ -275,7 +275,8 @@ POST /my/attachments <- portal: an upload of a customer is used by nobody else, 
 /my / isolation <- portal-isolation: whatever is written and moved, a customer sees exactly its own, and of them exactly what may be shown
 /my / erase and export <- portal-privacy: the erasure of a person leaves nothing of what it wrote at the portal, in any table
 Message / field / channel <- portal-privacy: every message says how it came
-GET /companies | /tickets / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
+GET /companies / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
+GET /tickets / query / external_id <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
 Companies, tickets / code / EXTERNAL_ID_EXISTS <- external-ids: an external id of %s > is unique, filters, and is free once it is cleared or the thing is deleted
 PATCH /tickets/:ticket_id / request / external_id <- external-ids: a changed external id of a ticket is told, and stands in its timeline
 PUT /companies/by-external-id/:external_id <- external-ids: PUT of a company by its external id > creates it, changes it, heeds If-Match, and refuses another id
