@@ -129,7 +129,7 @@ const RECIPES: Record<string, Recipe> = {
 
 async function commands(): Promise<string[]> {
   const { stdout } = await runCli(['help'], {})
-  return [...stdout.matchAll(/^ {2}bun run cli ([a-z-]+(?: [a-z-]*[a-z])*)/gm)].map(([, name]) => name!)
+  return [...stdout.matchAll(/^ {2}bun run cli ([a-z-]+(?: [a-z][a-z-]*)*)/gm)].map(([, name]) => name!)
 }
 
 test('every command has a recipe for a cluster', async () => {
