@@ -74,7 +74,7 @@ export const INBOUND_OUTCOMES = [
   'unmatched_bounce',
   'unparsed',
 ] as const
-/** What the ledger says became of mail; what was refused has a table of its own. */
+/** Outcomes in the ledger as the API shows it. Refused mail has a table of its own. */
 export const LEDGER_OUTCOMES = [...INBOUND_OUTCOMES, 'refused'] as const
 export const THREADING_RULES = ['in_reply_to', 'references', 'message_id', 'reply_tag', 'subject_code', 'new'] as const
 /** Results of SPF, DKIM, DMARC and ARC (RFC 8601, section 2.7). */
