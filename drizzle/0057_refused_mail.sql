@@ -12,7 +12,3 @@ CREATE TABLE "refused_messages" (
 	"received_at" timestamp with time zone GENERATED ALWAYS AS (uuid_time(id)) STORED NOT NULL,
 	CONSTRAINT "refused_messages_organization_id_id_pk" PRIMARY KEY("organization_id","id")
 );
---> statement-breakpoint
-ALTER TABLE "inbound_messages" ADD COLUMN "recipients" text[] DEFAULT '{}' NOT NULL;--> statement-breakpoint
-ALTER TABLE "inbound_messages" ADD COLUMN "from_keys" text[] DEFAULT '{}' NOT NULL;--> statement-breakpoint
-ALTER TABLE "inbound_messages" ADD COLUMN "to_keys" text[] DEFAULT '{}' NOT NULL;

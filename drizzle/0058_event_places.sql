@@ -16,13 +16,11 @@ CREATE TABLE "event_places" (
 	"happened_at" timestamp with time zone NOT NULL,
 	"began_at" timestamp with time zone,
 	CONSTRAINT "event_places_organization_id_place_nth_pk" PRIMARY KEY("organization_id","place","nth")
-);
---> statement-breakpoint
-ALTER TABLE "events" ADD COLUMN "resource_id" uuid;--> statement-breakpoint
-ALTER TABLE "events" ADD COLUMN "ticket_id" uuid;--> statement-breakpoint
+);--> statement-breakpoint
 CREATE UNIQUE INDEX "event_places_event" ON "event_places" USING btree ("organization_id","event_id");--> statement-breakpoint
 CREATE INDEX "event_places_age" ON "event_places" USING btree ("happened_at");--> statement-breakpoint
-CREATE INDEX "event_places_long" ON "event_places" USING btree ("organization_id","place") WHERE "event_places"."began_at" is not null;--> statement-breakpoint
+CREATE INDEX "event_places_long" ON "event_places" USING btree ("organization_id","place") WHERE "event_places"."began_at" is not null;
+--> statement-breakpoint
 -- Completed by hand: gives each event its place at the commit, whichever release wrote it. Nothing of a client can come
 -- between this and the end of the commit, so a client that is paused holds nobody back. The lock is shared: commits do not
 -- wait for each other. `test.ping` has no place.

@@ -35,15 +35,9 @@ CREATE TABLE "provider_tokens" (
 	"expires_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "provider_tokens_organization_id_kind_token_hash_pk" PRIMARY KEY("organization_id","kind","token_hash"),
 	CONSTRAINT "provider_tokens_kind" CHECK ("provider_tokens"."kind" in ('state', 'code', 'logout'))
-);
---> statement-breakpoint
-ALTER TABLE "refresh_tokens" ADD COLUMN "provider_organization_id" uuid;--> statement-breakpoint
-ALTER TABLE "refresh_tokens" ADD COLUMN "provider_subject" text;--> statement-breakpoint
-ALTER TABLE "refresh_tokens" ADD COLUMN "provider_sid" text;--> statement-breakpoint
+);--> statement-breakpoint
 ALTER TABLE "identities" ADD CONSTRAINT "identities_membership_fk" FOREIGN KEY ("organization_id","user_id") REFERENCES "public"."memberships"("organization_id","user_id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "identity_providers" ADD CONSTRAINT "identity_providers_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE UNIQUE INDEX "identities_subject" ON "identities" USING btree ("organization_id","issuer","subject");--> statement-breakpoint
 CREATE UNIQUE INDEX "identity_providers_organization" ON "identity_providers" USING btree ("organization_id");--> statement-breakpoint
-CREATE INDEX "provider_tokens_expiry" ON "provider_tokens" USING btree ("expires_at");--> statement-breakpoint
--- Safe beside older processes: no row has the column yet, so one short scan builds the index.
-CREATE INDEX "refresh_tokens_provider" ON "refresh_tokens" USING btree ("provider_organization_id","provider_subject") WHERE "refresh_tokens"."provider_organization_id" is not null;
+CREATE INDEX "provider_tokens_expiry" ON "provider_tokens" USING btree ("expires_at");

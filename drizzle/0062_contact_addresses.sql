@@ -16,9 +16,6 @@ CREATE TABLE "merged_contacts" (
 	CONSTRAINT "merged_contacts_organization_id_id_pk" PRIMARY KEY("organization_id","id")
 );
 --> statement-breakpoint
-ALTER TABLE "companies" ADD COLUMN "external_id" text;--> statement-breakpoint
-ALTER TABLE "contacts" ADD COLUMN "external_id" text;--> statement-breakpoint
-ALTER TABLE "tickets" ADD COLUMN "external_id" text;--> statement-breakpoint
 CREATE FUNCTION refuse_taken_address() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM FROM contact_addresses WHERE organization_id = new.organization_id AND email_key = new.email_key;
@@ -57,16 +54,9 @@ CREATE TRIGGER contacts_primary_address_changed AFTER UPDATE OF email, email_key
 	WHEN (old.email_key <> new.email_key OR old.email <> new.email) EXECUTE FUNCTION keep_primary_address();
 --> statement-breakpoint
 INSERT INTO contact_addresses (organization_id, email_key, contact_id, email)
-	SELECT organization_id, email_key, id, email FROM contacts;
---> statement-breakpoint
+	SELECT organization_id, email_key, id, email FROM contacts;--> statement-breakpoint
 ALTER TABLE "contact_addresses" ADD CONSTRAINT "contact_addresses_contact_fk" FOREIGN KEY ("organization_id","contact_id") REFERENCES "public"."contacts"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "merged_contacts" ADD CONSTRAINT "merged_contacts_contact_fk" FOREIGN KEY ("organization_id","contact_id") REFERENCES "public"."contacts"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "contact_addresses_contact" ON "contact_addresses" USING btree ("organization_id","contact_id");--> statement-breakpoint
 CREATE INDEX "merged_contacts_contact" ON "merged_contacts" USING btree ("organization_id","contact_id");--> statement-breakpoint
-CREATE UNIQUE INDEX "merged_contacts_external_id" ON "merged_contacts" USING btree ("organization_id","external_id") WHERE "merged_contacts"."external_id" is not null;--> statement-breakpoint
--- Safe beside older processes: the column is new, so the index is empty and built in a moment.
-CREATE UNIQUE INDEX "companies_external_id" ON "companies" USING btree ("organization_id","external_id") WHERE "companies"."external_id" is not null;--> statement-breakpoint
--- Safe beside older processes: the column is new, so the index is empty and built in a moment.
-CREATE UNIQUE INDEX "contacts_external_id" ON "contacts" USING btree ("organization_id","external_id") WHERE "contacts"."external_id" is not null;--> statement-breakpoint
--- Safe beside older processes: the column is new, so the index is empty and built in a moment.
-CREATE UNIQUE INDEX "tickets_external_id" ON "tickets" USING btree ("organization_id","external_id") WHERE "tickets"."external_id" is not null and "tickets"."deleted_at" is null;
+CREATE UNIQUE INDEX "merged_contacts_external_id" ON "merged_contacts" USING btree ("organization_id","external_id") WHERE "merged_contacts"."external_id" is not null;

@@ -1,35 +1,4 @@
--- Completed by hand, see below.
-CREATE TABLE "views" (
-	"organization_id" uuid NOT NULL,
-	"id" uuid NOT NULL,
-	"name" text NOT NULL,
-	"filter" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"sort" text,
-	"shared" boolean DEFAULT false NOT NULL,
-	"owner_id" uuid,
-	"created_at" timestamp with time zone GENERATED ALWAYS AS (uuid_time(id)) STORED NOT NULL,
-	"updated_at" timestamp with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "views_organization_id_id_pk" PRIMARY KEY("organization_id","id"),
-	CONSTRAINT "views_private_is_owned" CHECK ("views"."shared" or "views"."owner_id" is not null)
-);
---> statement-breakpoint
-ALTER TABLE "tallies" DROP CONSTRAINT "tallies_kind";--> statement-breakpoint
-ALTER TABLE "companies" ADD COLUMN "custom" jsonb DEFAULT '{}'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "companies" ADD COLUMN "custom_words" uuid[];--> statement-breakpoint
-ALTER TABLE "contacts" ADD COLUMN "custom" jsonb DEFAULT '{}'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "contacts" ADD COLUMN "custom_words" uuid[];--> statement-breakpoint
-ALTER TABLE "tickets" ADD COLUMN "custom" jsonb DEFAULT '{}'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "tickets" ADD COLUMN "custom_words" uuid[];--> statement-breakpoint
-ALTER TABLE "views" ADD CONSTRAINT "views_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "views" ADD CONSTRAINT "views_owner_fk" FOREIGN KEY ("organization_id","owner_id") REFERENCES "public"."memberships"("organization_id","user_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "views_owner" ON "views" USING btree ("organization_id","owner_id");--> statement-breakpoint
--- Safe beside older processes: no row has words yet, so that the index is empty and is built by one look at the table.
-CREATE INDEX "companies_custom" ON "companies" USING gin ("custom_words") WHERE "companies"."custom_words" is not null;--> statement-breakpoint
--- Safe beside older processes: no row has words yet, so that the index is empty and is built by one look at the table.
-CREATE INDEX "contacts_custom" ON "contacts" USING gin ("custom_words") WHERE "contacts"."custom_words" is not null;--> statement-breakpoint
-ALTER TABLE "tallies" ADD CONSTRAINT "tallies_kind" CHECK ("kind" in ('tickets', 'tickets_of_contact', 'tickets_of_company', 'tickets_of_label', 'tickets_of_custom', 'tickets_of_day', 'contacts_of_company'));
---> statement-breakpoint
--- From here on written by hand: the functions of triggers, which now know the words of custom fields. A statement that reads
+-- Written by hand: the functions of triggers, which now know the words of custom fields. A statement that reads
 -- changed rows reads no table, as in 0031.
 CREATE OR REPLACE FUNCTION tally_tickets() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -26,16 +26,9 @@ CREATE TABLE "macros" (
 	"created_at" timestamp with time zone GENERATED ALWAYS AS (uuid_time(id)) STORED NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "macros_organization_id_id_pk" PRIMARY KEY("organization_id","id")
-);
---> statement-breakpoint
-ALTER TABLE "attachments" ADD COLUMN "draft_id" uuid;--> statement-breakpoint
-ALTER TABLE "mailboxes" ADD COLUMN "signature" text;--> statement-breakpoint
-ALTER TABLE "messages" ADD COLUMN "drafted_by" jsonb;--> statement-breakpoint
+);--> statement-breakpoint
 ALTER TABLE "drafts" ADD CONSTRAINT "drafts_ticket_fk" FOREIGN KEY ("organization_id","ticket_id") REFERENCES "public"."tickets"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "macros" ADD CONSTRAINT "macros_organization_id_organizations_id_fk" FOREIGN KEY ("organization_id") REFERENCES "public"."organizations"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "drafts_ticket" ON "drafts" USING btree ("organization_id","ticket_id","id");--> statement-breakpoint
 CREATE INDEX "drafts_author" ON "drafts" USING btree ("organization_id","author_id","id");--> statement-breakpoint
-CREATE UNIQUE INDEX "macros_name" ON "macros" USING btree ("organization_id",lower("name"));--> statement-breakpoint
-ALTER TABLE "attachments" ADD CONSTRAINT "attachments_draft_fk" FOREIGN KEY ("organization_id","draft_id") REFERENCES "public"."drafts"("organization_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
--- Safe beside older processes: the column is new, so the index is empty, and one look at each row builds it.
-CREATE INDEX "attachments_draft" ON "attachments" USING btree ("organization_id","draft_id") WHERE "attachments"."draft_id" is not null;
+CREATE UNIQUE INDEX "macros_name" ON "macros" USING btree ("organization_id",lower("name"));

@@ -1,0 +1,1 @@
+ALTER TABLE "timers" ADD COLUMN "original_ticket_id" uuid;
