@@ -22,7 +22,7 @@ const KINDS: [pattern: RegExp, mode: LockMode][] = [
   [new RegExp(`^ALTER TABLE (?:IF EXISTS )?${TABLE} `, 'i'), 'ACCESS EXCLUSIVE'],
   [new RegExp(`^CREATE (?:UNIQUE )?INDEX CONCURRENTLY .*? ON ${TABLE}`, 'i'), 'SHARE UPDATE EXCLUSIVE'],
   [new RegExp(`^CREATE (?:UNIQUE )?INDEX .*? ON ${TABLE}`, 'i'), 'SHARE'],
-  [new RegExp(`^CREATE (?:OR REPLACE )?TRIGGER .*? ON ${TABLE}`, 'i'), 'SHARE ROW EXCLUSIVE'],
+  [new RegExp(`^CREATE (?:OR REPLACE )?(?:CONSTRAINT )?TRIGGER .*? ON ${TABLE}`, 'i'), 'SHARE ROW EXCLUSIVE'],
   [new RegExp(`^DROP TRIGGER .*? ON ${TABLE}`, 'i'), 'ACCESS EXCLUSIVE'],
   [new RegExp(`^DROP TABLE (?:IF EXISTS )?${TABLE}`, 'i'), 'ACCESS EXCLUSIVE'],
   [new RegExp(`^INSERT INTO ${TABLE}`, 'i'), 'ROW EXCLUSIVE'],
