@@ -33,6 +33,9 @@ type Opener = Chosen & { sender_email: string }
 /** A day: mail is filed a moment after its ledger row is made, or when a fault has passed. */
 const FILED_WITHIN_MS = 86_400_000
 
+/** An answer goes to each of them: as by mail that opens a ticket. */
+const MOST_CONFIRMED = 20
+
 /**
  * Opens a ticket with some messages of another one, which keep their ids, dates and attachments and count as written
  * there. Contact, participants and mailbox are as if the oldest message of a customer had opened it; without one they
@@ -93,48 +96,60 @@ async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subje
   const contact = opener
     ? (await findOrCreateContacts(scope, [{ name: opener.sender_name, email: opener.sender_email }]))[0]!
     : old.contact
-  const mailbox_id = await mailboxOf(scope, old.id, opener)
+  const filed = opener && (await filedAs(scope, opener))
+  const mailbox_id = opener ? (filed?.mailbox_id ?? opener.mailbox_id) : await mailboxOf(scope, old.id)
   const { actor } = scope
   await openTickets(scope, [
     { id, subject, contact_id: contact?.id ?? null, mailbox_id, actor, first: null, split_from_id: old.id },
   ])
   const ticket = { id, contact_id: contact?.id ?? null }
-  for (const [standing, people] of await peopleOf(scope, old.id, opener)) {
+  for (const [standing, people] of await peopleOf(scope, old.id, opener, filed)) {
     await addParticipants(scope, ticket, people, standing)
   }
   return id
 }
 
-/** The mailbox that the message came in by, as far as the ledger knows it. */
-async function mailboxOf({ sql, organization_id }: Scope, old_id: string, opener?: Opener): Promise<string | null> {
-  if (!opener) {
-    const [old] = await sql<{ mailbox_id: string | null }[]>`
-      select mailbox_id from tickets where organization_id = ${organization_id} and id = ${old_id}`
-    return old!.mailbox_id
-  }
-  const written_at = Number.parseInt(opener.id.replaceAll('-', '').slice(0, 12), 16)
-  const [filed] = await sql<{ mailbox_id: string | null }[]>`
-    select mailbox_id from inbound_messages
-    where organization_id = ${organization_id} and message_id = ${opener.id}
-      and id between ${firstIdAt(written_at - FILED_WITHIN_MS)} and ${opener.id}
+async function mailboxOf({ sql, organization_id }: Scope, ticket_id: string): Promise<string | null> {
+  const [ticket] = await sql<{ mailbox_id: string | null }[]>`
+    select mailbox_id from tickets where organization_id = ${organization_id} and id = ${ticket_id}`
+  return ticket!.mailbox_id
+}
+
+type Filed = { mailbox_id: string | null; recipients: string[] }
+
+/** How a message came in, as far as the ledger knows it: its mailbox, and the addresses in To and Cc. */
+async function filedAs({ sql, organization_id }: Scope, { id }: Opener): Promise<Filed | undefined> {
+  const written_at = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
+  const [filed] = await sql<Filed[]>`
+    select mailbox_id, recipients from inbound_messages
+    where organization_id = ${organization_id} and message_id = ${id}
+      and id between ${firstIdAt(written_at - FILED_WITHIN_MS)} and ${id}
     order by id limit 1`
-  return filed?.mailbox_id ?? opener.mailbox_id
+  return filed
 }
 
 /**
- * Finds the participants: the addresses in Cc of the message, confirmed as by mail that opens a ticket
- * (`mail/inbound/trust`); without a message those of the old ticket.
+ * Finds the participants: the recipients of the message, confirmed as by mail that opens a ticket
+ * (`mail/inbound/trust`); without a message those of the old ticket. Of an email whose ledger row is gone only Cc is
+ * known.
  */
 async function peopleOf(
   { sql, organization_id }: Scope,
   old_id: string,
   opener?: Opener,
+  filed?: Filed,
 ): Promise<[Standing, Candidate[]][]> {
   if (opener) {
     const [policy] = await sql<{ is_flag: boolean }[]>`
       select sender_policy = 'flag' as is_flag from organizations where id = ${organization_id}`
     const confirms = opener.sender_verified ?? policy!.is_flag
-    return [[confirms ? 'confirmed' : 'listed', opener.cc.map((email) => ({ name: null, email }))]]
+    const emails = [...new Set([...(filed?.recipients ?? []), ...opener.cc])]
+    const people = emails.map((email) => ({ name: null, email }))
+    const most = confirms ? MOST_CONFIRMED : 0
+    return [
+      ['confirmed', people.slice(0, most)],
+      ['listed', people.slice(most)],
+    ]
   }
   const rows = await sql<(Candidate & { confirmed: boolean })[]>`
     select name, email, confirmed from participants
