@@ -5,6 +5,7 @@ import { ZERO_ID } from '../../base/db/columns'
 import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import type { Scope } from '../../base/scope'
+import { requirePath } from '../../http/request/resources'
 
 /** Stands where a text or a name was. */
 export const ERASED = '[erased]'
@@ -39,7 +40,11 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
       select m.id from merged_contacts m where m.organization_id = ${organization_id} and m.contact_id = c.id
     ) as merged
     from contacts c where c.organization_id = ${organization_id} and c.id = ${contact_id}`
-  if (!contact) throw new ApiError('CONTACT_NOT_FOUND')
+  if (!contact) {
+    // Of one that was merged this says which contact it is now.
+    await requirePath(scope, { contact_id })
+    throw new ApiError('CONTACT_NOT_FOUND')
+  }
   const tickets = await ticketsOf(scope, contact.id)
   const { email_keys } = contact
   const contact_ids = [contact.id, ...contact.merged]

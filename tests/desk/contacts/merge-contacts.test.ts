@@ -112,6 +112,8 @@ describe('merging contacts', () => {
         await agent.post(`/contacts/${id}/merge`, { source_ids: [final.id] }),
         await admin.post(`/contacts/${id}/tokens`),
         await admin.delete(`/contacts/${id}/tokens`),
+        await admin.get(`/contacts/${id}/export`),
+        await admin.post(`/contacts/${id}/erase`),
       ]) {
         expect(codeOf(answer)).toEqual([404, 'CONTACT_NOT_FOUND'])
         expect(answer.body.error.details).toEqual({ merged_into: { id: final.id } })
