@@ -63,7 +63,7 @@ const MOST: Record<string, [statements: number, waits: number]> = {
   'GET /my/tickets': [2, 1],
   'POST /my/tickets': [24, 9],
   'GET /my/tickets/{ticket_id}': [1, 1],
-  'GET /my/tickets/{ticket_id}/messages': [6, 5],
+  'GET /my/tickets/{ticket_id}/messages': [8, 5],
   'POST /my/tickets/{ticket_id}/messages': [27, 13],
   'POST /my/attachments': [12, 11],
   'GET /companies': [2, 1],

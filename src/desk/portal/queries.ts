@@ -4,7 +4,7 @@ import type { Fragment } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { textToHtml } from '../../base/html/body'
 import { viewHtml } from '../../base/html/view'
-import type { Scope } from '../../base/scope'
+import { type Scope, together } from '../../base/scope'
 import type { PageMeta } from '../../base/shapes/answers'
 import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
@@ -82,13 +82,13 @@ export async function listMyMessages(scope: Scope, ticket_id: string, query: Pag
   const { sql, organization_id } = scope
   const writers = await writersOf(scope, ticket_id, await contactOfShown(scope, ticket_id))
   const shown = () => sql`
-    and m.ticket_id = ${ticket_id} and not m.is_internal and (m.direction = 'outbound' or ${isBy(scope, ticket_id, writers.shown)})`
+    and m.ticket_id = ${ticket_id} and not m.is_internal and (m.direction = 'outbound' or ${isBy(scope, writers.timelines, writers.shown)})`
   const matching = () => sql`from messages m where m.organization_id = ${organization_id} ${shown()}`
   const { data: ids, meta } = await page(scope, query, {
     name: `my messages of ${ticket_id}`,
     sort: oldestFirst(sql),
     rows: ({ slice }) => sql<{ id: string; mine: boolean }[]>`
-      select m.id, ${isMine(scope, ticket_id, writers)} as mine ${matching()} ${slice}`,
+      select m.id, ${isMine(scope, writers)} as mine ${matching()} ${slice}`,
     count: () => sql<{ total: number }[]>`select count(*) as total ${matching()}`,
   })
   const mine = new Set(ids.flatMap((row) => (row.mine ? row.id : [])))
@@ -104,64 +104,94 @@ export async function getWritten(scope: Scope, id: string): Promise<MyMessage> {
   return presentMine(organization_id, row!, true)
 }
 
-/** People whose messages count as theirs: by their addresses as they stand in the messages of the ticket, and ids. */
-type People = { addresses: string[]; contact_ids: string[] }
-type Writers = { shown: People; own: People }
+/** What somebody wrote on a ticket: by the addresses in its messages, and by the contacts in the timelines. */
+type Written = { addresses: string[]; contact_ids: string[] }
+type Writers = { shown: Written; own: Written; timelines: string[] }
 
 /**
  * Finds who of the writers of a ticket may be shown: its contact, the customer, confirmed participants, and contacts of
- * the company that the token shows. What was written from an address of before is known by the timeline.
+ * the company that the token shows. What was written from an address of before is known by the timeline, where a
+ * contact that was merged counts as what it is now.
  */
 async function writersOf(scope: Scope, ticket_id: string, contact_id: string | null): Promise<Writers> {
   const { sql, organization_id } = scope
   const { id } = requireCustomer(scope)
-  const company = shownCompany(scope)
-  const contact_ids = contact_id === null ? [id] : [id, contact_id]
-  const written = await sql<{ email: string }[]>`
-    select distinct m.sender_email as email from messages m
-    where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
-      and m.sender_email is not null`
+  const [written, acted] = await together([
+    sql<{ email: string }[]>`
+      select distinct m.sender_email as email from messages m
+      where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
+        and m.sender_email is not null`,
+    // What a merge or a split moved stands in the timeline of the ticket where it was written.
+    sql<{ ticket_id: string; contact_id: string }[]>`
+      select distinct a.ticket_id, a.actor_id as contact_id from activities a
+      where a.organization_id = ${organization_id} and a.type = 'message' and a.actor_type = 'contact'
+        and a.actor_id is not null and a.ticket_id in (
+          select coalesce(m.original_ticket_id, m.ticket_id) from messages m
+          where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
+          union
+          select t.split_from_id from tickets t
+          where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.split_from_id is not null
+        )`,
+  ])
+  const shown = isShownWriter(scope, ticket_id, contact_id === null ? [id] : [id, contact_id])
   const keys = written.map(({ email }) => addressKey(email))
-  const known = await sql<{ key: string; is_own: boolean }[]>`
-    select given.key, exists (
-      select 1 from contact_addresses a
-      where a.organization_id = ${organization_id} and a.email_key = given.key and a.contact_id = ${id}
-    ) as is_own
-    from unnest(${keys}::text[]) as given (key)
-    where exists (
-      select 1 from contact_addresses a
-      join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
-      where a.organization_id = ${organization_id} and a.email_key = given.key and (
-        c.id = any(${contact_ids}::uuid[]) ${company ? sql`or c.company_id = ${company}` : sql``} or exists (
-          select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
-            and p.contact_id = c.id and p.confirmed
-        )
-      )
-    ) or exists (
+  const acting = [...new Set(acted.map((row) => row.contact_id))]
+  const [known, contacts] = await together([
+    sql<{ key: string; is_own: boolean }[]>`
+      select given.key, exists (
+        select 1 from contact_addresses a
+        where a.organization_id = ${organization_id} and a.email_key = given.key and a.contact_id = ${id}
+      ) as is_own
+      from unnest(${keys}::text[]) as given (key)
+      where exists (
+        select 1 from contact_addresses a
+        join contacts c on c.organization_id = ${organization_id} and c.id = a.contact_id
+        where a.organization_id = ${organization_id} and a.email_key = given.key and ${shown}
+      ) or exists (
+        select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
+          and p.email_key = given.key and p.confirmed
+      )`,
+    sql<{ id: string; is_own: boolean }[]>`
+      select given.id, c.id = ${id} as is_own
+      from unnest(${acting}::uuid[]) as given (id)
+      left join merged_contacts m on m.organization_id = ${organization_id} and m.id = given.id
+      join contacts c on c.organization_id = ${organization_id} and c.id = coalesce(m.contact_id, given.id)
+      where ${shown}`,
+  ])
+  const wrote = (isOne: (row: { is_own: boolean }) => boolean): Written => {
+    const found = new Set(known.filter(isOne).map(({ key }) => key))
+    return {
+      addresses: written.map(({ email }) => email).filter((email) => found.has(addressKey(email))),
+      contact_ids: contacts.filter(isOne).map((contact) => contact.id),
+    }
+  }
+  const timelines = [...new Set(acted.map((row) => row.ticket_id))]
+  return { shown: wrote(() => true), own: wrote(({ is_own }) => is_own), timelines }
+}
+
+/** A condition on `contacts c`: what it writes on the ticket is shown. @param ids of contacts of which that is known */
+function isShownWriter(scope: Scope, ticket_id: string, ids: string[]): Fragment {
+  const { sql, organization_id } = scope
+  const company = shownCompany(scope)
+  return sql`(
+    c.id = any(${ids}::uuid[]) ${company ? sql`or c.company_id = ${company}` : sql``} or exists (
       select 1 from participants p where p.organization_id = ${organization_id} and p.ticket_id = ${ticket_id}
-        and p.email_key = given.key and p.confirmed
-    )`
-  const addressesOf = (rows: { key: string }[]) => {
-    const found = new Set(rows.map(({ key }) => key))
-    return written.map(({ email }) => email).filter((email) => found.has(addressKey(email)))
-  }
-  return {
-    shown: { addresses: addressesOf(known), contact_ids },
-    own: { addresses: addressesOf(known.filter(({ is_own }) => is_own)), contact_ids: [id] },
-  }
+        and p.contact_id = c.id and p.confirmed
+    )
+  )`
 }
 
 /** A condition on `messages m`: one of the people wrote it. Whoever forged an address is nobody. */
-function isBy({ sql, organization_id }: Scope, ticket_id: string, { addresses, contact_ids }: People): Fragment {
+function isBy({ sql, organization_id }: Scope, timelines: string[], { addresses, contact_ids }: Written): Fragment {
   return sql`(m.sender_verified is not false and (m.sender_email = any(${addresses}::text[]) or m.id in (
     select (a.data ->> 'message_id')::uuid from activities a
-    where a.organization_id = ${organization_id} and a.ticket_id = ${ticket_id} and a.type = 'message'
+    where a.organization_id = ${organization_id} and a.ticket_id = any(${timelines}::uuid[]) and a.type = 'message'
       and a.actor_type = 'contact' and a.actor_id = any(${contact_ids}::uuid[])
   )))`
 }
 
-function isMine(scope: Scope, ticket_id: string, { own }: Writers): Fragment {
-  return scope.sql`(m.direction = 'inbound' and ${isBy(scope, ticket_id, own)})`
+function isMine(scope: Scope, { own, timelines }: Writers): Fragment {
+  return scope.sql`(m.direction = 'inbound' and ${isBy(scope, timelines, own)})`
 }
 
 /** Of an email only the new part is shown: what it quotes may name others. */

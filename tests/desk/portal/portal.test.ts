@@ -293,6 +293,20 @@ test('what was merged is shown at the ticket it was merged into, whose name nobo
   expectError(await paul.post(`/my/tickets/${of_carla}/messages`, { body: 'x' }), 404, 'TICKET_NOT_FOUND')
 })
 
+test('what a contact wrote from an address of before is shown, also after it was merged, and the ticket was', async () => {
+  const { admin } = await createOrganization()
+  const [sam, tina] = [await createCustomer(admin), await createCustomer(admin)]
+  const { id } = (await sam.post('/my/tickets', { subject: 'x', body: 'by Sam' })).body.data
+  await admin.patch(`/contacts/${sam.contact.id}`, { email: 'sam@new.example' })
+  await admin.post(`/contacts/${tina.contact.id}/merge`, { source_ids: [sam.contact.id] })
+  const shown = [{ body_html: 'by Sam', mine: true }]
+  expect((await tina.get(`/my/tickets/${id}/messages`)).body.data).toMatchObject(shown)
+  const { id: target } = (await tina.post('/my/tickets', { subject: 'y', body: 'by Tina' })).body.data
+  await admin.post(`/tickets/${target}/merge`, { source_ids: [id] })
+  const { data } = (await tina.get(`/my/tickets/${target}/messages`)).body
+  expect(data).toMatchObject([...shown, { body_html: 'by Tina', mine: true }])
+})
+
 test('a bad body is 422 and changes nothing', async () => {
   const { admin, id } = await createOrganization()
   const carla = await createCustomer(admin)
