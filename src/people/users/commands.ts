@@ -11,7 +11,7 @@ import { ApiError, fieldError } from '../../base/errors'
 import { type Actor, afterCommit, inTransaction, type Origin, type Scope } from '../../base/scope'
 import { stopTimerOf } from '../../desk/timers/commands'
 import { forgetMemberships } from '../../http/admission/membership'
-import { lacking, permits } from '../../http/request/permissions'
+import { lacking, permits, personId } from '../../http/request/permissions'
 import { addMembership } from '../auth/add-membership'
 import { hashPassword } from '../auth/password'
 import { isMemberElsewhere } from '../auth/queries'
@@ -158,9 +158,11 @@ export async function leaveOrganization(
 
 /**
  * Takes the second factor of a member away, who has lost it, and ends all sessions of the account.
- * @throws USER_NOT_FOUND, FORBIDDEN when another organization relies on the account, SECOND_FACTOR_NOT_FOUND
+ * @throws USER_NOT_FOUND, SECOND_FACTOR_NOT_FOUND; FORBIDDEN when another organization relies on the account, and for
+ *   the own one, which takes password and code
  */
 export async function resetSecondFactorOf(scope: Scope, id: string): Promise<void> {
+  if (id === personId(scope)) throw new ApiError('FORBIDDEN', { reason: 'Take your own away with a code' })
   await inTransaction(scope, async (scope) => {
     await lockAccount(scope, id)
     await getMember(scope, id)
