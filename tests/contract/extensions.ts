@@ -99,6 +99,7 @@ POST /auth/login/second-factor / 20 in 24 hours <- code-guesses: of 100 codes at
 POST /auth/login/second-factor / 20 of a known address <- code-guesses: an address that signed in with a code has 20 of its own, and a right password alone gives none
 POST /auth/invitations/:token/accept / request / code <- invited-factor: accepting an invitation takes the code of an account with a second factor, whatever its password
 DELETE /users/:id/second-factor <- second-factor: a lost one > is reset by an admin of the only organization of the account; all sessions end
+DELETE /users/:id/second-factor / the own one: FORBIDDEN <- second-factor: a lost one > is not reset by its owner, who takes it away with password and code
 DELETE /users/:id/second-factor / member elsewhere: FORBIDDEN <- second-factor: a lost one > is not reset by an admin of one of several organizations, even where the person is switched off
 Second factor / cli user second-factor-reset <- second-factor: a lost one > is reset by the operator
 PATCH /organization / request / require_second_factor <- second-factor: an organization that requires one > lets nobody act who has none, but for signing in and setting one up; keys go on
@@ -119,6 +120,11 @@ Identity provider / members by domain or claim, roles by claim <- identity: sign
 Identity provider / emails that are verified <- identity: signing in > takes no email that is not verified, unless the organization trusts it, and no unknown person
 Identity provider / a silent provider <- identity: signing in > says within ten seconds that a provider does not answer, and nobody else waits
 Identity provider / sessions act in one organization <- identity: a session of the provider > acts in its organization alone, and may not touch the account
+Identity provider / If-Match <- identity: the provider > is set and removed under If-Match as other objects are
+Identity provider / people of other organizations are invited <- identity: signing in > invites a person whose address another organization knows, and changes nothing there
+Identity provider / invitations are accepted <- identity: signing in > takes the invitation of a person, but none that has expired
+Identity provider / the operator lifts required <- identity: a session of the provider > no longer has to be used once the operator says so
+Identity provider / codes of others <- identity: a code of the provider of one organization does not reach the hostile provider of another
 Identity provider / sessions end <- identity: a session of the provider > ends with the provider, another client, or the membership
 Identity provider / a hostile tenant <- identity: a hostile tenant whose provider claims the admin of another opens nothing there
 GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail out by fate, and requests by answer, in every period
@@ -268,6 +274,7 @@ GET /my/tickets / cursors <- portal: tickets and messages are walked by cursor
 POST /my/tickets <- portal: a customer opens a ticket, which is shown to the team as one that came by mail, from a verified sender
 GET /my/tickets/:id <- portal: a customer sees the fields of the closed list, and no word that the team keeps for itself
 GET /my/tickets/:id/messages <- portal: messages of strangers, and of who forged an address, are not shown; of a confirmed participant they are
+GET /my/tickets/:id/messages / of merged contacts <- portal: what a contact wrote from an address of before is shown, also after it was merged, and the ticket was
 GET /my/tickets/:id/messages / reply_text <- portal: of an email the new part is shown, not what it quotes
 POST /my/tickets/:id/messages <- portal: an answer opens the ticket again unless the organization says no, and tells events as an email's does
 POST /my/tickets/:id/messages / a colleague's <- portal: with the scope of the company colleagues see and answer the ticket, and take part in it from then on

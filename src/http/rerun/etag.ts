@@ -20,7 +20,11 @@ export function entityTags(handlers: Handlers) {
       }
       const value = responseValue instanceof ElysiaCustomStatusResponse ? responseValue.response : responseValue
       const id = idOf(value)
-      if (id === undefined || !isTagged(handlers, request.method, route, Object.values(params ?? {}).at(-1) === id)) {
+      const is_tagged =
+        id === undefined
+          ? isOnlyOne(handlers, request.method, route, value)
+          : isTagged(handlers, request.method, route, Object.values(params ?? {}).at(-1) === id)
+      if (!is_tagged) {
         // Returning nothing would send an empty answer for the error of an unknown route.
         return responseValue as Response
       }
@@ -55,6 +59,13 @@ function isTagged({ reads }: Handlers, method: string, route: string, is_of_path
   if (method !== 'POST') return false
   if (is_of_path) return reads().has(route.slice(0, route.lastIndexOf('/')))
   return [...reads()].some((path) => path.startsWith(`${route}/:`))
+}
+
+/** True for what an organization has one of, which needs no id: it is read and replaced at one path. */
+function isOnlyOne(handlers: Handlers, method: string, route: string, value: unknown): boolean {
+  const { data } = (value ?? {}) as { data?: unknown }
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return false
+  return ['GET', 'PUT'].includes(method) && handlers.reads().has(route) && handlers.find('PUT', route) !== undefined
 }
 
 /** Returns the id in `{ data: { id } }`; undefined for lists and everything else. */

@@ -16,12 +16,20 @@ import { findIdentityProvider, getIdentityProvider, lockProvider } from './queri
 
 const SESSION_S = 43_200
 
+/** Compares the provider that is stored with what the client has read. @throws PRECONDITION_FAILED */
+type Judge = (stored: IdentityProvider | undefined) => void
+
 /**
  * Sets the provider of the organization. Another issuer or client_id ends its sessions; another issuer ends the links
  * of members, too.
- * @throws PROVIDER_UNREACHABLE; VALIDATION_ERROR at /required
+ * @throws PRECONDITION_FAILED, PROVIDER_UNREACHABLE; VALIDATION_ERROR at /required
  */
-export async function putIdentityProvider(scope: Scope, input: IdentityProviderInput): Promise<IdentityProvider> {
+export async function putIdentityProvider(
+  scope: Scope,
+  input: IdentityProviderInput,
+  judge: Judge,
+): Promise<IdentityProvider> {
+  judge(await findIdentityProvider(scope))
   await discover({ ...scope, issuer: input.issuer }).catch((error) => {
     if (!(error instanceof ProviderError)) throw error
     throw fieldError('PROVIDER_UNREACHABLE', '/issuer', `cannot be used: ${error.message}`)
@@ -29,6 +37,7 @@ export async function putIdentityProvider(scope: Scope, input: IdentityProviderI
   return inTransaction(scope, async (scope) => {
     await lockProvider(scope)
     const before = await findIdentityProvider(scope)
+    judge(before)
     const is_same = before?.issuer === input.issuer && before.client_id === input.client_id
     const required = input.required === true && (is_same || !before)
     if (required && !before?.required && !(is_same && requirePerson(scope).is_from_provider)) {
@@ -43,12 +52,12 @@ export async function putIdentityProvider(scope: Scope, input: IdentityProviderI
   })
 }
 
-/** Removes the provider with its links and sessions. @throws IDENTITY_PROVIDER_NOT_FOUND */
-export async function deleteIdentityProvider(scope: Scope): Promise<void> {
+/** Removes the provider with its links and sessions. @throws IDENTITY_PROVIDER_NOT_FOUND, PRECONDITION_FAILED */
+export async function deleteIdentityProvider(scope: Scope, judge: Judge): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     await lockProvider(scope)
-    await getIdentityProvider(scope)
+    judge(await getIdentityProvider(scope))
     await endAll(scope, 'sessions and links')
     await sql`delete from identity_providers where organization_id = ${organization_id}`
     const resource = { type: 'organization', id: organization_id } as const

@@ -59,10 +59,12 @@ export async function matchPerson(
 ): Promise<Person | { reason: Reason }> {
   const role = roleOf(provider, claims)
   const email = emailOf(provider, claims)
-  const linked = await findPerson(scope, provider.issuer, claims.sub)
-  const found = linked ?? (email === undefined ? undefined : await findMember(scope, email))
+  const { found: candidate } = await findEither(scope, provider, claims.sub, email)
+  if (candidate) await lockAccount(scope, candidate.user_id)
+  // The member may have been removed or changed before the account was locked.
+  const { linked, found } = await findEither(scope, provider, claims.sub, email)
   if (found) {
-    await lockAccount(scope, found.user_id)
+    if (found.user_id !== candidate?.user_id) throw new DeadlockError('the member was made meanwhile')
     if (!found.active) throw new NotAllowed('inactive')
     if (!linked) await link(scope, provider, claims, found)
     if (role !== undefined && role !== found.role) await setRole(scope, found, role)
@@ -72,6 +74,12 @@ export async function matchPerson(
   const name =
     typeof claims.name === 'string' && /^[^\p{Cc}]{1,255}$/u.test(claims.name.trim()) ? claims.name.trim() : email
   return welcome(scope, provider, claims, { email, name, role })
+}
+
+/** Finds the member who is linked to a person, else the one with the email. */
+async function findEither(scope: Scope, { issuer }: StoredProvider, subject: string, email: string | undefined) {
+  const linked = await findPerson(scope, issuer, subject)
+  return { linked, found: linked ?? (email === undefined ? undefined : await findMember(scope, email)) }
 }
 
 type Newcomer = { email: string; name: string; role: Role | undefined }

@@ -12,12 +12,8 @@ const words = (most: number, of: string, rule: (word: string) => boolean = () =>
     fault: `must be a list of at most ${most} ${of}`,
   })
 
-/** Tells if a browser may be sent to a URI with a code: no script, no fragment. */
-function isRedirect(uri: string): boolean {
-  if (!URL.canParse(uri) || uri.includes('#')) return false
-  // An app of a computer or phone has a scheme by its domain (RFC 8252).
-  return checkUrl(uri) === undefined || /^[a-z][a-z0-9-]*(\.[a-z0-9-]+)+:\/[^\s]*$/.test(uri)
-}
+/** Tells if a browser may be sent to a URI with a code. */
+const isRedirect = (uri: string) => checkUrl(uri) === undefined && !uri.includes('#')
 
 const valuesOf = (role: string) => Type.Array(Type.String(), { description: `Values that make an ${role}` })
 
@@ -51,7 +47,7 @@ export const IdentityProviderInput = body({
       description: 'Null: a public client. Left out: the stored one, while issuer and client_id stay',
     }),
   ),
-  redirect_uris: optional(words(10, 'URIs to send a browser to, with https or a scheme by a domain', isRedirect)),
+  redirect_uris: optional(words(10, 'https URLs without fragment', isRedirect)),
   trust_email: optional(flag({ description: 'Take an email that the provider does not call verified' })),
   provision: optional(oneOf(PROVISIONS, { description: 'Who becomes a member by signing in' })),
   domains: optional(words(20, 'domains', (domain) => toDomain(domain) !== undefined)),
@@ -85,6 +81,7 @@ export const StartQuery = query({
 })
 
 export const CallbackQuery = query({
+  organization: parameter(64, 'The organization whose provider answers'),
   code: parameter(4096),
   state: parameter(512),
   error: parameter(255),

@@ -63,7 +63,7 @@ export async function startSignIn(connection: Connection, organization_id: strin
   const asked = {
     response_type: 'code',
     client_id,
-    redirect_uri: callbackUrl(),
+    redirect_uri: callbackUrl(organization_id),
     scope: 'openid email profile',
     state: token,
     nonce,
@@ -76,15 +76,16 @@ export async function startSignIn(connection: Connection, organization_id: strin
 
 /**
  * Takes the answer of a provider. @returns where the browser goes: back to the program that began
- * @throws BAD_REQUEST for a state that is unknown or used
+ * @throws BAD_REQUEST for a state that is unknown, used, or of another organization
  */
 export async function takeAnswer(
   connection: Connection,
-  answer: { state?: string; code?: string; error?: string; iss?: string },
+  answer: { organization?: string; state?: string; code?: string; error?: string; iss?: string },
   origin: Origin,
 ): Promise<string> {
   const organization_id = organizationOf(answer.state)
-  const kept = organization_id && (await take<Started>(connection, 'state', answer.state!))
+  const is_its_own = (answer.organization ?? organization_id) === organization_id
+  const kept = organization_id && is_its_own && (await take<Started>(connection, 'state', answer.state!))
   if (!kept) throw new ApiError('BAD_REQUEST', { reason: 'The state is unknown or used' })
   const { data: started, is_expired } = kept
   if (is_expired) return returnTo(started, { error: 'expired' })
@@ -93,7 +94,7 @@ export async function takeAnswer(
     return returnTo(started, { error: 'provider_error' })
   const provider = await getStoredProvider(connection, organization_id).catch(() => undefined)
   if (!provider || !isSame(provider, started)) return returnTo(started, { error: 'not_allowed' })
-  const asked = { code, redirect_uri: callbackUrl(), ...secretsOf(answer.state!) }
+  const asked = { code, redirect_uri: callbackUrl(organization_id), ...secretsOf(answer.state!) }
   const claims = await within(MOST_MS, exchangeCode(provider, asked), 'late').catch((error) =>
     tell(organization_id, error),
   )
@@ -216,8 +217,12 @@ function challengeOf(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }
 
-function callbackUrl(): string {
-  return `${config.BASE_URL}/api/v1/auth/oidc/callback`
+/**
+ * Where a provider sends the browser: an address for each organization. A hostile provider that passes a sign-in on to
+ * the provider of another organization does not get its code: the code comes back to the address of the other.
+ */
+function callbackUrl(organization_id: string): string {
+  return `${config.BASE_URL}/api/v1/auth/oidc/callback?organization=${organization_id}`
 }
 
 function mayReturnTo({ redirect_uris }: StoredProvider, uri: string): boolean {

@@ -6,6 +6,7 @@ import { inOrganization } from '../../http/admission/authenticate'
 import { data, done } from '../../http/request/answer'
 import { originOf } from '../../http/request/request'
 import { readForm } from '../../http/request/request-body'
+import { requireTag } from '../../http/request/tags'
 import { Tokens } from '../auth/model'
 import { signedInAnswer } from '../auth/sessions'
 import { endByProvider } from './back-channel'
@@ -27,15 +28,25 @@ export const identityProviderRoutes = new Elysia(SECTION)
     detail: { summary: 'Get identity provider', permission: 'admin', codes: ['IDENTITY_PROVIDER_NOT_FOUND'] },
   })
 
-  .put('/identity-provider', ({ scope, body }) => data(putIdentityProvider(scope, body)), {
+  .put('/identity-provider', ({ request, scope, body }) => data(putIdentityProvider(scope, body, judgeOf(request))), {
     body: IdentityProviderInput,
     response: one(IdentityProvider),
-    detail: { summary: 'Set identity provider', permission: 'admin', codes: ['PROVIDER_UNREACHABLE'] },
+    detail: {
+      summary: 'Set identity provider',
+      permission: 'admin',
+      codes: ['PROVIDER_UNREACHABLE'],
+      if_match: 'by its command',
+    },
   })
 
-  .delete('/identity-provider', ({ scope }) => done(deleteIdentityProvider(scope)), {
+  .delete('/identity-provider', ({ request, scope }) => done(deleteIdentityProvider(scope, judgeOf(request))), {
     response: { 204: NoContent },
-    detail: { summary: 'Remove identity provider', permission: 'admin', codes: ['IDENTITY_PROVIDER_NOT_FOUND'] },
+    detail: {
+      summary: 'Remove identity provider',
+      permission: 'admin',
+      codes: ['IDENTITY_PROVIDER_NOT_FOUND'],
+      if_match: 'by its command',
+    },
   })
 
   .delete('/users/:user_id/identity', ({ scope, params }) => done(unlinkIdentity(scope, params.user_id)), {
@@ -113,6 +124,12 @@ export const providerSignInRoutes = new Elysia(SECTION)
       },
     },
   )
+
+/** Judges by If-Match whether the client has read the provider that is stored. */
+function judgeOf(request: Request) {
+  const header = request.headers.get('if-match')
+  return (stored: IdentityProvider | undefined) => requireTag(header, stored && { data: stored })
+}
 
 /** No cache and no other page learns the code in the address. */
 function redirect(location: string): Response {

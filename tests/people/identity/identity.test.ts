@@ -1,6 +1,8 @@
 /** Signing in at the identity provider of an organization, and what a hostile provider or tenant cannot do. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import path from 'node:path'
 import { generateKeyPair } from 'jose'
 import { connection } from '../../../src/base/db/pool'
 import {
@@ -16,18 +18,24 @@ import {
   stranger,
 } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
+import type { TestDatabase } from '../../support/database'
 import { type StubProvider, startStubProvider, trustLoopbackProviders } from '../../support/identity-provider'
+import { until } from '../../support/service'
+import { withSettings } from '../../support/settings'
 
 const VERIFIER = 'v'.repeat(50)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 const APP = 'http://127.0.0.1:4000/back'
 
+const CLI = path.join(import.meta.dirname, '../../../src/cli.ts')
+
+let database: TestDatabase
 let settings: Disposable
 let stub: StubProvider
 let desk: Organization
 
 beforeAll(async () => {
-  await startApi()
+  database = await startApi()
   settings = await trustLoopbackProviders()
 })
 beforeEach(async () => {
@@ -70,9 +78,25 @@ describe('the provider', () => {
     expect((await start()).status).toBe(404)
   })
 
+  test('is set and removed under If-Match as other objects are', async () => {
+    const change = (method: string, tag: string) =>
+      desk.admin.send(method, '/identity-provider', method === 'PUT' ? base() : undefined, { 'if-match': tag })
+    expectError(await change('PUT', '*'), 412, 'PRECONDITION_FAILED')
+    await put({})
+    const tag = (await desk.admin.get('/identity-provider')).headers.get('etag')!
+    await put({ trust_email: true })
+    for (const method of ['PUT', 'DELETE']) expectError(await change(method, tag), 412, 'PRECONDITION_FAILED')
+    expect((await desk.admin.get('/identity-provider')).body.data.trust_email).toBe(true)
+    const changed = await change('PUT', (await desk.admin.get('/identity-provider')).headers.get('etag')!)
+    expect(changed.body.data.trust_email).toBe(false)
+    expect((await change('DELETE', changed.headers.get('etag')!)).status).toBe(204)
+  })
+
   test.each([
     ['http', { issuer: 'http://127.0.0.1/' }, 'VALIDATION_ERROR'],
     ['a script to return to', { redirect_uris: ['javascript:alert(1)//.'] }, 'VALIDATION_ERROR'],
+    ['a scheme of an app to return to', { redirect_uris: ['example.app:/back'] }, 'VALIDATION_ERROR'],
+    ['http to return to', { redirect_uris: ['http://app.example/back'] }, 'VALIDATION_ERROR'],
     ['nobody there', { issuer: 'https://127.0.0.1:1' }, 'PROVIDER_UNREACHABLE'],
     ['an address of the cloud', { issuer: 'https://169.254.169.254' }, 'PROVIDER_UNREACHABLE'],
     ['required, by an admin with a password', { required: true }, 'VALIDATION_ERROR'],
@@ -206,7 +230,26 @@ describe('signing in', () => {
         values (${desk.id}, ${crypto.randomUUID()}, ${email}, ${email}, 'I', 'admin', ${Buffer.from(email)}, false,
           now() + make_interval(days => ${days}))`
       expect(await errorOf({ sub: email, email, email_verified: true })).toBe(ending)
+      const { data } = (await desk.admin.get('/users?per_page=100')).body
+      const [person] = data.filter((user: { email: string }) => user.email === email)
+      expect([person.status, person.role]).toEqual([ending ? 'invited' : 'active', 'admin'])
     }
+    expect((await desk.admin.get('/audit-log?action=invitation.accepted')).body.meta.total).toBe(1)
+  })
+
+  test('invites a person whose address another organization knows, and changes nothing there', async () => {
+    using _ = withSettings({
+      SYSTEM_SMTP_URL: 'smtp://127.0.0.1:1',
+      SYSTEM_MAIL_FROM: { name: 'Desk', address: 'desk@operator.example' },
+    })
+    const { agent } = await createOrganization('Other')
+    await put({ provision: 'domain', domains: ['deskwire.example'] })
+    const person = { sub: 'one', email: agent.email, email_verified: true, name: 'Hostile' }
+    for (let i = 0; i < 2; i++) expect(await errorOf(person)).toBe('invited')
+    const invited = (await desk.admin.get('/users?status=invited')).body.data
+    expect(invited).toMatchObject([{ email: agent.email, role: 'agent' }])
+    expect((await agent.get('/auth/me')).body).toMatchObject({ name: 'Alan Agent', organizations: [{ name: 'Other' }] })
+    expect((await signIn(agent.email)).user_id).toBe(agent.user_id)
   })
 
   test('refuses text that cannot be stored, from the program and from the provider', async () => {
@@ -241,9 +284,9 @@ describe('signing in', () => {
   })
 
   test('returns to the console, to this computer and to listed addresses, and nowhere else', async () => {
-    await put({ redirect_uris: ['https://app.example/back', 'example.app:/back'] })
+    await put({ redirect_uris: ['https://app.example/back'] })
     const startAt = (redirect_uri: string) => start({ redirect_uri })
-    for (const uri of ['http://[::1]:9/x', 'https://app.example/back', 'example.app:/back', 'http://localhost:3000/']) {
+    for (const uri of ['http://[::1]:9/x', 'https://app.example/back', 'http://localhost:3000/']) {
       expect((await startAt(uri)).status).toBe(302)
     }
     for (const uri of [
@@ -360,6 +403,24 @@ describe('a session of the provider', () => {
     expect(changed.body.data.required).toBe(false)
   })
 
+  test('no longer has to be used once the operator says so', async () => {
+    await stranger().send('PUT', '/identity-provider', { ...base(), required: true }, session)
+    expectError(await desk.agent.get('/tickets'), 403, 'PROVIDER_REQUIRED')
+    const run = () =>
+      spawnSync(process.execPath, ['--no-orphans', CLI, 'identity-provider', 'optional', '--organization', desk.id], {
+        env: { ...process.env, DATABASE_URL: database.url, SECRET_KEY: 'a secret key that only tests use' },
+        encoding: 'utf8',
+      })
+    const { status, stdout } = run()
+    expect([status, JSON.parse(stdout)]).toEqual([0, { optional: true }])
+    expect(JSON.parse(run().stdout)).toEqual({ optional: false })
+    expect((await signIn(desk.agent.email)).user_id).toBe(desk.agent.user_id)
+    await until('passwords count again', async () => (await desk.agent.get('/tickets')).status === 200, 10_000)
+    expect((await stranger().get('/identity-provider', session)).body.data).toMatchObject({ required: false })
+    const { data } = (await desk.admin.get('/audit-log?action=operator.identity_provider_optional')).body
+    expect(data).toMatchObject([{ actor: { type: 'operator' }, resource: { type: 'organization', id: desk.id } }])
+  }, 15_000)
+
   test('ends at the word of the provider, which counts once', async () => {
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
     const logout = async (claims: object) => {
@@ -393,6 +454,24 @@ describe('a session of the provider', () => {
   })
 
   const signInAgain = () => signInAs({ sub: 'one', email: desk.admin.email, email_verified: true })
+})
+
+test('a code of the provider of one organization does not reach the hostile provider of another', async () => {
+  await put({})
+  const hostile = await createOrganization('Hostile')
+  using evil = await startStubProvider()
+  await hostile.admin.send('PUT', '/identity-provider', { issuer: evil.issuer, client_id: 'desk' })
+  const query = new URLSearchParams({ code_challenge: CHALLENGE, redirect_uri: APP })
+  const location = (await stranger().get(`/auth/oidc/${hostile.id}/start?${query}`)).headers.get('location')!
+  const state = new URL(location).searchParams.get('state')!
+  // The hostile provider has passed the browser on to the other, which returns it to the address of its organization.
+  const { searchParams } = new URL((await start()).headers.get('location')!)
+  const back = new URL(searchParams.get('redirect_uri')!).searchParams
+  const answer = await stranger().get(
+    `/auth/oidc/callback?${new URLSearchParams([...back, ['state', state], ['code', 'c']])}`,
+  )
+  expectError(answer, 400, 'BAD_REQUEST')
+  expect(evil.counted.token).toBe(0)
 })
 
 test('a hostile tenant whose provider claims the admin of another opens nothing there', async () => {

@@ -16,12 +16,12 @@ const VERIFIER = 'v'.repeat(50)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 const APP = 'http://127.0.0.1:4000/back'
 const SECRET = 'a secret: with/signs'
-const CALLBACK = `${config.BASE_URL}/api/v1/auth/oidc/callback`
-
 let settings: Disposable
 let server: https.Server
 let issuer: string
 let desk: Organization
+/** What the organization registers at the provider, which takes nothing else. */
+let callback: string
 let authority: string
 let handle: RequestListener
 
@@ -29,6 +29,7 @@ beforeAll(async () => {
   await startApi()
   settings = await trustLoopbackProviders()
   desk = await createOrganization()
+  callback = `${config.BASE_URL}/api/v1/auth/oidc/callback?organization=${desk.id}`
   const { cert, key, ca } = await issueCertificate()
   authority = ca
   server = https.createServer({ cert, key }, (request, response) => handle(request, response))
@@ -73,7 +74,7 @@ async function newProvider(): Promise<RequestListener> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const provider = new Provider(issuer, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: crypto.randomUUID(), use: 'sig', alg: 'RS256' }] },
-    clients: [{ client_id: 'desk', client_secret: SECRET, redirect_uris: [CALLBACK] }],
+    clients: [{ client_id: 'desk', client_secret: SECRET, redirect_uris: [callback] }],
     claims: { email: ['email', 'email_verified'] },
     conformIdTokenClaims: false,
     findAccount: (_: unknown, accountId: string) => ({
@@ -105,7 +106,7 @@ async function browse(address: string): Promise<string> {
   let url = address
   let form: string | undefined
   for (let step = 0; step < 20; step++) {
-    if (url.startsWith(CALLBACK)) return url
+    if (url.startsWith(callback)) return url
     const answer: Response = await fetch(url, {
       method: form ? 'POST' : 'GET',
       body: form,
