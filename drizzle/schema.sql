@@ -503,6 +503,24 @@ create table macros (
 );
 CREATE UNIQUE INDEX macros_name ON macros USING btree (organization_id, lower(name));
 
+create table mailbox_sign_ins (
+  organization_id uuid not null,
+  id uuid not null,
+  "grant" text not null,
+  token_url text not null,
+  client_id text not null,
+  scope text,
+  client_secret text,
+  refresh_token text,
+  access_token text,
+  access_token_until timestamp with time zone,
+  fetched_by uuid,
+  fetched_until timestamp with time zone,
+  version uuid not null,
+  constraint mailbox_sign_ins_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint mailbox_sign_ins_grant CHECK (("grant" = ANY (ARRAY['client_credentials'::text, 'refresh_token'::text])))
+);
+
 create table mailboxes (
   organization_id uuid not null,
   id uuid not null,

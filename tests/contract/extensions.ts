@@ -198,6 +198,7 @@ POST /macros/:macro_id/preview / escaped, expanded once <- macros: variables > a
 POST /macros/:macro_id/apply <- macros: applying > writes the message, sends it, then makes the changes, with their events
 POST /macros/:macro_id/apply / all or nothing <- macros: applying > is all or nothing: what a change refuses takes the message back
 POST /macros/:macro_id/apply / tickets:write and messages:write <- macros: applying > needs tickets:write and messages:write of a key, a preview tickets:read
+Mailbox / field / smtp.auth <- token-sign-in: settings > show no secret, and neither do audit log and database
 Mailbox / field / signature <- macros: the signature of a mailbox > stands below public answers, in the email only, as text and HTML, and no other text does
 Custom fields / of tickets, contacts and companies <- custom-fields: %s > have none at first, keep what they are given, and a PATCH merges
 Custom fields / filter <- custom-fields: %s > are found by a value as JSON writes it, or by one of a list, and by all filters together

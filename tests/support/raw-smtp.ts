@@ -8,6 +8,8 @@ export type RawSmtpOptions = {
   /** Its first line; null hangs up instead. */
   greeting?: string | null
   answer?: RawAnswer
+  /** From the start of a connection on. */
+  tls?: boolean
 }
 
 /**
@@ -17,12 +19,17 @@ export type RawSmtpOptions = {
 export type RawAnswer = (line: string, connection: number) => string | null | undefined
 
 /** Starts it on loopback; it takes everything that `answer` does not decide. */
-export async function startRawSmtp({ extensions = [], greeting = '220 raw ESMTP', answer }: RawSmtpOptions = {}) {
+export async function startRawSmtp({
+  extensions = [],
+  greeting = '220 raw ESMTP',
+  answer,
+  tls = false,
+}: RawSmtpOptions = {}) {
   /** Whole messages, as sent, whatever was answered to them. */
   const messages: string[] = []
   const lines: string[] = []
   let decide = answer
-  const receiver = await startRawReceiver(converse, { tls: false })
+  const receiver = await startRawReceiver(converse, { tls })
 
   return {
     port: receiver.port,

@@ -233,8 +233,8 @@ export type SinkOptions = {
   /** Names of the certificate; localhost and loopback by default. */
   names?: string[]
   certificate?: { key: string; cert: string; ca: string }
-  /** Without it nobody has to sign in. `refusal` is the reply to anything else. */
-  auth?: { user: string; pass: string; refusal?: string }
+  /** Without it nobody has to sign in. With `tokens` by XOAUTH2 alone. `refusal` is the reply to anything else. */
+  auth?: { user: string; pass?: string; tokens?: Set<string>; refusal?: string }
   /** Announced with SIZE. */
   max_bytes?: number
   answer?: SinkAnswer
@@ -255,7 +255,7 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
     ...(certificate && { key: certificate.key, cert: certificate.cert }),
     size: options.max_bytes,
     authOptional: !auth,
-    authMethods: ['PLAIN', 'LOGIN'],
+    authMethods: auth?.tokens ? ['XOAUTH2'] : ['PLAIN', 'LOGIN'],
     allowInsecureAuth: true,
     disabledCommands: [...(tls === 'starttls' ? [] : ['STARTTLS']), ...(auth ? [] : ['AUTH'])],
     disableReverseLookup: true,
@@ -265,8 +265,10 @@ export async function startSmtpSink(options: SinkOptions = {}): Promise<SmtpSink
       connection_numbers.set(session, connections)
       callback()
     },
-    onAuth({ username, password }, _session, callback) {
-      if (username === auth?.user && password === auth?.pass) callback(null, { user: username })
+    onAuth({ username, password, accessToken }, _session, callback) {
+      const is_right = auth?.tokens ? auth.tokens.has(accessToken ?? '') : password === auth?.pass
+      if (username === auth?.user && is_right) callback(null, { user: username })
+      else if (auth?.tokens) callback(null, { data: { status: '401' } })
       else callback(refusal(auth?.refusal ?? '535 5.7.8 Authentication failed'))
     },
     onMailFrom: ({ address }, _session, callback) => void decide({ stage: 'mail', address }).then(callback),

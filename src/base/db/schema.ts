@@ -54,6 +54,7 @@ export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 const RECIPIENT_KINDS = ['to', 'cc'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
+export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
 /** The TXT record of the domain, or `cli domain allow`. */
 const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
@@ -1469,6 +1470,35 @@ export const outbox = distributedTable(
     index('outbox_waiting').on(table.lane_id, table.place, table.nth).where(sql`${table.run_at} = 'infinity'`),
     check('outbox_kind', isOneOf(table.kind, OUTBOX_KINDS)),
     check('outbox_counts', sql`${table.attempts} >= 0 and ${table.claims} >= 0`),
+  ],
+)
+
+/** How a mailbox gets the tokens with which it signs in to its server (OAuth2). */
+export const mailbox_sign_ins = distributedTable(
+  'mailbox_sign_ins',
+  {
+    organization_id: uuid().notNull(),
+    /** The mailbox's. */
+    id: uuid().notNull(),
+    grant: text({ enum: OAUTH_GRANTS }).notNull(),
+    token_url: text().notNull(),
+    client_id: text().notNull(),
+    scope: text(),
+    /** This and the tokens are encrypted with a key derived from SECRET_KEY. */
+    client_secret: text(),
+    refresh_token: text(),
+    access_token: text(),
+    /** Until when the access token is used. */
+    access_token_until: instant(),
+    /** The fetch of a token that is under way, and until when no other begins. */
+    fetched_by: uuid(),
+    fetched_until: instant(),
+    /** Another one after each change of the settings, but not of the tokens. */
+    version: uuid().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    check('mailbox_sign_ins_grant', isOneOf(table.grant, OAUTH_GRANTS)),
   ],
 )
 

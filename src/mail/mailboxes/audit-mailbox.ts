@@ -26,11 +26,11 @@ export async function auditCreated(scope: Scope, id: string): Promise<void> {
 }
 
 /**
- * Adds the entry of a change. @param input what was asked for: a password in it is listed even if there was one before
+ * Adds the entry of a change. @param input what was asked for: a secret in it is listed even if there was one before
  */
 export async function auditUpdated(scope: Scope, before: MaskedMailbox, input: MailboxChanges): Promise<void> {
   const { id } = before
-  const changes = changesOf(before, await getMasked(scope, id), input.smtp?.password ? ['smtp'] : [])
+  const changes = changesOf(before, await getMasked(scope, id), hasSecret(input) ? ['smtp'] : [])
   await auditChanges(scope, { action: 'mailbox.updated', resource: { type: 'mailbox', id }, changes })
 }
 
@@ -38,4 +38,8 @@ export async function auditUpdated(scope: Scope, before: MaskedMailbox, input: M
 export async function auditDeleted(scope: Scope, before: MaskedMailbox): Promise<void> {
   const resource = { type: 'mailbox', id: before.id } as const
   await auditChanges(scope, { action: 'mailbox.deleted', resource, changes: changesOf(before, null) })
+}
+
+function hasSecret({ smtp }: MailboxChanges): boolean {
+  return Boolean(smtp?.password || smtp?.auth?.client_secret || smtp?.auth?.refresh_token)
 }

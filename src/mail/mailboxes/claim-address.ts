@@ -6,6 +6,7 @@ import type { Scope } from '../../base/scope'
 import { isVerified } from '../../desk/messages/mailbox-address'
 import { keepAddress, settleAddresses } from './claims'
 import { settleDefault } from './default-mailbox'
+import { deleteSignIn } from './sign-in-settings'
 
 /**
  * Claims the address of a mailbox. With MAILBOX_DOMAIN_CHECK a mailbox whose domain is not verified may stay without
@@ -33,6 +34,7 @@ export async function deleteWithAddress(scope: Scope, id: string, address: strin
   await sql`update tickets set mailbox_id = null where organization_id = ${organization_id} and mailbox_id = ${id}`
   await sql`
     update inbound_messages set mailbox_id = null where organization_id = ${organization_id} and mailbox_id = ${id}`
+  await deleteSignIn(scope, id)
   await sql`delete from mailboxes where organization_id = ${organization_id} and id = ${id}`
   await settleMailboxes(scope, [addressKey(address)])
 }

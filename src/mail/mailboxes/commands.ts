@@ -18,14 +18,14 @@ import { lockMailboxes, settleDefault } from './default-mailbox'
 import { newDkimKey, readDkimKey } from './dkim'
 import type { Mailbox, MailboxChanges, MailboxTest, NewMailbox } from './model'
 import { getMailbox, getMailboxSmtp } from './queries'
-import { checkPlainText, smtpColumns } from './smtp-columns'
+import { checkSmtp, smtpColumns } from './smtp-columns'
 
 /** Creates a mailbox; the first one of an organization is its default. @throws EMAIL_ALREADY_EXISTS (`claimAddress`) */
 export async function createMailbox(scope: Scope, input: NewMailbox): Promise<Mailbox> {
   const { smtp, dkim, is_default = false, name, signature, ...fields } = input
   const id = newId()
   const signing = dkimColumns(scope, id, dkim, await madeKey(dkim))
-  await checkPlainText(smtp)
+  await checkSmtp(smtp)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)
     const { db, organization_id } = scope
@@ -57,7 +57,7 @@ export async function updateMailbox(scope: Scope, id: string, changes: MailboxCh
   const { smtp, dkim, is_default, name, signature, ...fields } = changes
   // 404 comes before what is wrong with the body.
   if (smtp || dkim) await getMailbox(scope, id)
-  await checkPlainText(smtp)
+  await checkSmtp(smtp)
   const made_key = await madeKey(dkim)
   return inTransaction(scope, async (scope) => {
     await lockMailboxes(scope)

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
-import { SMTP_SECURITIES } from '../../base/db/schema'
+import { OAUTH_GRANTS, SMTP_SECURITIES } from '../../base/db/schema'
+import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { hasKnownVariables, UNKNOWN_VARIABLE } from '../../desk/templates/variables'
@@ -24,6 +25,23 @@ const signature = text({
     'Text or HTML, with the variables of macros. Stands below public answers, in the email only. Blank: none',
 })
 
+const SECRET = { max: 4096, trim: false, description: 'Write only' }
+
+const authFields = {
+  type: oneOf(['oauth2']),
+  grant: oneOf(OAUTH_GRANTS),
+  token_url: text({
+    max: 2048,
+    rule: (url) => checkUrl(url) === undefined,
+    code: 'INVALID_URL',
+    fault: 'must be an https URL without credentials',
+  }),
+  client_id: text({ min: 1, max: 255 }),
+  scope: optional(nullable(text({ max: 2048 }))),
+  client_secret: optional(nullable(text(SECRET))),
+  refresh_token: optional(nullable(text(SECRET))),
+}
+
 const smtpFields = {
   host: text({ min: 1, max: 255, rule: (value) => /^[\w.:[\]-]+$/.test(value.trim()), fault: 'must be a host name' }),
   port: Type.Integer({ minimum: 1, maximum: 65535, fault: 'must be a port from 1 to 65535' }),
@@ -32,6 +50,14 @@ const smtpFields = {
   }),
   username: optional(nullable(text({ max: 255, trim: false }))),
   password: optional(nullable(text({ max: 255, trim: false, description: 'Write only' }))),
+  auth: optional(
+    nullable(Type.Object(authFields, { additionalProperties: true }), {
+      fault: 'must be an object with type, grant, token_url and client_id',
+      description:
+        'Signs in with tokens instead of a password; needs a username, and TLS. The stored secrets stay when none are ' +
+        'given and host, port, security, username, grant, token_url and client_id stay',
+    }),
+  ),
 }
 
 /** Labels of a host name, as they stand in front of `._domainkey`. */
@@ -85,6 +111,18 @@ export const Mailbox = Type.Object({
         description: '`starttls` never falls back to plain text; certificates are verified',
       }),
       username: orNull(Type.String({ description: 'Null: without signing in' })),
+      auth: orNull(
+        Type.Object({
+          type: oneOf(['oauth2'], { description: 'How: by OAUTHBEARER where it is offered, else by XOAUTH2' }),
+          grant: oneOf(OAUTH_GRANTS, { description: 'What tokens are asked for with' }),
+          token_url: Type.String({ description: 'Where tokens are asked for' }),
+          client_id: Type.String({ description: 'What this service is called there' }),
+          scope: orNull(Type.String({ description: 'What the tokens are to be good for' })),
+          has_client_secret: Type.Boolean({ description: 'Whether one is stored' }),
+          has_refresh_token: Type.Boolean({ description: 'Whether one is stored' }),
+        }),
+        { description: 'Null: signs in with the password' },
+      ),
     }),
     { description: 'The server that sends; null: the mailbox only receives' },
   ),

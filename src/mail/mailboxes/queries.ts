@@ -6,6 +6,7 @@ import { decrypt, type StoredAt } from '../../base/secrets'
 import { type Page, page } from '../../base/shapes/page'
 import type { Paging } from '../../base/shapes/query'
 import { isVerified, mayUseAddress } from '../../desk/messages/mailbox-address'
+import { tokenSource } from '../outbound/access-token'
 import type { MailboxSmtp } from '../outbound/settings'
 import { dkimRecord } from './dkim'
 import type { Mailbox } from './model'
@@ -15,7 +16,7 @@ export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox
   const { sql, organization_id } = scope
   return page(scope, query, {
     name: 'mailboxes',
-    sort: { keys: [{ sql: sql`id`, field: 'id' }], direction: 'desc' },
+    sort: { keys: [{ sql: sql`m.id`, field: 'id' }], direction: 'desc' },
     rows: ({ slice }) => selectMailboxes(scope, slice),
     count: () => sql<{ total: number }[]>`
       select count(*) as total from mailboxes where organization_id = ${organization_id}`,
@@ -24,7 +25,7 @@ export function listMailboxes(scope: Scope, query: Paging): Promise<Page<Mailbox
 
 /** Reads a mailbox, without its secrets. @throws MAILBOX_NOT_FOUND */
 export async function getMailbox(scope: Scope, id: string): Promise<Mailbox> {
-  const [mailbox] = await selectMailboxes(scope, scope.sql`and id = ${id}`)
+  const [mailbox] = await selectMailboxes(scope, scope.sql`and m.id = ${id}`)
   if (!mailbox) throw new ApiError('MAILBOX_NOT_FOUND')
   return mailbox
 }
@@ -49,14 +50,18 @@ export function carriesLetters(sql: Sql): Fragment {
 }
 
 async function readSmtp({ sql, organization_id }: Scope, id: string, is_good: Fragment): Promise<MailboxSmtp | null> {
-  const [row] = await sql<(MailboxSmtp & { host: string | null })[]>`
-    select case when ${is_good} then smtp_host end as host, smtp_port as port, smtp_security as security, smtp_username as username,
-      smtp_password as password
+  const [row] = await sql<(MailboxSmtp & { host: string | null; version: string | null })[]>`
+    select case when ${is_good} then smtp_host end as host, smtp_port as port, smtp_security as security,
+      smtp_username as username, smtp_password as password, (
+        select version from mailbox_sign_ins s where s.organization_id = ${organization_id} and s.id = ${id}
+      ) as version
     from mailboxes m where organization_id = ${organization_id} and id = ${id}`
   if (!row) throw new ApiError('MAILBOX_NOT_FOUND')
-  if (row.host === null) return null
+  const { version, ...smtp } = row
+  if (smtp.host === null) return null
   const at = { column: 'mailboxes.smtp_password', organization_id, id } as const
-  return { ...row, password: row.password ? decrypt(row.password, at) : null }
+  const tokens = tokenSource({ sql }, { organization_id, id, version })
+  return { ...smtp, password: smtp.password ? decrypt(smtp.password, at) : null, ...(tokens && { tokens }) }
 }
 
 /** Reads the key with which a mailbox signs; null when it does not. @throws MAILBOX_NOT_FOUND */
@@ -121,9 +126,13 @@ type StoredMailbox = Omit<Mailbox, 'dkim' | 'sending'> & {
 
 async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment): Promise<Mailbox[]> {
   const rows = await sql<StoredMailbox[]>`
-    select id, address, name, active, is_default, plus_addressing,
+    select m.id, address, name, active, is_default, plus_addressing,
       case when smtp_host is not null then json_build_object(
-        'host', smtp_host, 'port', smtp_port, 'security', smtp_security, 'username', smtp_username
+        'host', smtp_host, 'port', smtp_port, 'security', smtp_security, 'username', smtp_username,
+        'auth', case when s.id is not null then json_build_object(
+          'type', 'oauth2', 'grant', s."grant", 'token_url', s.token_url, 'client_id', s.client_id, 'scope', s.scope,
+          'has_client_secret', s.client_secret is not null, 'has_refresh_token', s.refresh_token is not null
+        ) end
       ) end as smtp,
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
@@ -133,7 +142,9 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
         select count(*) from outbox o
         where o.organization_id = ${organization_id} and o.lane_id = m.id and o.kind = 'email'
       ) as queued, created_at, updated_at
-    from mailboxes m left join lane_faults f on f.organization_id = ${organization_id} and f.lane_id = m.id
+    from mailboxes m
+    left join lane_faults f on f.organization_id = ${organization_id} and f.lane_id = m.id
+    left join mailbox_sign_ins s on s.organization_id = ${organization_id} and s.id = m.id
     where m.organization_id = ${organization_id} ${rest}`
   return rows.map(({ sending_error: error, failing_since, queued, created_at, updated_at, ...row }) => ({
     ...row,

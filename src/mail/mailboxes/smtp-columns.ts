@@ -1,13 +1,14 @@
-/** SMTP settings of a mailbox as columns. Keeps the stored password from servers that it was not given for. */
+/** SMTP settings of a mailbox as columns. Keeps stored secrets from servers that they were not given for. */
 
 import { isInNetworks, networksAt } from '../../base/address/networks'
 import { config } from '../../base/config'
-import { fieldError } from '../../base/errors'
+import { ApiError, type Fault, fieldError } from '../../base/errors'
 import { DestinationError, resolveDestination } from '../../base/net/destination'
 import type { Scope } from '../../base/scope'
 import { encrypt } from '../../base/secrets'
 import { isPerson } from '../../http/request/permissions'
 import type { NewMailbox } from './model'
+import { storeSignIn } from './sign-in-settings'
 
 type SmtpInput = NonNullable<NewMailbox['smtp']>
 
@@ -29,44 +30,61 @@ type StoredSmtp = {
 }
 
 /**
- * Gives the columns of SMTP settings; without settings the mailbox only receives. A stored password is write only: it
- * stays as long as host, port, security and user name stay, or else an admin could send it to a server that shows it.
- * Who repeats what is stored has not set it: the form of the console sends all, also when only the name was changed.
+ * Gives the columns of SMTP settings, and stores how tokens are got. Without settings the mailbox only receives. A
+ * stored password is write only: it stays as long as host, port, security and user name stay, or else an admin could
+ * send it to a server that shows it. Who repeats what is stored has not set it: the form of the console sends all, also
+ * when only the name was changed.
  * @param mailbox_id of the mailbox that the settings are for; the caller holds the lock of the organization's mailboxes
- * @throws VALIDATION_ERROR at /smtp/password when another server or user needs the password again
+ * @throws VALIDATION_ERROR at secrets that another server, user or client needs again
  */
 export async function smtpColumns(scope: Scope, mailbox_id: string, smtp: SmtpInput | null | undefined) {
-  if (!smtp) return NOTHING
-  const { port, security, password } = smtp
-  const [host, username] = [smtp.host.trim(), smtp.username ?? null]
-  const at = { column: 'mailboxes.smtp_password', organization_id: scope.organization_id, id: mailbox_id } as const
   const stored = await findStored(scope, mailbox_id)
-  const is_kept = password === undefined && stored?.has_password === true
+  const [host, username] = [smtp?.host.trim(), smtp?.username ?? null]
+  const { port, security, password, auth = null } = smtp ?? {}
   const is_same =
-    stored?.host === host && stored.port === port && stored.security === security && stored.username === username
-  if (is_kept && !is_same) {
-    const fault = 'must be given again, or null, when host, port, security or username change'
-    throw fieldError('VALIDATION_ERROR', '/smtp/password', fault)
+    stored?.host === host && stored?.port === port && stored?.security === security && stored?.username === username
+  if (!smtp) {
+    await storeSignIn(scope, mailbox_id, null, is_same)
+    return NOTHING
   }
+  const at = { column: 'mailboxes.smtp_password', organization_id: scope.organization_id, id: mailbox_id } as const
+  const is_kept = password === undefined && stored?.has_password === true && !auth
+  if (is_kept && !is_same) throw fieldError('VALIDATION_ERROR', '/smtp/password', GIVE_AGAIN)
+  const is_other_sign_in = await storeSignIn(scope, mailbox_id, auth, is_same)
   return {
     smtp_host: host,
     smtp_port: port,
     smtp_security: security,
     smtp_username: username,
-    ...((!is_same || password !== undefined) && { is_smtp_by_key: !isPerson(scope) }),
-    ...(password !== undefined && { smtp_password: password === null ? null : encrypt(password, at) }),
+    ...((!is_same || password !== undefined || is_other_sign_in) && { is_smtp_by_key: !isPerson(scope) }),
+    ...((password !== undefined || auth) && { smtp_password: password ? encrypt(password, at) : null }),
   }
 }
 
+const GIVE_AGAIN = 'must be given again, or null, when host, port, security or username change'
+
 /**
- * Refuses a password that would cross a public network in plain text. It may wait for the resolver, so it is to be
- * called before the transaction.
- * @throws VALIDATION_ERROR at /smtp/security
+ * Refuses what does not go together: tokens beside a password or without a user name, and a secret that would cross a
+ * public network in plain text. It may wait for the resolver, so it is to be called before the transaction.
+ * @throws VALIDATION_ERROR at the fields of /smtp
  */
-export async function checkPlainText(smtp: SmtpInput | null | undefined): Promise<void> {
-  if (smtp?.security !== 'none' || !smtp.password || (await isInAllowedNetwork(smtp.host.trim(), smtp.port))) return
-  const fault = 'must be starttls or tls when there is a password, unless the operator allows the network of the server'
-  throw fieldError('VALIDATION_ERROR', '/smtp/security', fault)
+export async function checkSmtp(smtp: SmtpInput | null | undefined): Promise<void> {
+  if (!smtp) return
+  const errors: Fault[] = []
+  if (smtp.auth) {
+    if (!smtp.username || /\p{Cc}/u.test(smtp.username)) {
+      errors.push({ path: '/smtp/username', message: 'must be given, without control characters, beside auth' })
+    }
+    if (smtp.password) errors.push({ path: '/smtp/password', message: 'must not be given beside auth' })
+    if (smtp.security === 'none') {
+      errors.push({ path: '/smtp/security', message: 'must be starttls or tls beside auth' })
+    }
+  } else if (smtp.security === 'none' && smtp.password && !(await isInAllowedNetwork(smtp.host.trim(), smtp.port))) {
+    const message =
+      'must be starttls or tls when there is a password, unless the operator allows the network of the server'
+    errors.push({ path: '/smtp/security', message })
+  }
+  if (errors.length > 0) throw new ApiError('VALIDATION_ERROR', { errors }, 422)
 }
 
 /** Tells if all addresses of a host are in MAIL_ALLOWED_NETWORKS. A name that cannot be resolved is in none of them. */

@@ -30,7 +30,9 @@ export type Email = {
   plus_addressing: boolean | null
   verp: boolean | null
   /** Password and private key are encrypted. */
-  smtp: (Omit<MailboxSmtp, 'password'> & { password: string | null }) | null
+  smtp: (Omit<MailboxSmtp, 'password' | 'tokens'> & { password: string | null }) | null
+  /** Of the settings for tokens; null: it signs in without them. */
+  sign_in_version: string | null
   dkim: DkimSigner | null
 }
 
@@ -52,7 +54,9 @@ export async function readEmail({ sql, organization_id }: Scope, job: OutboxJob)
       case when b.smtp_host is not null then json_build_object(
         'host', b.smtp_host, 'port', b.smtp_port, 'security', b.smtp_security, 'username', b.smtp_username,
         'password', b.smtp_password
-      ) end as smtp,
+      ) end as smtp, (
+        select s.version from mailbox_sign_ins s where s.organization_id = ${organization_id} and s.id = ${job.lane_id}
+      ) as sign_in_version,
       case when b.dkim_domain is not null then json_build_object(
         'domain', b.dkim_domain, 'selector', b.dkim_selector, 'private_key', b.dkim_private_key
       ) end as dkim

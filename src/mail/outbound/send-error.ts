@@ -3,6 +3,7 @@
 import { DestinationError } from '../../base/net/destination'
 import { storable } from '../../base/shapes/fold'
 import type { Heard } from '../../delivery/outbox/lane-faults'
+import { TokenError } from './request-token'
 import type { MailboxSmtp } from './settings'
 
 /** A recipient that the server refused. */
@@ -100,6 +101,7 @@ export function sendError(error: unknown, smtp: MailboxSmtp, is_at_data = false)
   if (error instanceof DestinationError) {
     return new SendError({ code: null, response: DESTINATION_TEXTS[error.reason], verdict: 'at fault' })
   }
+  if (error instanceof TokenError) return new SendError({ code: null, response: error.fault, verdict: 'at fault' })
   if (!(error instanceof Error)) return new SendError({ code: null, response: 'sending failed', verdict: 'own' })
   // The library checks the size that the server announced, and then has no reply to report.
   const too_large = /^Message size larger than allowed (\d+)/.exec(error.message)
@@ -174,13 +176,11 @@ const DESTINATION_TEXTS = {
   dns_local: 'no server name can be resolved at the moment',
 } as const
 
-/** Cuts an answer and hides the password in it, plain or in base64: some servers repeat what they were sent. */
-function withoutSecrets(text: string, { username, password }: MailboxSmtp): string {
+/** Cuts an answer and hides secrets in it, plain or in base64: some servers repeat what they were sent. */
+function withoutSecrets(text: string, { username, password, tokens }: MailboxSmtp): string {
   const short = storable(text, RESPONSE_MAX_LENGTH)
-  if (!password) return short
-  const spellings = [password, `\0${username}\0${password}`].flatMap((one) => [
-    one,
-    Buffer.from(one).toString('base64'),
-  ])
+  const spellings = password
+    ? [password, `\0${username}\0${password}`].flatMap((one) => [one, Buffer.from(one).toString('base64')])
+    : (tokens?.sent ?? [])
   return spellings.reduce((safe, secret) => safe.replaceAll(secret, '***'), short)
 }

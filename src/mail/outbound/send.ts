@@ -7,6 +7,7 @@ import { traced } from '../../base/tracing/trace'
 import type { OutboxHandler, OutboxJob, Outcome } from '../../delivery/outbox/job'
 import { type Heard, noteLane, readLane, takeTurn } from '../../delivery/outbox/lane-faults'
 import { nextDelay_s } from '../../delivery/outbox/retry'
+import { tokenSource } from './access-token'
 import { ComposeError, type CustomerReply, composeReply } from './compose'
 import { needsUtf8 } from './header-values'
 import { decryptColumn, type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
@@ -74,11 +75,13 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailR
   if (!active || !smtp) return atFault(recipients, NO_SERVER)
   const reply = await replyOf(scope, id, email, address, everyone)
   const password = smtp.password ? decryptColumn(scope, email, 'smtp_password', smtp.password) : null
+  const { organization_id } = scope
+  const tokens = tokenSource(scope, { organization_id, id: email.mailbox_id!, version: email.sign_in_version })
   const [international, others] = partition(recipients, ({ email }) => needsUtf8(email))
   let attempt: Attempt = { results: [], heard: { lane: 'not tried' } }
   // Recipients who need a server with SMTPUTF8 get another message, so that they do not stop the others.
   for (const group of [others, international]) {
-    if (group.length > 0) attempt = joined(attempt, await sendTo(group, reply, { ...smtp, password }))
+    if (group.length > 0) attempt = joined(attempt, await sendTo(group, reply, { ...smtp, password, tokens }))
   }
   return attempt
 }

@@ -11,6 +11,18 @@ export type MailboxSmtp = {
   security: 'none' | 'starttls' | 'tls'
   username?: string | null
   password?: string | null
+  /** Signs in with these instead of a password. */
+  tokens?: TokenSource | null
+}
+
+/** Where the access tokens of a mailbox come from. */
+export type TokenSource = {
+  /** Another one when the settings have changed. */
+  version: string
+  /** Gives a token. @param refused one that the server has refused: another one is fetched @throws TokenError */
+  get: (refused?: string) => Promise<string>
+  /** What was sent to sign in lately. */
+  sent: string[]
 }
 
 /** Settings that hold for every mailbox. */

@@ -16,6 +16,7 @@ import type { ComposedMail } from './compose'
 import { isMessageId } from './header-values'
 import { type DeliveryRefusal, isAboutServer, PortError, refusal, refusalsOf, SendError, sendError } from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
+import { tokenSignIn } from './token-sign-in'
 
 /** The server has the message for every recipient that it did not refuse. */
 export type SendResult = {
@@ -123,7 +124,7 @@ export function closeTransports(): void {
 
 function transportFor(smtp: MailboxSmtp, options: SendOptions): Transport {
   const { allowed, ca, hostname, timeouts } = options
-  const settings = [smtp, allowed.map(String), ca, hostname, timeouts]
+  const settings = [{ ...smtp, tokens: smtp.tokens?.version }, allowed.map(String), ca, hostname, timeouts]
   const key = createHash('sha256').update(JSON.stringify(settings)).digest('hex')
   const transport = transports.get(key) ?? openTransport(smtp, options)
   transports.set(key, transport)
@@ -137,7 +138,7 @@ function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAut
     ...connectionOptions(smtp, options),
     ...more,
     pool: true,
-    auth: smtp.username ? { user: smtp.username, pass: smtp.password ?? '' } : undefined,
+    ...signInOf(smtp, options),
     maxConnections: CONNECTIONS_PER_MAILBOX,
     // A kept connection may turn out to be closed when it is used again, before anything was sent.
     maxRequeues: CONNECTIONS_PER_MAILBOX,
@@ -154,6 +155,14 @@ function openTransport(smtp: MailboxSmtp, options: SendOptions, more: { forceAut
   })
   transport.use('stream', watchEnvelope)
   return transport
+}
+
+/** How the library signs in: by what the server offers, or by tokens. */
+function signInOf({ host, port, username, password, tokens }: MailboxSmtp, { hostname }: SendOptions) {
+  if (!username) return {}
+  if (!tokens) return { auth: { user: username, pass: password ?? '' } }
+  const signIn = tokenSignIn(tokens, { host, port, hostname })
+  return { auth: { user: username, method: 'TOKEN' }, customAuth: { TOKEN: signIn } }
 }
 
 /** Shows the envelope that is at work to who waits for the message. */

@@ -7,6 +7,7 @@ import { decrypt } from '../../base/secrets'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
 import { ANY_NETWORK, operatorServer } from '../../mail/letters/operator-server'
 import { carriesLetters } from '../../mail/mailboxes/queries'
+import { tokenSource } from '../../mail/outbound/access-token'
 import { type MailboxSmtp, type SendOptions, sendOptions } from '../../mail/outbound/settings'
 import { testMailbox } from '../../mail/outbound/transport'
 import { counted, type Finding, failure, firstOf, warning } from './finding'
@@ -34,16 +35,24 @@ export async function checkSystemServer(): Promise<Finding[]> {
   ]
 }
 
-type Mailbox = MailboxSmtp & { organization_id: string; id: string; address: string }
+type Mailbox = MailboxSmtp & { organization_id: string; id: string; address: string; version: string | null }
 type Tried = { mailboxes: Mailbox[]; why: string | undefined }
 
 /** Tries the servers of all mailboxes that send, each once for the same account. */
-export async function checkMailboxServers({ sql }: Connection): Promise<Finding[]> {
+export async function checkMailboxServers(connection: Connection): Promise<Finding[]> {
+  const { sql } = connection
   const rows = await sql<Mailbox[]>`
     select organization_id, id, address, smtp_host as host, smtp_port as port, smtp_security as security,
-      smtp_username as username, smtp_password as password
+      smtp_username as username, smtp_password as password, (
+        select version from mailbox_sign_ins s where s.organization_id = m.organization_id and s.id = m.id
+      ) as version
     from mailboxes m where active and smtp_host is not null and ${mayUseAddress(sql)} order by id desc`
-  const accounts = [...Map.groupBy(rows.flatMap(withPassword), accountOf).values()]
+  const accounts = [
+    ...Map.groupBy(
+      rows.flatMap((row) => withSecrets(connection, row)),
+      accountOf,
+    ).values(),
+  ]
   const inTurn = turns(AT_ONCE)
   const tried = await Promise.all(
     accounts
@@ -86,17 +95,18 @@ async function tryServer(smtp: MailboxSmtp, options: SendOptions): Promise<strin
 }
 
 /** A mailbox whose password cannot be decrypted is left out: the check of the secrets says so. */
-function withPassword(row: Mailbox): Mailbox[] {
+function withSecrets(connection: Connection, row: Mailbox): Mailbox[] {
   const at = { column: 'mailboxes.smtp_password', organization_id: row.organization_id, id: row.id } as const
   try {
-    return [{ ...row, password: row.password ? decrypt(row.password, at) : null }]
+    const password = row.password ? decrypt(row.password, at) : null
+    return [{ ...row, password, tokens: tokenSource(connection, row) }]
   } catch {
     return []
   }
 }
 
-function accountOf({ host, port, security, username, password }: Mailbox): string {
-  return JSON.stringify([host, port, security, username, password])
+function accountOf({ host, port, security, username, password, version }: Mailbox): string {
+  return JSON.stringify([host, port, security, username, password, version])
 }
 
 function placeOf({ host, port }: MailboxSmtp): string {

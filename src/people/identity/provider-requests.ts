@@ -9,9 +9,8 @@ import { LRUCache } from 'lru-cache'
 import { isCleanText } from '../../base/address/characters'
 import { config } from '../../base/config'
 import { sharedTime } from '../../base/db/shared-time'
-import { within } from '../../base/flow/within'
 import { checkUrl } from '../../base/net/destination'
-import { reach, resolveTarget } from '../../delivery/webhooks/post'
+import { ask } from '../../delivery/webhooks/ask'
 
 const TIMEOUT_MS = 5000
 const MOST_BYTES = 256 * 1024
@@ -43,7 +42,7 @@ export async function discover({ organization_id, issuer }: Pick<Provider, 'orga
   const key = `${organization_id} ${issuer}`
   const remembered = known.get(key)
   if (remembered) return remembered
-  const answer = await ask(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { method: 'GET' })
+  const answer = await asked(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { method: 'GET' })
   const found = (await objectOf(answer)) as Partial<Metadata> & { issuer?: unknown }
   if (found.issuer !== issuer) throw new ProviderError('another issuer')
   const { authorization_endpoint, token_endpoint, jwks_uri, token_endpoint_auth_methods_supported: methods } = found
@@ -78,7 +77,7 @@ export async function exchangeCode(
     form.set('client_id', client_id)
     if (client_secret !== null) form.set('client_secret', client_secret)
   }
-  const answer = await ask(metadata.token_endpoint, { method: 'POST', headers, body: form.toString() })
+  const answer = await asked(metadata.token_endpoint, { method: 'POST', headers, body: form.toString() })
   const { id_token } = (await objectOf(answer)) as { id_token?: unknown }
   if (typeof id_token !== 'string') throw new ProviderError('no ID token')
   const claims = await verifyToken(provider, id_token)
@@ -128,41 +127,21 @@ function keysOf({ organization_id, issuer }: Provider, jwks_uri: string) {
       cacheMaxAge: KEYS_KEPT_MS,
       cooldownDuration: KEYS_PAUSE_MS,
       timeoutDuration: TIMEOUT_MS,
-      [customFetch]: (url) => ask(url, { method: 'GET' }),
+      [customFetch]: (url) => asked(url, { method: 'GET' }),
     })
   keys.set(key, found)
   return found
 }
 
-type Asked = { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string }
-
 /** @returns the answer with its whole body @throws ProviderError also for another status than 200 */
-async function ask(url: string, { headers = {}, ...asked }: Asked): Promise<Response> {
-  const controller = new AbortController()
-  try {
-    return await within(
-      TIMEOUT_MS,
-      read(url, { headers: { accept: 'application/json', ...headers }, ...asked }, controller),
-      'late',
-    )
-  } catch (error) {
-    controller.abort()
-    throw error instanceof ProviderError ? error : new ProviderError('it cannot be reached')
-  }
-}
-
-async function read(url: string, asked: Asked & { headers: Record<string, string> }, { signal }: AbortController) {
-  const target = await resolveTarget(url, { allowed: config.IDENTITY_ALLOWED_NETWORKS, timeout_ms: TIMEOUT_MS })
-  const response = await reach(target, { ...asked, signal }, await trustedAuthority())
-  if (response.status !== 200) throw new ProviderError(`status ${response.status}`)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length
-    if (size > MOST_BYTES) throw new ProviderError('too large')
-    chunks.push(chunk)
-  }
-  return new Response(Buffer.concat(chunks), { headers: { 'content-type': 'application/json' } })
+async function asked(url: string, request: Parameters<typeof ask>[1]): Promise<Response> {
+  const ca = await trustedAuthority()
+  const limits = { allowed: config.IDENTITY_ALLOWED_NETWORKS, ca, timeout_ms: TIMEOUT_MS, most_bytes: MOST_BYTES }
+  const { status, body } = await ask(url, request, limits).catch(() => {
+    throw new ProviderError('it cannot be reached')
+  })
+  if (status !== 200) throw new ProviderError(`status ${status}`)
+  return new Response(body.toString(), { headers: { 'content-type': 'application/json' } })
 }
 
 async function objectOf(answer: Response): Promise<object> {

@@ -29,7 +29,7 @@ describe('creating', () => {
       address,
       ...fields,
       name: 'Acme support',
-      smtp: SMTP,
+      smtp: { ...SMTP, auth: null },
       dkim: null,
       verp: true,
       signature: null,
@@ -180,7 +180,7 @@ describe('updating', () => {
       { name: 'Help' },
       { plus_addressing: false },
       { verp: true },
-      { smtp: { host: '192.0.2.1', port: 25, security: 'none', username: null } },
+      { smtp: { host: '192.0.2.1', port: 25, security: 'none', username: null, auth: null } },
       { active: false },
     ]) {
       Object.assign(before, changes)

@@ -30,6 +30,7 @@ const FIRST = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const PASSWORD = 'a mailbox password'
 const CLIENT_SECRET = 'secret of a client'
 const LETTER = { subject: 'Join us', text: 'A link that opens an account' }
+const STORED = ENCRYPTED_COLUMNS.length
 const NOTHING = ENCRYPTED_COLUMNS.map((column) => ({ column, rotated: 0, unreadable: 0 }))
 
 let database: TestDatabase
@@ -39,7 +40,8 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   useSecrets(OLD)
-  await connection().sql`truncate letters, mailboxes, webhooks, second_factors, identity_providers cascade`
+  await connection().sql`
+    truncate letters, mailboxes, mailbox_sign_ins, webhooks, second_factors, identity_providers cascade`
 })
 afterAll(stopApi)
 
@@ -62,7 +64,7 @@ test('secrets of an earlier release, which are bound to no row, are read, and bo
   const before = await stored.read()
   await stored.makeOld()
   expect(await stored.read()).toEqual(before)
-  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual([1, 1, 1, 1, 1, 1, 1])
+  expect(rotate({ SECRET_KEY: OLD }).map(({ rotated }) => rotated)).toEqual(ENCRYPTED_COLUMNS.map(() => 1))
   expect(await stored.read()).toEqual(before)
   for (const text of await stored.ciphertexts()) expect(text).toContain('.')
 })
@@ -87,15 +89,7 @@ test('a secret that no key fits is counted and left as it is', async () => {
   const stored = await storeSecrets()
   const before = await stored.ciphertexts()
   const results = rotate({ SECRET_KEY: NEW })
-  expect(results.map(({ rotated, unreadable }) => [rotated, unreadable])).toEqual([
-    [0, 1],
-    [0, 1],
-    [0, 1],
-    [0, 1],
-    [0, 1],
-    [0, 1],
-    [0, 1],
-  ])
+  expect(results.map(({ rotated, unreadable }) => [rotated, unreadable])).toEqual(ENCRYPTED_COLUMNS.map(() => [0, 1]))
   expect(await stored.ciphertexts()).toEqual(before)
 })
 
@@ -107,7 +101,7 @@ test('a start with a key that fits no secret logs an error, and one with the rig
   useSecrets(NEW)
   await logLostSecrets(connection())
   expect(error.mock.calls).toEqual([
-    [{ unreadable: 7, stored: 7 }, expect.stringContaining('SECRET_KEY is not the key of this database')],
+    [{ unreadable: STORED, stored: STORED }, expect.stringContaining('SECRET_KEY is not the key of this database')],
   ])
 })
 
@@ -131,17 +125,19 @@ async function storeSecrets() {
   const account = { column: 'second_factors.secret', organization_id: admin.user_id, id: admin.user_id } as const
   const factor: string = (await admin.post('/auth/second-factor', { current_password: ACCOUNT_PASSWORD })).body.secret
   await storeProvider(scope)
+  await storeSignIn(scope, mailbox_id)
   const readRows = async () => {
     type Row = Record<
-      'smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor' | 'client_secret',
+      | ('smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor')
+      | ('client_secret' | SignInSecret),
       string
     >
     const [row] = await sql<Row[]>`
       select smtp_password, dkim_private_key, webhooks.secret, previous_secret, sealed_text, f.secret as factor,
-        client_secret
-      from mailboxes, webhooks, letters, second_factors f, identity_providers p
+        p.client_secret, s.client_secret as sign_in_secret, s.refresh_token, s.access_token
+      from mailboxes, webhooks, letters, second_factors f, identity_providers p, mailbox_sign_ins s
       where mailboxes.id = ${mailbox_id} and webhooks.id = ${webhook_id} and about_id = ${about_id}
-        and f.id = ${admin.user_id} and p.organization_id = ${organization_id}`
+        and f.id = ${admin.user_id} and p.organization_id = ${organization_id} and s.id = ${mailbox_id}`
     return row!
   }
   const readPassword = async () => (await getMailboxSmtp(scope, mailbox_id))?.password
@@ -186,6 +182,10 @@ async function storeSecrets() {
       await sql`
         update identity_providers set client_secret = ${oldForm(CLIENT_SECRET)}
         where organization_id = ${organization_id}`
+      await sql`
+        update mailbox_sign_ins set client_secret = ${oldForm('s')}, refresh_token = ${oldForm('r')},
+          access_token = ${oldForm('a')}
+        where id = ${mailbox_id}`
       await sql`update second_factors set secret = ${oldForm(factor)} where id = ${admin.user_id}`
     },
   }
@@ -199,6 +199,20 @@ async function storeProvider({ sql, organization_id }: Scope): Promise<void> {
     insert into identity_providers
       (organization_id, id, issuer, client_id, client_secret, role_values, session_seconds)
     values (${organization_id}, ${id}, 'https://id.example', 'desk', ${secret}, '{}', 300)`
+}
+
+type SignInSecret = 'sign_in_secret' | 'refresh_token' | 'access_token'
+
+/** Straight into the database: a mailbox with a password has none of these. */
+async function storeSignIn({ sql, organization_id }: Scope, id: string): Promise<void> {
+  const [client, refresh, access] = (['client_secret', 'refresh_token', 'access_token'] as const).map((name) =>
+    encrypt(name, { column: `mailbox_sign_ins.${name}`, organization_id, id }),
+  )
+  await sql`
+    insert into mailbox_sign_ins
+      (organization_id, id, "grant", token_url, client_id, client_secret, refresh_token, access_token, version)
+    values (${organization_id}, ${id}, 'refresh_token', 'https://id.example', 'desk', ${client!}, ${refresh!},
+      ${access!}, ${newId()})`
 }
 
 /** Encrypts in the form of an earlier release: without the id of the key, and bound to nothing. */

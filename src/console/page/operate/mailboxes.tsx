@@ -64,15 +64,15 @@ export function Mailboxes({ api }: View) {
   )
 }
 
-/** The body of the request. Without a host the mailbox only receives. */
-function bodyOf(form: FormData) {
+/** The body of the request. Without a host the mailbox only receives. Tokens stay unless a password is given. */
+function bodyOf(form: FormData, { auth = null }: Partial<NonNullable<Mailbox['smtp']>>) {
   const text = (name: string) => String(form.get(name) ?? '').trim()
   const smtp = text('host') && {
     host: text('host'),
     port: Number(text('port')),
     security: text('security'),
     username: text('username') || null,
-    ...(text('password') && { password: text('password') }),
+    ...(text('password') ? { password: text('password') } : { auth }),
   }
   return {
     address: text('address'),
@@ -95,7 +95,7 @@ export function Edit({
 }) {
   const smtp = mailbox?.smtp
   const save = async (form: FormData) => {
-    const body = bodyOf(form)
+    const body = bodyOf(form, smtp ?? {})
     if (mailbox) await api.patch(`/mailboxes/${mailbox.id}`, body)
     else await api.post('/mailboxes', body)
     onClose()
