@@ -48,9 +48,12 @@ test('deliveries go one at a time and in order, however many there are and whoev
   const numbers = Array.from({ length: 30 }, (_, n) => n)
   await happen(...numbers.slice(0, 20))
   // The order in which rows come due says nothing.
-  await own.scope.sql`
-    update outbox set run_at = now() - interval '1 second' * extract(second from random() * interval '50 seconds')
-    where organization_id = ${own.id}`
+  const { sql } = own.scope
+  const rows = await sql<{ id: string }[]>`select id from outbox where organization_id = ${own.id} order by id`
+  for (const [n, { id }] of rows.entries()) {
+    const run_at = new Date(Date.now() - 1000 * (1 + ((n * 7) % rows.length))).toISOString()
+    await sql`update outbox set run_at = ${run_at} where organization_id = ${own.id} and id = ${id}`
+  }
   await Promise.all([deliverDue(), deliverDue(), happen(...numbers.slice(20)), deliverDue()])
   await deliverDue()
   expect(told()).toEqual(numbers)
