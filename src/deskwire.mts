@@ -1,10 +1,13 @@
 /**
- * A client of the Deskwire API for programs: typed requests with an API key, repeated safely, walks through lists, and
- * the check of webhooks. Made by `bun run client`. It needs the package openapi-fetch, and runs where `fetch` and Web
+ * A client of the Deskwire API for programs: typed requests with an API key, repeated safely, walks through lists, all
+ * events as they happen, and the check of webhooks. Made by `bun run client`. It needs the package openapi-fetch, and runs where `fetch` and Web
  * Crypto are: Node.js 20, Bun, Deno, workers.
  */
 import createClient from 'openapi-fetch'
+import { DeskwireError, type DeskwireEvent, type EventsQuery, followEvents } from './deskwire-events'
 import type { paths } from './schema'
+
+export { DeskwireError, type DeskwireEvent, type EventsQuery }
 
 export type DeskwireOptions = {
   /** Where the service is, such as `https://desk.example.com`. */
@@ -22,14 +25,15 @@ const LONGEST_WAIT_S = 60
 /**
  * Makes a client: `api.GET('/api/v1/tickets')`, `api.POST`, … Requests are sent again after 429, 503 and a broken
  * connection, when `Retry-After` says so or after growing pauses. Each POST gets an `Idempotency-Key`, so that it does
- * its work once.
+ * its work once. `api.events({ cursor })` yields the events of the organization (see `followEvents`).
  */
 export function createDeskwire({ url, key, attempts = 5 }: DeskwireOptions) {
-  return createClient<paths>({
+  const client = createClient<paths>({
     baseUrl: url,
     headers: { authorization: `ApiKey ${key}` },
     fetch: (request) => send(request, attempts),
   })
+  return Object.assign(client, { events: (query: EventsQuery = {}) => followEvents({ url, key }, query) })
 }
 
 async function send(request: Request, attempts: number): Promise<Response> {
@@ -68,20 +72,6 @@ export async function* walk<Item>(readPage: (cursor?: string) => Promise<Answer<
     // With sort=updated_at there is always a cursor: an empty page is the end for now.
     cursor = page.data.length > 0 ? (page.meta?.next_cursor ?? undefined) : undefined
   } while (cursor !== undefined)
-}
-
-/** An answer that is an error. `code` is for programs, such as `TICKET_NOT_FOUND`. */
-export class DeskwireError extends Error {
-  readonly code: string
-  readonly details: unknown
-
-  constructor(answer: unknown) {
-    const { error } = (answer ?? {}) as { error?: { code?: string; message?: string; details?: unknown } }
-    super(error?.message ?? 'The service gave no answer that can be read')
-    this.name = 'DeskwireError'
-    this.code = error?.code ?? 'UNKNOWN'
-    this.details = error?.details
-  }
 }
 
 /** Seconds by which the clocks of the service and of this program may differ. */

@@ -1,6 +1,7 @@
 /**
  * `bun run client FOLDER`: writes a typed client of this version of the API into a folder. `schema.ts` has the types,
- * made from the OpenAPI document; `deskwire.ts` is a copy of `deskwire.mts`. No service needs to run.
+ * made from the OpenAPI document; `deskwire.ts` and `deskwire-events.ts` are copies of the `.mts` files here.
+ * No service needs to run.
  *
  * openapi-typescript is needed here alone, and so it is a development dependency: run this in a checkout with all
  * dependencies. A program with the client needs the package openapi-fetch at run time, and nothing else.
@@ -10,9 +11,9 @@ import path from 'node:path'
 import { plugin } from 'bun'
 import ts from 'typescript-5'
 
-const FILES = { types: 'schema.ts', client: 'deskwire.ts' }
-/** Not `.ts`: it imports the types, which only its copies have beside them. */
-const TEMPLATE = path.join(import.meta.dirname, 'deskwire.mts')
+const TYPES = 'schema.ts'
+/** Here they are not `.ts`: they import the types, which only their copies have beside them. */
+const COPIED = ['deskwire', 'deskwire-events']
 
 const [folder, ...more] = process.argv.slice(2)
 if (!folder || more.length > 0 || folder.startsWith('-')) {
@@ -21,9 +22,11 @@ if (!folder || more.length > 0 || folder.startsWith('-')) {
 }
 
 fs.mkdirSync(folder, { recursive: true })
-fs.writeFileSync(path.join(folder, FILES.types), await typesOf(await readDocument()))
-fs.copyFileSync(TEMPLATE, path.join(folder, FILES.client))
-for (const file of Object.values(FILES)) console.log(path.join(folder, file))
+fs.writeFileSync(path.join(folder, TYPES), await typesOf(await readDocument()))
+for (const name of COPIED) {
+  fs.copyFileSync(path.join(import.meta.dirname, `${name}.mts`), path.join(folder, `${name}.ts`))
+}
+for (const file of [TYPES, ...COPIED.map((name) => `${name}.ts`)]) console.log(path.join(folder, file))
 console.log('Install what the client needs at run time: npm install openapi-fetch')
 process.exit(0)
 

@@ -77,7 +77,7 @@ describe('the command', () => {
   test('writes the types and the client, and says what they need', () => {
     expect([made.status, made.stderr]).toEqual([0, ''])
     expect(made.stdout).toContain('npm install openapi-fetch')
-    expect(readdirSync(dir)).toEqual(expect.arrayContaining(['deskwire.ts', 'schema.ts']))
+    expect(readdirSync(dir)).toEqual(expect.arrayContaining(['deskwire-events.ts', 'deskwire.ts', 'schema.ts']))
     expect(readFileSync(path.join(dir, 'schema.ts'), 'utf8')).toContain('"/api/v1/tickets/{ticket_id}"')
   })
 
@@ -101,6 +101,7 @@ describe('the program of the guide', () => {
       ["status: 'open'", "status: 'lost'"],
       ['data.data.code', 'data.data.number'],
       ["'/api/v1/contacts'", "'/api/v1/contact'"],
+      ["'ticket.deleted'", "'test.ping'"],
     ]) {
       expect(right).toContain(good!)
       writeFileSync(file, right.replace(good!, bad!))
