@@ -8,9 +8,8 @@ import { type AuditRow, type Scope, together } from '../../base/scope'
 import { wordsOfCustom } from '../custom/custom-words'
 import { messageEntry } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
-import { insertMessages } from '../messages/insert-messages'
+import { insertMessages, showNew } from '../messages/insert-messages'
 import type { Message } from '../messages/model'
-import { getMessages } from '../messages/queries'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities, type TicketActivity } from '../timeline/activity'
 import type { Ticket } from './model'
@@ -137,11 +136,10 @@ export function changedAt(sql: Sql, locked_at: string, id: string): Fragment {
 }
 
 async function writeTickets(
-  shared: Scope,
+  { sql }: Scope,
   tickets: (TicketToInsert & { company_id: string | null })[],
   locked_at: string,
 ): Promise<[InsertedRow[], Map<string, Message>]> {
-  const { sql } = shared
   const rows = tickets.map(
     ({ scope: { organization_id }, id, number, subject, priority, custom, external_id, company_id, references }) => ({
       organization_id,
@@ -162,7 +160,7 @@ async function writeTickets(
     draft ? { organization_id, ticket_id, draft } : [],
   )
   const documents = await Promise.all(tickets.map(documentOf))
-  const [inserted, , , , , , first] = await together([
+  const [inserted, , , first] = await together([
     insertRows<InsertedRow>(sql, 'tickets', rows, sql`returning id, company_id, created_at, updated_at`),
     insertRows(sql, 'ticket_search', documents),
     insertRows(sql, 'ticket_labels', labels),
@@ -172,13 +170,10 @@ async function writeTickets(
       sql,
       tickets.flatMap(({ audit_row }) => audit_row ?? []),
     ),
-    // Is sent behind the rows that it reads.
-    getMessages(
-      shared,
-      messages.map(({ draft }) => draft.id),
-    ),
   ])
-  return [inserted, first]
+  const made = new Map(first.map(({ id, created_at }) => [id, created_at]))
+  const shown = messages.map((message) => showNew(message, made.get(message.draft.id)!))
+  return [inserted, new Map(shown.map((message) => [message.id, message]))]
 }
 
 async function documentOf({ scope, id, subject, priority, custom, number, message, references }: TicketToInsert) {

@@ -53,10 +53,13 @@ type Written<D extends Opening | Reply = Opening | Reply> = Decided<D> & {
  * @returns those that were filed
  */
 export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Set<Filing>> {
-  const decisions = await decideAll(
-    scope,
-    filings.map(({ mail }) => mail),
-  )
+  const [decisions, subscribers] = await together([
+    decideAll(
+      scope,
+      filings.map(({ mail }) => mail),
+    ),
+    findSubscribers(scope),
+  ])
   const decided = filings.map((filing, index): Decided => ({ ...filing, decision: decisions[index]! }))
   const round = firstOfEachTicket(decided)
   for (const { mail, decision } of round) {
@@ -67,6 +70,7 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
   const written = await writeConversations(
     scope,
     round.filter(({ mail }) => !ids.has(mail)),
+    subscribers,
   )
   for (const one of written) ids.set(one.mail, { ticket_id: one.ticket_id, message_id: one.draft.id })
   await writeOutcomes(
@@ -74,6 +78,7 @@ export async function fileUnrelated(scope: Scope, filings: Filing[]): Promise<Se
     round.map(({ mail, decision, steps }): FiledMail => {
       return { mail, decision, steps, about: decision.outcome === 'bounce' ? decision : ids.get(mail) }
     }),
+    subscribers,
   )
   const done = new Set(round.map(({ mail }) => mail))
   return new Set(filings.filter(({ mail }) => done.has(mail)))
@@ -102,10 +107,9 @@ function firstOfEachTicket(decided: Decided[]): Decided[] {
 }
 
 /** Writes those that become messages of tickets, new ones and others. */
-async function writeConversations(scope: Scope, round: Decided[]): Promise<Written[]> {
+async function writeConversations(scope: Scope, round: Decided[], subscribers: Subscriber[]): Promise<Written[]> {
   const conversing = round.filter(isConversation)
   if (conversing.length === 0) return []
-  const subscribers = await findSubscribers(scope)
   const drafted = await draftAll(scope, conversing, subscribers)
   const [openings, replies] = [drafted.filter(isOpening), drafted.filter(isReply)]
   const ticket_ids = replies.map(({ ticket_id }) => ticket_id)
