@@ -305,7 +305,7 @@ create table events (
   resource_id uuid,
   ticket_id uuid,
   constraint events_organization_id_id_pk PRIMARY KEY (organization_id, id),
-  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'test.ping'::text])))
+  constraint events_type CHECK ((type = ANY (ARRAY['ticket.created'::text, 'ticket.updated'::text, 'ticket.deleted'::text, 'ticket.assigned'::text, 'ticket.status_changed'::text, 'ticket.erased'::text, 'ticket.merged'::text, 'ticket.unmerged'::text, 'ticket.split'::text, 'message.created'::text, 'message.deleted'::text, 'message.email_sent'::text, 'message.email_failed'::text, 'message.email_bounced'::text, 'message.erased'::text, 'contact.created'::text, 'contact.updated'::text, 'contact.deleted'::text, 'company.created'::text, 'company.updated'::text, 'company.deleted'::text, 'label.created'::text, 'label.updated'::text, 'label.deleted'::text, 'time_entry.created'::text, 'time_entry.updated'::text, 'time_entry.deleted'::text, 'inbound_message.filed'::text, 'organization.imported'::text, 'test.ping'::text])))
 );
 CREATE INDEX events_age ON events USING btree (id);
 CREATE CONSTRAINT TRIGGER events_place AFTER INSERT ON events DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> 'test.ping'::text)) EXECUTE FUNCTION place_event();
@@ -368,6 +368,16 @@ create table identity_providers (
   constraint identity_providers_provision CHECK ((provision = ANY (ARRAY['none'::text, 'domain'::text, 'claim'::text])))
 );
 CREATE UNIQUE INDEX identity_providers_organization ON identity_providers USING btree (organization_id);
+
+create table imported_rows (
+  organization_id uuid not null,
+  key uuid not null,
+  row_id uuid not null,
+  digest uuid,
+  state text,
+  constraint imported_rows_organization_id_key_pk PRIMARY KEY (organization_id, key),
+  constraint imported_rows_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id)
+);
 
 create table inbound_fingerprints (
   organization_id uuid not null,
@@ -565,6 +575,7 @@ create table memberships (
   created_at timestamp with time zone default clock_timestamp() not null,
   updated_at timestamp with time zone default now() not null,
   removed_at timestamp with time zone,
+  is_imported boolean default false not null,
   constraint memberships_organization_id_user_id_pk PRIMARY KEY (organization_id, user_id),
   constraint memberships_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
   constraint memberships_user_id_users_id_fk FOREIGN KEY (user_id) REFERENCES users(id),

@@ -35,13 +35,13 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'commands',
     /\/commands$/,
-    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|match-person|bulk|memberships|link|first|closed|bring-participants|split))$/,
+    /^(cli|operate\/start\/(jobs|account-commands)|mail\/.*|.*\/(routes|commands|create-ticket|match-person|bulk|memberships|link|first|closed|bring-participants|split)|operate\/import\/import-messages)$/,
   ],
   // Entrances and admission; the last two use the connection beside the pool (`shortConnection`).
   [
     'the pool',
     /^base\/db\/pool$/,
-    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization)|people\/(auth|invitations|organizations|second-factor|identity)\/routes|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/outbox\/wake)$/,
+    /^(main|cli|operate\/(doctor\/open|start\/database|backup\/export-organization|import\/import-organization)|people\/(auth|invitations|organizations|second-factor|identity)\/routes|http\/admission\/(authenticate|credentials|key-audit))$|^(desk\/tickets\/code|delivery\/outbox\/wake)$/,
   ],
   [
     'transactions without a scope',
@@ -51,7 +51,7 @@ const ONLY: [what: string, imported: RegExp, by: RegExp][] = [
   [
     'the database server',
     /^(operate\/start\/database|base\/db\/(embedded\/.*|migrate))$/,
-    /^(main|cli|operate\/(doctor\/open|start\/(database|distribute-command|drop-root|psql)|backup\/.*)|base\/db\/.*)$/,
+    /^(main|cli|operate\/(doctor\/open|start\/(database|distribute-command|drop-root|psql)|backup\/.*|import\/import-organization)|base\/db\/.*)$/,
   ],
   ['Elysia', /^(elysia|@elysiajs\/.*)$/, /^(app|http\/.*|.*\/(routes|model))$/],
   ['TypeBox', /^@sinclair\/typebox/, /^(base\/shapes\/.*|http\/.*|.*\/model|operate\/backup\/manifest)$/],

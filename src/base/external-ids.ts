@@ -34,6 +34,26 @@ export async function holdExternalId(scope: Scope, kind: Kind, external_id: stri
 }
 
 /**
+ * As `holdExternalId`, for many at once.
+ * @returns the ids of what has them, by external id
+ */
+export async function holdExternalIds(scope: Scope, kind: Kind, external_ids: string[]): Promise<Map<string, string>> {
+  if (external_ids.length === 0) return new Map()
+  const { sql, organization_id } = scope
+  // In one order, so that two transactions never wait for each other.
+  const names = [...new Set(external_ids)].sort().map((one) => `external id ${kind} ${organization_id} ${one}`)
+  await sql`select pg_advisory_xact_lock(hashtextextended(name, 0)) from unnest(${names}::text[]) as name`
+  const merged = sql`
+    union all select contact_id, external_id from merged_contacts
+    where organization_id = ${organization_id} and external_id = any(${external_ids}::text[])`
+  const found = await sql<{ id: string; external_id: string }[]>`
+    select id, external_id from ${sql(kind)}
+    where organization_id = ${organization_id} and external_id = any(${external_ids}::text[])
+    ${kind === 'tickets' ? sql`and deleted_at is null` : sql``} ${kind === 'contacts' ? merged : sql``}`
+  return new Map(found.map(({ id, external_id }) => [external_id, id]))
+}
+
+/**
  * Makes sure that an external id may be given, in the caller's transaction.
  * @param id of what it is given to, when that exists
  * @throws EXTERNAL_ID_EXISTS with the id of what has it

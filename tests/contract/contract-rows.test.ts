@@ -95,7 +95,7 @@ const EVENTS = [
   ...['time_entry.created', 'time_entry.updated', 'time_entry.deleted', 'test.ping'],
   ...['company.created', 'company.updated', 'company.deleted', 'label.created', 'label.updated', 'label.deleted'],
   ...['message.email_sent', 'message.email_failed', 'message.email_bounced', 'inbound_message.filed'],
-  ...['ticket.erased', 'message.erased'],
+  ...['ticket.erased', 'message.erased', 'organization.imported'],
 ]
 
 test('each event of the interface can be subscribed to, and no other', async () => {

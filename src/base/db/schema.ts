@@ -120,6 +120,7 @@ export const EVENTS = [
   'time_entry.updated',
   'time_entry.deleted',
   'inbound_message.filed',
+  'organization.imported',
   'test.ping',
 ] as const
 
@@ -242,6 +243,8 @@ export const memberships = referenceTable(
     created_at: instant().notNull().default(sql`clock_timestamp()`),
     updated_at: updatedAt(),
     removed_at: instant(),
+    /** An import brought the person, and nobody has let the person in since (`POST /users`). */
+    is_imported: boolean().notNull().default(false),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.user_id] }),
@@ -1095,6 +1098,27 @@ export const email_anchors = distributedTable(
     reference('email_anchors_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
     reference('email_anchors_message', [table.organization_id, table.message_id], messages),
   ],
+)
+
+/**
+ * What imports have brought (`operate/import`): which row the key of another system is here. A row stays when the thing
+ * is deleted or erased here, so that the next import does not bring it back. Keys and contents are hashes.
+ */
+export const imported_rows = distributedTable(
+  'imported_rows',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    /** Hash of the kind of thing and its key in the other system. */
+    key: uuid().notNull(),
+    row_id: uuid().notNull(),
+    /** Hash of what was imported; null beside a second key of the same thing. */
+    digest: uuid(),
+    /** What tells a change that was made here: the time of change of the row, or a hash of its text. */
+    state: text(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.key] })],
 )
 
 /** People who take part in a ticket's conversation besides its contact. */

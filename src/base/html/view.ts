@@ -27,6 +27,11 @@ export function viewHtml(html: string, urlOf: UrlOf, remote: Exclude<RemoteImage
   return MAY_STICK_OUT.test(shown) ? `${BOX}${shown}</div>` : shown
 }
 
+/** Takes the box away that `viewHtml` has put around stored HTML. */
+export function unboxed(html: string): string {
+  return html.startsWith(BOX) && html.endsWith('</div>') ? html.slice(BOX.length, -'</div>'.length) : html
+}
+
 /** Gives images that are attachments their addresses. Images that the text itself holds (`data:`) stay as they are. */
 export function placeImages(html: string, urlOf: UrlOf, remote: RemoteImages): string {
   return html.replace(IMAGE, (image, written: string, address: string) => {

@@ -16,6 +16,7 @@ const PERMISSIONS: Record<Subject, Permission | undefined> = {
   label: 'labels:read',
   time_entry: 'time_entries:read',
   inbound_message: 'inbound_messages:read',
+  organization: 'organization:read',
   test: undefined,
 }
 

@@ -5,7 +5,7 @@
  * counter's row until its commit and make all tickets of the organization wait for each other.
  */
 import { shortConnection } from '../../base/db/pool'
-import { DeadlockError } from '../../base/db/violations'
+import { DeadlockError, violates } from '../../base/db/violations'
 import { within } from '../../base/flow/within'
 
 /**
@@ -41,4 +41,21 @@ export async function takeNumbers(organization_id: string, count: number): Promi
       set next_number = ticket_counters.next_number + excluded.next_number - 1
     returning next_number`
   return counter.next_number - count
+}
+
+/** Makes the counter go on behind a number, which an import gives to a ticket. */
+export async function passNumber(organization_id: string, number: number): Promise<void> {
+  const sql = shortConnection()
+  await sql`
+    insert into ticket_counters (organization_id, next_number) values (${organization_id}, ${number + 1})
+    on conflict (organization_id) do update
+      set next_number = greatest(ticket_counters.next_number, excluded.next_number)`
+}
+
+/**
+ * The error of a transaction that writes tickets with numbers that it took: when an import has given one of them to
+ * another ticket meanwhile, it runs again.
+ */
+export function numberTaken(error: unknown): unknown {
+  return violates(error, 'tickets_number') ? new DeadlockError('an import has taken a ticket number') : error
 }

@@ -17,7 +17,7 @@ import type { Custom } from '../custom/model'
 import { changedCustom } from '../custom/values'
 import { createdEvent } from '../messages/commands'
 import type { DraftWithId } from '../messages/draft'
-import { takeNumbers, takeNumbersInside } from './code'
+import { numberTaken, takeNumbers, takeNumbersInside } from './code'
 import { type Inserted, insertTickets, lockNamed, showInserted, type TicketToInsert } from './insert-tickets'
 import type { NewTicket, Ticket } from './model'
 import { findReferences, type NewTicketReferences } from './references'
@@ -40,7 +40,7 @@ type Request = Pick<TicketToInsert, 'scope' | 'id' | 'traceparent'> & {
   /** The description, as a message keeps it. */
   body: Body | undefined
   /** Number of its ticket, once it was taken: another attempt to write it takes none. */
-  number?: number
+  number?: number | undefined
 }
 
 /**
@@ -124,7 +124,12 @@ async function write(shared: Scope, requests: Request[], is_shared: boolean): Pr
   await giveNumbers(shared, unnumbered, is_shared ? takeNumbers : takeNumbersInside)
   const locked = await lockNamed(shared, accepted, is_shared ? 'leave out' : 'wait')
   const tickets = accepted.map(({ request, references }) => ticketOf(request, references, is_shared))
-  const rows = await insertTickets(shared, tickets, locked)
+  const rows = await insertTickets(shared, tickets, locked).catch((error) => {
+    const told = numberTaken(error)
+    // Then all take new ones.
+    if (told !== error) for (const { request } of accepted) request.number = undefined
+    throw told
+  })
   await publishNew(shared, tickets, rows)
   const by_id = new Map(tickets.map((ticket) => [ticket.id, { ticket, row: rows.get(ticket.id) }]))
   return requests.map(({ id }, index) => by_id.get(id) ?? (found[index] as ApiError))

@@ -7,7 +7,7 @@ import { addMessages } from '../messages/add-messages'
 import type { DraftWithId } from '../messages/draft'
 import { newDocument } from '../search/ticket-document'
 import { recordActivities } from '../timeline/activity'
-import { takeNumbersInside } from './code'
+import { numberTaken, takeNumbersInside } from './code'
 import { changedAt, lockContacts } from './insert-tickets'
 import type { Ticket } from './model'
 import { fields, present, type TicketRow, withNames } from './row'
@@ -74,7 +74,9 @@ export async function openTickets(scope: Scope, opened: OpenedTicket[]): Promise
     recordActivities(scope.sql, entries),
     addMessages(scope, messages),
     readTickets(scope, opened),
-  ])
+  ]).catch((error) => {
+    throw numberTaken(error)
+  })
   return new Map(tickets.map((row) => [row.id, { ticket: present(row), locked_at }]))
 }
 

@@ -4,7 +4,7 @@ import { body, dayInput, flag, IdInput, nullable, optional, text } from '../../b
 import { rateInput } from '../../base/shapes/money'
 import { Paging, query, queryDay, queryFlag, queryId, queryWord } from '../../base/shapes/query'
 
-const duration_minutes = Type.Integer({
+export const duration_minutes = Type.Integer({
   minimum: 1,
   maximum: 525_600,
   code: 'INVALID_DURATION',

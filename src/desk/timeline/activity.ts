@@ -27,6 +27,8 @@ type ActivityData = {
   merged: { sources: TicketCode[] } | { into: TicketCode }
   unmerged: { sources: TicketCode[] } | { from: TicketCode }
   /** `into` on the old ticket, `from` on the new one. */
+  /** An import has brought the ticket, or changed it. */
+  imported: Record<string, never>
   split: { message_ids: string[] } & ({ into: TicketCode } | { from: TicketCode })
 }
 

@@ -8,7 +8,10 @@ type MembershipFields = {
   active: boolean
 }
 
-/** Adds a membership, also for a member who was removed. @returns false for a member, who stays as before */
+/**
+ * Adds a membership, also for a member who was removed, or who came by an import and was not let in yet.
+ * @returns false for a member, who stays as before
+ */
 export async function addMembership(scope: Scope, user_id: string, fields: MembershipFields): Promise<boolean> {
   const { sql, organization_id } = scope
   const { role, hourly_rate, currency, active } = fields
@@ -17,9 +20,9 @@ export async function addMembership(scope: Scope, user_id: string, fields: Membe
     values (${organization_id}, ${user_id}, ${role}, ${hourly_rate}, ${currency}, ${active})
     on conflict (organization_id, user_id) do update
     set role = excluded.role, hourly_rate = excluded.hourly_rate, currency = excluded.currency,
-      active = excluded.active, removed_at = null, created_at = excluded.created_at,
+      active = excluded.active, removed_at = null, is_imported = false, created_at = excluded.created_at,
       updated_at = excluded.updated_at
-    where m.removed_at is not null
+    where m.removed_at is not null or m.is_imported
     returning user_id`
   return added.length > 0
 }

@@ -21,7 +21,7 @@ import { alreadyInvited, createInvitation, resendInvitation, revokeInvitation } 
 import { isInvited } from '../invitations/queries'
 import { isAdmin, removeMembership, requireAdmin } from './memberships'
 import type { NewUser, User, UserChanges } from './model'
-import { findPerson, getMember, getUser, isMember, isReliedOnElsewhere, lockAdmins } from './queries'
+import { findPerson, getMember, getUser, isImported, isMember, isReliedOnElsewhere, lockAdmins } from './queries'
 
 /**
  * Adds a member, or invites one. With a password, an address that no other organization knows becomes a member at once:
@@ -96,6 +96,7 @@ export async function updateUser(scope: Scope, id: string, changes: UserChanges)
     await lockAdmins(scope)
     const user = await getMember(scope, id)
     const after = { ...user, ...membership }
+    if (after.active && !user.active && (await isImported(scope, id))) throw notLetIn()
     requireRight(scope, [
       isActiveAdmin(after) && !isActiveAdmin(user),
       isAdmin(after.role) && !isAdmin(user.role),
@@ -202,6 +203,10 @@ function requireRight(scope: Scope, reasons: boolean[]): void {
 
 function alreadyMember(): ApiError {
   return fieldError('EMAIL_ALREADY_EXISTS', '/email', 'is a member already')
+}
+
+function notLetIn(): ApiError {
+  return fieldError('VALIDATION_ERROR', '/active', 'an import has brought this person: POST /users lets them in')
 }
 
 type Account = { email: string; name: string; password_hash: string | undefined }

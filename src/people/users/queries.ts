@@ -58,11 +58,19 @@ export async function findPerson(
   return person
 }
 
-/** Tells whether an email is that of a member of the organization. */
+/** Tells whether an email is that of a member of the organization, without those of an import. */
 export async function isMember({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const found = await sql`
     select from memberships m join users u on u.id = m.user_id
-    where m.organization_id = ${organization_id} and m.removed_at is null and u.email_key = ${addressKey(email)}`
+    where m.organization_id = ${organization_id} and m.removed_at is null and not m.is_imported
+      and u.email_key = ${addressKey(email)}`
+  return found.length > 0
+}
+
+/** Tells whether a member came by an import and was not let in since. */
+export async function isImported({ sql, organization_id }: Scope, user_id: string): Promise<boolean> {
+  const found = await sql`
+    select from memberships where organization_id = ${organization_id} and user_id = ${user_id} and is_imported`
   return found.length > 0
 }
 

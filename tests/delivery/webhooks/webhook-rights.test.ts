@@ -31,6 +31,7 @@ const READS: Record<string, string | undefined> = {
   label: 'labels:read',
   time_entry: 'time_entries:read',
   inbound_message: 'inbound_messages:read',
+  organization: 'organization:read',
   test: undefined,
 }
 

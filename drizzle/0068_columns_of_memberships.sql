@@ -1,0 +1,1 @@
+ALTER TABLE "memberships" ADD COLUMN "is_imported" boolean DEFAULT false NOT NULL;

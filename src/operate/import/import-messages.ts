@@ -1,0 +1,220 @@
+/** Imports messages with their files, and makes their Message-IDs lead to the tickets. */
+
+import type { Fault } from '../../base/errors'
+import { escapeHtml, type RenderedBody } from '../../base/html/body'
+import { render } from '../../base/html/render'
+import { unboxed } from '../../base/html/view'
+import { type Scope, together } from '../../base/scope'
+import { claimForEach } from '../../desk/attachments/claim-uploads'
+import { storeAttachments } from '../../desk/attachments/commands'
+import { unsignedUrl } from '../../desk/attachments/signed-url'
+import { addAnchors } from '../../desk/messages/add-anchors'
+import type { DraftWithId } from '../../desk/messages/draft'
+import { insertMessages } from '../../desk/messages/insert-messages'
+import { addEachToSearch, rebuildSearch } from '../../desk/search/ticket-document'
+import { bytesOf } from '../backup/read-file'
+import { faultOfFile, refuseFaults } from './files'
+import { hashOf } from './key-hashes'
+import { type Find, type Kind, keyIn, type Line, type Placed, type Prepared, unknownKey } from './kind'
+import { ImportedMessage } from './model'
+
+/** Message-IDs of others that lead to a ticket by one message: those nearest to it. */
+const REFERENCES_MOST = 50
+
+export const MESSAGES: Kind<ImportedMessage> = {
+  name: 'messages',
+  model: ImportedMessage,
+  most: 200,
+  shape: (given) => ({ ...given, ticket_id: keyIn(given, 'ticket_id', 'ticket') }),
+  references: ({ ticket_id }) => [['tickets', ticket_id]],
+  judge: judgeMessage,
+  prepare: prepareMessages,
+  states: statesOf,
+  stateOf: (line, prepared) => {
+    const { name, email } = senderOf(line.input)
+    return hashOf((prepared.get(line.keys[0]!) as Ready).body, name, email ?? '')
+  },
+  write: writeMessages,
+}
+
+function judgeMessage({ ticket_id, is_internal, direction, body, body_html }: ImportedMessage, find: Find): Fault[] {
+  const faults: Fault[] = []
+  if (find('tickets', ticket_id) === undefined) faults.push(unknownKey('/ticket_id', 'tickets'))
+  if (!is_internal && !direction) faults.push({ path: '/direction', message: 'is required of a public message' })
+  if (body === undefined && body_html === undefined) faults.push({ path: '/body', message: 'is required' })
+  return faults
+}
+
+type Ready = RenderedBody & { body: string; attachment_ids: string[] }
+
+/** Stores the files of new messages, and renders the bodies. */
+async function prepareMessages(
+  scope: Scope,
+  lines: (Line<ImportedMessage> & { row_id?: string })[],
+  prepared: Prepared,
+): Promise<void> {
+  const ids = await storeFiles(
+    scope,
+    lines.filter(({ row_id }) => !row_id),
+  )
+  for (const line of lines) {
+    const own = line.row_id ? await attachedTo(scope, line.row_id) : (ids.get(line.keys[0]!) ?? [])
+    const { body, body_html } = line.input
+    const html = body_html && withImages(unboxed(body_html), line.input, own)
+    const rendered = await render(html ?? withImages(body!, line.input, own), scope.organization_id)
+    const ready: Ready = { ...rendered, body: body ?? rendered.text, attachment_ids: line.row_id ? [] : own }
+    prepared.set(line.keys[0]!, ready)
+  }
+}
+
+/** Stores files of several messages together. @returns the ids of their attachments by the keys of the messages */
+async function storeFiles(scope: Scope, lines: Line<ImportedMessage>[]): Promise<Map<string, string[]>> {
+  const given = lines.flatMap(({ keys, input }) =>
+    (input.attachments ?? []).map((file, at) => ({ key: keys[0]!, file, path: `/attachments/${at}/url` })),
+  )
+  if (given.length === 0) return new Map()
+  const faults = await Promise.all(given.map(({ file, path }) => faultOfFile(file, path)))
+  refuseFaults(faults.flatMap((fault) => fault ?? []))
+  const stored = await storeAttachments(
+    scope,
+    given.map(({ file: { url, filename, content_type = 'application/octet-stream', content_id } }) => ({
+      ...{ filename, content_type, content_id },
+      body: bytesOf(url),
+    })),
+  )
+  const ids = new Map<string, string[]>()
+  for (const [at, { key }] of given.entries()) ids.set(key, [...(ids.get(key) ?? []), stored[at]!.id])
+  return ids
+}
+
+async function attachedTo({ sql, organization_id }: Scope, message_id: string): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select id from attachments where organization_id = ${organization_id} and message_id = ${message_id} order by id`
+  return rows.map(({ id }) => id)
+}
+
+/** Points images to the attachments: those that name a file of the folder, and those that name a part of the email. */
+function withImages(html: string, { attachments = [] }: ImportedMessage, ids: string[]): string {
+  let shown = html
+  for (const [at, { url, content_id }] of attachments.entries()) {
+    if (!ids[at]) continue
+    const address = unsignedUrl(ids[at])
+    for (const named of [url, content_id && `cid:${content_id}`]) {
+      for (const quote of ['"', "'"]) {
+        if (named) shown = shown.replaceAll(`=${quote}${escapeHtml(named)}${quote}`, `=${quote}${address}${quote}`)
+      }
+    }
+  }
+  return shown
+}
+
+/** A text that is here as it was imported has the same hash. */
+async function statesOf({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; body: string; sender_name: string; sender_email: string | null }[]>`
+    select id, body, sender_name, sender_email from messages
+    where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return new Map(rows.map((row) => [row.id, hashOf(row.body, row.sender_name, row.sender_email ?? '')]))
+}
+
+function senderOf({ sender }: ImportedMessage): { name: string; email: string | null } {
+  const email = sender?.email?.trim() || null
+  const name = (sender?.name ?? '').replace(/\p{Cc}+/gu, ' ').trim()
+  return { name: [...name].slice(0, 255).join('') || email?.split('@')[0] || 'Unknown', email }
+}
+
+function draftOf(
+  { id, input }: Placed<ImportedMessage>,
+  { body, body_html, text, attachment_ids }: Ready,
+): DraftWithId {
+  const { is_internal = false, direction, auto_reply, cc, email_message_id, references = [], reply_text } = input
+  const bare = (message_id: string) => message_id.trim().replace(/^<|>$/g, '')
+  const sender = senderOf(input)
+  return {
+    ...{ id, body, body_html, text, is_internal, auto_reply, attachment_ids },
+    direction: is_internal ? null : direction!,
+    channel: input.channel ?? (email_message_id && !is_internal ? 'email' : 'api'),
+    sender_name: sender.name,
+    sender_email: sender.email,
+    reply_text: direction === 'inbound' ? reply_text : null,
+    cc: [...new Set(cc)],
+    email_message_id: email_message_id ? bare(email_message_id) || null : null,
+    references: [...new Set(references.map(bare))]
+      .filter((one) => one !== '' && one.length <= 998)
+      .slice(-REFERENCES_MOST),
+  }
+}
+
+async function writeMessages(
+  scope: Scope,
+  lines: Placed<ImportedMessage>[],
+  find: Find,
+  prepared: Prepared,
+): Promise<Set<Placed<ImportedMessage>>> {
+  const { sql, organization_id } = scope
+  const tickets = await lockTickets(
+    scope,
+    lines.flatMap(({ input }) => find('tickets', input.ticket_id) ?? []),
+  )
+  // A ticket that was deleted or merged here takes no more messages.
+  const left = new Set(lines.filter(({ input }) => !tickets.has(find('tickets', input.ticket_id) ?? '')))
+  const written = lines
+    .filter((line) => !left.has(line))
+    .map((line) => {
+      const ready = prepared.get(line.keys[0]!) as Ready
+      return { ...line, ticket_id: find('tickets', line.input.ticket_id)!, draft: draftOf(line, ready) }
+    })
+  const fresh = written.filter(({ is_new }) => is_new)
+  await together([
+    insertMessages(
+      sql,
+      fresh.map(({ ticket_id, draft }) => ({ organization_id, ticket_id, draft })),
+    ),
+    claimForEach(
+      scope,
+      fresh.map(({ draft }) => ({ message_id: draft.id, given: draft.attachment_ids ?? [] })),
+    ),
+    addAnchors(scope, written),
+    addWords(scope, tickets, fresh),
+  ])
+  for (const { ticket_id, draft } of written.filter(({ is_new }) => !is_new)) await rewrite(scope, ticket_id, draft)
+  return left
+}
+
+async function lockTickets({ sql, organization_id }: Scope, ids: string[]): Promise<Map<string, string>> {
+  const rows = await sql<{ id: string; code: string }[]>`
+    select id, code from tickets
+    where organization_id = ${organization_id} and id = any(${[...new Set(ids)]}::uuid[]) and deleted_at is null
+      and merged_into_id is null
+    order by id for no key update`
+  return new Map(rows.map(({ id, code }) => [id, code]))
+}
+
+/** Adds the words of new messages to the documents of their tickets, each of which is written once. */
+async function addWords(
+  scope: Scope,
+  tickets: Map<string, string>,
+  messages: { ticket_id: string; draft: DraftWithId }[],
+): Promise<void> {
+  const by_ticket = Map.groupBy(messages, ({ ticket_id }) => ticket_id)
+  await addEachToSearch(
+    scope,
+    [...by_ticket].map(([ticket_id, some]) => {
+      return { ticket_id, code: tickets.get(ticket_id)!, text: some.map(({ draft }) => draft.text).join('\n') }
+    }),
+  )
+}
+
+async function rewrite(
+  { sql, organization_id, ...scope }: Scope,
+  ticket_id: string,
+  draft: DraftWithId,
+): Promise<void> {
+  const { id, body, body_html, reply_text = null, is_internal, direction, sender_name, sender_email, cc = [] } = draft
+  const { email_message_id = null } = draft
+  await sql`
+    update messages set body = ${body}, body_html = ${body_html}, reply_text = ${reply_text},
+      is_internal = ${is_internal}, direction = ${direction}, sender_name = ${sender_name},
+      sender_email = ${sender_email}, cc = ${cc}::text[], email_message_id = ${email_message_id}
+    where organization_id = ${organization_id} and id = ${id}`
+  await rebuildSearch({ sql, organization_id, ...scope }, ticket_id)
+}

@@ -1,0 +1,125 @@
+/**
+ * Imports an organization's things from a folder, beside a running service: files of JSON lines as an export has them,
+ * in the order in which one refers to another. Each batch is one transaction, which also notes what it has brought: an
+ * import that was killed goes on where it was.
+ */
+import fs from 'node:fs'
+import path from 'node:path'
+import { audit, OPERATOR } from '../../base/audit/audit'
+import { NO_LIMITS } from '../../base/db/driver-client'
+import { connection } from '../../base/db/pool'
+import { closeRenderer } from '../../base/html/render'
+import { inTransaction, type Scope, SYSTEM } from '../../base/scope'
+import { isUuid } from '../../base/shapes/ids'
+import { publish } from '../../delivery/webhooks/publish'
+import { BackupError, explained } from '../backup/backup-error'
+import { enterFolder } from '../backup/operator-folder'
+import { openDatabase } from '../start/database'
+import { dropRoot } from '../start/drop-root'
+import { importBatch, type Run } from './import-batch'
+import { COMPANIES, CONTACTS, LABELS } from './import-customers'
+import { MESSAGES } from './import-messages'
+import { USERS } from './import-people'
+import { type Numbers, Report } from './import-report'
+import { TICKETS } from './import-tickets'
+import type { Kind, Line } from './kind'
+import { batchesOf } from './read-lines'
+import { readRow } from './read-row'
+import { PARTICIPANTS, TIME_ENTRIES } from './ticket-parts'
+
+const WHAT = 'the import'
+
+/** In their order. Each has lines of its own shape. */
+// biome-ignore lint/suspicious/noExplicitAny: the list holds kinds of different lines
+const KINDS: Kind<any>[] = [COMPANIES, USERS, CONTACTS, LABELS, TICKETS, PARTICIPANTS, MESSAGES, TIME_ENTRIES]
+
+/** Batches at a time: while the database writes one, the next is read and rendered. */
+const BATCHES_AT_ONCE = 2
+
+type Options = { dry_run: boolean; report: string | undefined }
+
+/**
+ * Imports a folder, or only says what an import would do.
+ * @returns numbers for each file that is there, and whether lines have failed
+ * @throws BackupError when there is nothing to import, or the organization does not exist
+ */
+export async function importOrganization(
+  organization_id: string,
+  folder: string,
+  { dry_run, report: file }: Options,
+): Promise<{ numbers: Record<string, Numbers>; has_failed: boolean }> {
+  if (!isUuid(organization_id)) throw new BackupError('--organization must be a UUID')
+  const report = openReport(file)
+  try {
+    enterFolder(path.resolve(folder), WHAT)
+    await dropRoot('refuse', undefined, '.')
+    const kinds = KINDS.filter(({ name }) => fs.existsSync(`${name}.jsonl`))
+    if (kinds.length === 0) throw new BackupError(`${folder} has no file of an export, such as tickets.jsonl`)
+    await withScope(organization_id.toLowerCase(), (scope) =>
+      importKinds({ scope, report, dry: dry_run ? new Set() : undefined }, kinds),
+    )
+    return { numbers: report.numbers, has_failed: report.has_failed }
+  } catch (error) {
+    throw explained(error, WHAT)
+  } finally {
+    report.close()
+  }
+}
+
+function openReport(file: string | undefined): Report {
+  try {
+    return new Report(file)
+  } catch (error) {
+    throw explained(error, WHAT)
+  }
+}
+
+async function withScope(organization_id: string, work: (scope: Scope) => Promise<void>): Promise<void> {
+  const pool_size = BATCHES_AT_ONCE + 1
+  const database = await openDatabase({ other_service: 'join', no_database: 'refuse', pool_size, limits: NO_LIMITS })
+  try {
+    const scope: Scope = { ...connection(), organization_id, actor: SYSTEM }
+    const [organization] = await scope.sql`select from organizations where id = ${organization_id}`
+    if (!organization) throw new BackupError('there is no such organization')
+    await work(scope)
+  } finally {
+    await closeRenderer()
+    await database.close()
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: as above
+async function importKinds(run: Run, kinds: Kind<any>[]): Promise<void> {
+  for (const kind of kinds) await importFile(run, kind)
+  if (run.dry) return
+  const { numbers } = run.report
+  const data = Object.fromEntries(
+    Object.entries(numbers).map(([name, { created, updated }]) => [name, { created, updated }]),
+  )
+  await inTransaction(run.scope, async (scope) => {
+    const resource = { type: 'organization', id: scope.organization_id } as const
+    await audit({ ...scope, actor: OPERATOR }, { action: 'operator.import', resource })
+    await publish(scope, [{ type: 'organization.imported', data }])
+  })
+}
+
+async function importFile<Input>(run: Run, kind: Kind<Input>): Promise<void> {
+  run.report.begin(kind.name)
+  const under_way = new Set<Promise<void>>()
+  for await (const batch of batchesOf(`${kind.name}.jsonl`, kind.most)) {
+    const lines: Line<Input>[] = []
+    for (const one of batch) {
+      const row = readRow(kind, one)
+      if ('faults' in row) {
+        run.report.refuse({ file: kind.name, line: row.line, key: row.name, result: 'failed', errors: row.faults })
+      } else lines.push(row)
+    }
+    if (lines.length === 0) continue
+    const work: Promise<void> = importBatch(run, kind, lines).finally(() => under_way.delete(work))
+    // Whoever waits for it gets its error.
+    work.catch(() => {})
+    under_way.add(work)
+    if (under_way.size >= BATCHES_AT_ONCE) await Promise.race(under_way)
+  }
+  await Promise.all(under_way)
+}

@@ -1,0 +1,185 @@
+/** Imports tickets: with their codes, times and status, and without an event. */
+import { insertRows } from '../../base/db/insert-rows'
+import { type RenderedBody, showsNothing } from '../../base/html/body'
+import { render } from '../../base/html/render'
+import { type Scope, together } from '../../base/scope'
+import { wordsOfCustom } from '../../desk/custom/custom-words'
+import { changedCustom } from '../../desk/custom/values'
+import { insertMessages } from '../../desk/messages/insert-messages'
+import { newDocument, organizationNumber, rebuildSearch } from '../../desk/search/ticket-document'
+import { lockContacts } from '../../desk/tickets/insert-tickets'
+import { recordActivities } from '../../desk/timeline/activity'
+import { idAt } from './key-hashes'
+import {
+  byExternalId,
+  type Find,
+  type Kind,
+  keyIn,
+  type Line,
+  type Placed,
+  type Prepared,
+  timesOf,
+  unknownKey,
+  upsert,
+} from './kind'
+import { ImportedTicket } from './model'
+import { type Code, codesFor } from './numbers'
+
+export const TICKETS: Kind<ImportedTicket> = {
+  name: 'tickets',
+  model: ImportedTicket,
+  most: 200,
+  shape: (given) => ({
+    ...given,
+    contact_id: keyIn(given, 'contact_id', 'contact'),
+    company_id: keyIn(given, 'company_id', 'company'),
+    assignee_id: keyIn(given, 'assignee_id', 'assignee') ?? undefined,
+    label_ids: given.label_ids ?? labelKeys(given.labels),
+  }),
+  references: ({ contact_id, company_id, assignee_id, label_ids = [] }) => [
+    ...(contact_id ? [['contacts', contact_id] as ['contacts', string]] : []),
+    ...(company_id ? [['companies', company_id] as ['companies', string]] : []),
+    ...(assignee_id ? [['users', assignee_id] as ['users', string]] : []),
+    ...label_ids.map((id) => ['labels', id] as ['labels', string]),
+  ],
+  judge: ({ contact_id, company_id, label_ids = [] }, find) => [
+    ...(contact_id && find('contacts', contact_id) === undefined ? [unknownKey('/contact_id', 'contacts')] : []),
+    ...(company_id && find('companies', company_id) === undefined ? [unknownKey('/company_id', 'companies')] : []),
+    ...label_ids.flatMap((id, at) =>
+      find('labels', id) === undefined ? [unknownKey(`/label_ids/${at}`, 'labels')] : [],
+    ),
+  ],
+  prepare: prepareTickets,
+  match: (scope, lines) => byExternalId(scope, 'tickets', lines),
+  states: (scope, ids) => timesOf(scope, 'tickets', ids),
+  stateOf: ({ updated_at }) => updated_at,
+  write: writeTickets,
+}
+
+function labelKeys(labels: unknown): unknown {
+  if (!Array.isArray(labels)) return labels ?? undefined
+  return labels.map((label) => (typeof label === 'object' && label !== null ? label.id : label))
+}
+
+/** Renders the descriptions of new tickets, their first messages. */
+async function prepareTickets(
+  { organization_id }: Scope,
+  lines: (Line<ImportedTicket> & { row_id?: string })[],
+  prepared: Prepared,
+): Promise<void> {
+  for (const { keys, row_id, input } of lines) {
+    if (row_id || !input.description) continue
+    prepared.set(keys[0]!, await render(input.description, organization_id))
+  }
+}
+
+type Named = { contact_id: string | null; company_id: string | null; assignee_id: string | null; label_ids: string[] }
+
+async function writeTickets(
+  scope: Scope,
+  lines: Placed<ImportedTicket>[],
+  find: Find,
+  prepared: Prepared,
+): Promise<undefined> {
+  const contact_ids = lines.flatMap(({ input }) => (input.contact_id && find('contacts', input.contact_id)) || [])
+  const companies =
+    contact_ids.length > 0 ? await lockContacts(scope, [...new Set(contact_ids)], 'wait') : new Map<string, null>()
+  const named = lines.map(({ input }): Named => {
+    const contact_id = (input.contact_id && find('contacts', input.contact_id)) || null
+    const given = input.company_id && find('companies', input.company_id)
+    const company_id = input.company_id === undefined ? companies.get(contact_id ?? '') : given
+    const assignee_id = (input.assignee_id && find('users', input.assignee_id)) || null
+    const label_ids = [...new Set((input.label_ids ?? []).flatMap((key) => find('labels', key) ?? []))]
+    return { contact_id, company_id: company_id ?? null, assignee_id, label_ids }
+  })
+  const codes = await codesFor(
+    scope,
+    lines.map(({ id, is_new, input }, at) => ({ id, is_new, code: input.code, company_id: named[at]!.company_id })),
+  )
+  const given = lines.map((line, at) => ({ line, named: named[at]!, code: codes[at]! }))
+  await upsert(
+    scope,
+    'tickets',
+    given.map((one) => rowOf(scope, one)),
+    ['number', 'code'],
+  )
+  await writeLabels(scope, given)
+  const fresh = given.filter(({ line }) => line.is_new)
+  await writeFresh(scope, fresh, prepared)
+  for (const { line } of given) if (!line.is_new) await rebuildSearch(scope, line.id)
+  const { organization_id, actor } = scope
+  const entry = { type: 'imported', data: {} } as const
+  await recordActivities(
+    scope.sql,
+    lines.map(({ id: ticket_id }) => ({ organization_id, ticket_id, actor, entry })),
+  )
+}
+
+type Given = { line: Placed<ImportedTicket>; named: Named; code: Code }
+
+function rowOf({ organization_id }: Scope, { line, named, code }: Given) {
+  const { id, input, updated_at } = line
+  const { subject, status = 'open', priority = 'normal', external_id } = input
+  const { label_ids: _, ...ids } = named
+  const custom = changedCustom({}, input.custom)
+  return {
+    ...{ organization_id, id, ...code, subject, status, priority, ...ids, external_id, updated_at },
+    custom: JSON.stringify(custom),
+    custom_words: wordsOfCustom(organization_id, custom),
+  }
+}
+
+async function writeLabels({ sql, organization_id }: Scope, given: Given[]): Promise<void> {
+  const rows = given.flatMap(({ line, named }) =>
+    named.label_ids.map((label_id) => ({ organization_id, ticket_id: line.id, label_id })),
+  )
+  const changed = given.filter(({ line }) => !line.is_new)
+  for (const { line, named } of changed) {
+    await sql`
+      delete from ticket_labels
+      where organization_id = ${organization_id} and ticket_id = ${line.id}
+        and not label_id = any(${named.label_ids}::uuid[])`
+  }
+  await insertRows(sql, 'ticket_labels', rows, sql`on conflict do nothing`)
+}
+
+/** Writes what only a new ticket needs: its search document, and its description as a message of the contact. */
+async function writeFresh(scope: Scope, given: Given[], prepared: Prepared): Promise<void> {
+  const { sql, organization_id } = scope
+  const number = await organizationNumber(scope)
+  const bodies = given.map(({ line }) => prepared.get(line.keys[0]!) as RenderedBody | undefined)
+  const documents = await Promise.all(
+    given.map(async ({ line, named, code }, at) => {
+      const { status = 'open', priority = 'normal', subject, custom } = line.input
+      const words = wordsOfCustom(organization_id, changedCustom({}, custom)) ?? []
+      const facets = [status, priority, named.assignee_id ?? [], named.label_ids, words].flat()
+      const { vector, size } = await newDocument(number, code.code, subject, bodies[at]?.text ?? '', facets)
+      return { organization_id, ticket_id: line.id, document: vector, size }
+    }),
+  )
+  const people = await peopleOf(scope, given)
+  const messages = given.flatMap(({ line, named }, at) => {
+    const body = bodies[at]
+    if (!body || showsNothing(body)) return []
+    const person = people.get(named.contact_id ?? '')
+    const draft = {
+      id: idAt(line.created_ms, undefined, 0),
+      body: line.input.description!,
+      ...body,
+      is_internal: false,
+      direction: 'inbound' as const,
+      sender_name: person?.name ?? '',
+      sender_email: person?.email ?? null,
+    }
+    return [{ organization_id, ticket_id: line.id, draft }]
+  })
+  await together([insertRows(sql, 'ticket_search', documents), insertMessages(sql, messages)])
+}
+
+async function peopleOf({ sql, organization_id }: Scope, given: Given[]) {
+  const ids = given.flatMap(({ line, named }) => (line.input.description && named.contact_id) || [])
+  if (ids.length === 0) return new Map<string, never>()
+  const rows = await sql<{ id: string; name: string; email: string }[]>`
+    select id, name, email from contacts where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
+  return new Map(rows.map((row) => [row.id, row]))
+}

@@ -1,0 +1,102 @@
+/** The lines of a file that is imported: what a create takes, by the keys of the system that they come from. */
+import { type TSchema, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { isEmailAddress } from '../../base/address/email'
+import { MESSAGE_CHANNELS, MESSAGE_DIRECTIONS, ROLES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import type { Fault } from '../../base/errors'
+import { externalIdInput } from '../../base/shapes/external-id'
+import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
+import { currencyInput, rateInput } from '../../base/shapes/money'
+import { CustomInput } from '../../desk/custom/model'
+import { duration_minutes, WorkFields } from '../../desk/time-entries/model'
+import { judgeBody } from '../../http/request/validation-errors'
+
+/** A key of another system, or the name of something by its key. */
+const key = (fault = 'must be a key of 1 to 1000 characters') => text({ min: 1, max: 1000, trim: false, fault })
+
+/** Mail may have a longer text than a message of the API. The line is bounded. */
+const anyText = () => text({ max: 8_388_608, trim: false })
+
+export const ImportedUser = body({
+  email: text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' }),
+  name: nameInput(),
+  role: optional(oneOf(ROLES)),
+  hourly_rate: optional(rateInput()),
+  currency: optional(currencyInput()),
+})
+export type ImportedUser = typeof ImportedUser.static
+
+export const ImportedTicket = body({
+  subject: text({ min: 1, max: 255 }),
+  description: optional(text({ max: 1_000_000, trim: false })),
+  contact_id: nullable(key()),
+  status: optional(oneOf(TICKET_STATUSES, { code: 'INVALID_STATUS' })),
+  priority: optional(oneOf(TICKET_PRIORITIES, { code: 'INVALID_PRIORITY' })),
+  code: optional(text({ max: 64 })),
+  company_id: optional(nullable(key())),
+  assignee_id: optional(key()),
+  label_ids: optional(Type.Array(key(), { maxItems: 1000, fault: 'must be a list of keys' })),
+  external_id: optional(externalIdInput),
+  custom: CustomInput,
+})
+export type ImportedTicket = typeof ImportedTicket.static
+
+export const ImportedParticipant = body({
+  ticket_id: key(),
+  email: text({ max: 254, rule: isEmailAddress, code: 'INVALID_EMAIL' }),
+  name: optional(text({ max: 255 })),
+  confirmed: optional(flag()),
+})
+export type ImportedParticipant = typeof ImportedParticipant.static
+
+const ImportedFile = Type.Object({
+  url: text({ min: 1, max: 4096, trim: false, fault: 'must be a path in the folder' }),
+  filename: Type.String({ fault: 'must be text' }),
+  content_type: optional(Type.String({ fault: 'must be text' })),
+  content_id: optional(nullable(Type.String({ fault: 'must be text' }))),
+})
+export type ImportedFile = typeof ImportedFile.static
+
+export const ImportedMessage = body({
+  ticket_id: key(),
+  body: optional(anyText()),
+  body_html: optional(anyText()),
+  is_internal: optional(flag()),
+  direction: optional(oneOf(MESSAGE_DIRECTIONS)),
+  channel: optional(oneOf(MESSAGE_CHANNELS)),
+  sender: optional(
+    Type.Object({
+      name: optional(nullable(Type.String())),
+      email: optional(nullable(Type.String({ maxLength: 1000 }))),
+    }),
+  ),
+  reply_text: optional(anyText()),
+  auto_reply: optional(flag()),
+  cc: optional(Type.Array(Type.String({ maxLength: 1000 }), { maxItems: 1000, fault: 'must be a list of addresses' })),
+  email_message_id: optional(text({ max: 998 })),
+  references: optional(Type.Array(Type.String(), { maxItems: 10_000, fault: 'must be a list of Message-IDs' })),
+  attachments: optional(Type.Array(ImportedFile, { maxItems: 1000, fault: 'must be a list of files' })),
+})
+export type ImportedMessage = typeof ImportedMessage.static
+
+export const ImportedTime = body({
+  ticket_id: key(),
+  user_id: key(),
+  duration_minutes,
+  description: WorkFields.description,
+  billable: WorkFields.billable,
+  date: WorkFields.date,
+  rate: optional(nullable(rateInput())),
+  currency: optional(currencyInput()),
+})
+export type ImportedTime = typeof ImportedTime.static
+
+/** The types of its result would be made of the model, which is any. */
+const decode: (model: TSchema, given: unknown) => unknown = Value.Decode
+
+/** Reads a row as its model says. @returns its faults when it is wrong */
+export function read<T>(model: TSchema, given: object): { input: T } | { faults: Fault[] } {
+  const refused = judgeBody(model, given)
+  if (refused) return { faults: refused.details.errors as Fault[] }
+  return { input: decode(model, given) as T }
+}

@@ -1,0 +1,355 @@
+/** Moving in: what an import brings, what it does again, and what it refuses. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import fs from 'node:fs'
+import path from 'node:path'
+import { connection } from '../../../src/base/db/pool'
+import { createOrganization, type Organization } from '../../support/api'
+import { runCli } from '../../support/backups'
+import { type StartedDesk, startDesk } from '../../support/desk'
+import { createContact, createTicket } from '../../support/factories'
+import { importFolder, newFolder, type Rows, readRows, writeRows } from '../../support/imports'
+import { deliver, drain, rawMail } from '../../support/mail'
+import { createWebhook } from '../../support/webhooks'
+import { createWorld } from '../../support/world'
+
+let desk: StartedDesk
+let env: Record<string, string>
+const folders: string[] = []
+
+beforeAll(async () => {
+  desk = await startDesk()
+  // With a file of others in it, the command stays the user that the API runs as here.
+  fs.mkdirSync(process.env.DATA_DIR!, { recursive: true })
+  fs.writeFileSync(path.join(process.env.DATA_DIR!, 'others'), '')
+  env = {
+    DATABASE_URL: desk.database.url,
+    SECRET_KEY: 'a secret key that only tests use',
+    DATA_DIR: process.env.DATA_DIR!,
+  }
+})
+
+afterAll(async () => {
+  await desk.stop()
+  for (const folder of folders) fs.rmSync(folder, { recursive: true, force: true })
+})
+
+function folderWith(files: Rows): string {
+  const folder = newFolder()
+  folders.push(folder)
+  writeRows(folder, files)
+  return folder
+}
+
+const AT = '2020-02-03T04:05:06Z'
+
+/** One of everything, as a converted desk has it. */
+function sample(): Rows {
+  return {
+    companies: [{ external_id: 'c:1', name: 'Umbrella', domains: ['umbrella.example'], created_at: AT }],
+    users: [{ external_id: 'u:1', email: 'old.agent@desk.example', name: 'Old Agent', role: 'admin' }],
+    contacts: [
+      {
+        external_id: 'p:1',
+        name: 'Carla',
+        email: 'carla@umbrella.example',
+        emails: ['c@home.example'],
+        created_at: AT,
+      },
+    ],
+    labels: [{ external_id: 'l:1', name: 'billing' }],
+    tickets: [
+      {
+        ...{ external_id: 't:1', code: 'TKT-900', subject: 'Printer on fire', contact_id: 'p:1', assignee_id: 'u:1' },
+        ...{ status: 'closed', priority: 'high', label_ids: ['l:1'], custom: { tier: 'gold' } },
+        ...{ created_at: AT, updated_at: '2020-03-03T04:05:06Z' },
+      },
+      { external_id: 't:2', code: '#00901', subject: 'Paper jam', contact_id: 'p:1', assignee_id: 'nobody' },
+    ],
+    participants: [{ external_id: 'x:1', ticket_id: 't:1', email: 'friend@umbrella.example', name: 'Friend' }],
+    messages: [
+      {
+        ...{
+          external_id: 'm:1',
+          ticket_id: 't:1',
+          direction: 'inbound',
+          created_at: AT,
+          cc: ['friend@umbrella.example'],
+        },
+        ...{ sender: { name: 'Carla', email: 'carla@umbrella.example' }, email_message_id: '<first@umbrella.example>' },
+        body_html: '<p>It <b>burns</b> <script>alert(1)</script><img src="cid:pic"></p>',
+        attachments: [{ url: 'files/1.png', filename: 'fire.png', content_type: 'image/png', content_id: 'pic' }],
+      },
+      {
+        ...{ external_id: 'm:2', ticket_id: 't:1', direction: 'outbound', body: 'Water, zebra!', created_at: AT },
+        ...{ sender: { name: 'Gone Agent', email: 'gone@desk.example' }, email_message_id: 'answer@desk.example' },
+      },
+      {
+        external_id: 'm:3',
+        ticket_id: 't:1',
+        is_internal: true,
+        body: 'A note',
+        created_at: AT,
+        sender: { name: 'Old' },
+      },
+    ],
+    time_entries: [
+      {
+        ...{ external_id: 'e:1', ticket_id: 't:1', user_id: 'u:1', duration_minutes: 90, rate: 40, currency: 'EUR' },
+        date: '2020-02-04',
+      },
+    ],
+  }
+}
+
+function sampleFolder(): string {
+  const folder = folderWith(sample())
+  fs.mkdirSync(path.join(folder, 'files'))
+  fs.writeFileSync(path.join(folder, 'files/1.png'), 'png')
+  return folder
+}
+
+test('an import brings everything with its times, and no event but one at its end', async () => {
+  const organization = await createOrganization()
+  const { admin, id } = organization
+  await createWebhook(admin, { url: 'https://127.0.0.1:1/', events: ['ticket.created', 'organization.imported'] })
+  const folder = sampleFolder()
+  const { code, numbers, stderr } = await importFolder(folder, id, env)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(Object.values(numbers).map(({ created }) => created)).toEqual([1, 1, 1, 1, 2, 1, 3, 1])
+
+  const [second, ticket] = (await admin.get('/tickets')).body.data
+  expect(second).toMatchObject({ code: 'TKT-901', assignee: null, status: 'open' })
+  const full = (await admin.get(`/tickets/${ticket.id}`)).body.data
+  expect(full).toMatchObject({
+    ...{ code: 'TKT-900', status: 'closed', priority: 'high', created_at: AT, updated_at: '2020-03-03T04:05:06Z' },
+    ...{ contact: { email: 'carla@umbrella.example' }, company: { name: 'Umbrella' }, assignee: { name: 'Old Agent' } },
+    ...{ labels: [{ name: 'billing' }], custom: { tier: 'gold' }, external_id: 't:1' },
+    time_entries: [{ duration_minutes: 90, rate: 40, currency: 'EUR', amount: 60, date: '2020-02-04' }],
+  })
+  const [first, answer, note] = full.messages
+  expect(first).toMatchObject({ direction: 'inbound', created_at: AT, email_message_id: 'first@umbrella.example' })
+  expect(first.body_html).not.toContain('script')
+  expect(first.body_html).toContain(`/attachments/${first.attachments[0].id}/content`)
+  expect(answer).toMatchObject({ sender: { name: 'Gone Agent' }, email_status: 'none', direction: 'outbound' })
+  expect(note).toMatchObject({ is_internal: true, direction: null })
+  expect((await admin.get(`/tickets/${ticket.id}/participants`)).body.data).toMatchObject([{ name: 'Friend' }])
+  expect((await admin.get(`/tickets/${ticket.id}/activity`)).body.data).toMatchObject([{ type: 'imported' }])
+
+  for (const search of ['zebra', 'burns', 'printer', 'TKT-900']) {
+    expect([search, (await admin.get(`/tickets?search=${search}&status=closed`)).body.meta.total]).toEqual([search, 1])
+  }
+  expect((await admin.get('/tickets?custom.tier=gold')).body.meta.total).toBe(1)
+  expect((await admin.get('/tickets?status=closed')).body.meta.total).toBe(1)
+  expect((await admin.get('/time-entries')).body.meta.totals).toMatchObject({ duration_minutes: 90 })
+  expect((await createTicket(admin, { contact_id: ticket.contact.id })).code).toBe('TKT-902')
+
+  const { data } = (await admin.get('/events')).body
+  const [imported] = data
+  expect(data.map(({ event, type = event }: { event: string; type?: string }) => type)).toEqual([
+    'organization.imported',
+    'ticket.created',
+  ])
+  expect(imported.data).toMatchObject({ tickets: { created: 2, updated: 0 }, messages: { created: 3, updated: 0 } })
+  expect((await admin.get('/audit-log?action=operator.import')).body.data).toHaveLength(1)
+})
+
+test('again, what is the same is skipped, what changed is updated, and what was changed here stays', async () => {
+  const { admin, id } = await createOrganization()
+  const folder = sampleFolder()
+  await importFolder(folder, id, env)
+  const again = await importFolder(folder, id, env)
+  expect(Object.values(again.numbers).every(({ created, updated }) => created + updated === 0)).toBe(true)
+
+  const [second, ticket] = (await admin.get('/tickets')).body.data
+  await admin.patch(`/tickets/${second.id}`, { subject: 'Mine now' })
+  const [contact] = (await admin.get('/contacts')).body.data
+  const rows = sample()
+  rows.tickets![0].subject = 'Printer put out'
+  rows.tickets![1].subject = 'Theirs'
+  rows.messages![1].body = 'Water, giraffe!'
+  rows.contacts![0].emails = ['other@home.example']
+  rows.participants![0].name = 'Best friend'
+  rows.time_entries![0].duration_minutes = 60
+  writeRows(folder, rows)
+  const { code, numbers } = await importFolder(folder, id, env)
+  expect(code).toBe(0)
+  expect(numbers).toMatchObject({
+    tickets: { updated: 1, conflicts: 1 },
+    messages: { created: 0, updated: 1, unchanged: 2 },
+    contacts: { updated: 1 },
+    participants: { updated: 1 },
+    time_entries: { updated: 1 },
+  })
+  expect((await admin.get(`/tickets/${second.id}`)).body.data.subject).toBe('Mine now')
+  expect((await admin.get(`/tickets/${ticket.id}`)).body.data).toMatchObject({
+    code: 'TKT-900',
+    subject: 'Printer put out',
+  })
+  expect((await admin.get('/tickets?search=giraffe')).body.meta.total).toBe(1)
+  expect((await admin.get('/tickets?search=zebra')).body.meta.total).toBe(0)
+  expect((await admin.get(`/contacts/${contact.id}`)).body.data.emails).toEqual([
+    'carla@umbrella.example',
+    'other@home.example',
+  ])
+
+  // What is deleted or erased here does not come back.
+  await admin.post(`/contacts/${contact.id}/erase`, { confirm: contact.email })
+  await importFolder(folder, id, env)
+  expect((await admin.get('/contacts?search=carla')).body.meta.total).toBe(0)
+  expect((await admin.get('/tickets?search=giraffe')).body.meta.total).toBe(0)
+})
+
+test('a dry run says what would be done, and does nothing', async () => {
+  const { admin, id } = await createOrganization()
+  const { code, numbers } = await importFolder(sampleFolder(), id, env, '--dry-run')
+  expect([code, numbers.tickets!.created, numbers.messages!.created]).toEqual([0, 2, 3])
+  for (const list of ['/tickets', '/contacts', '/companies', '/events', '/audit-log?action=operator.import']) {
+    expect([list, (await admin.get(list)).body.data]).toEqual([list, []])
+  }
+  expect((await admin.get('/users')).body.meta.total).toBe(2)
+})
+
+test('wrong lines stop no others, and a report has them', async () => {
+  const { admin, id } = await createOrganization()
+  const outside = path.join(newFolder(), 'secret')
+  fs.writeFileSync(outside, 'secret')
+  const paths = ['../secret', outside, 'link', 'folder/secret', 'missing', 'a/../b', '', 'pipe\u0000']
+  const message = (url: string, n: number) => ({
+    ...{ external_id: `m:${n}`, ticket_id: 't', direction: 'inbound', body: 'Hi', sender: { name: 'X' } },
+    attachments: [{ url, filename: 'x' }],
+  })
+  const folder = folderWith({
+    contacts: [
+      { external_id: 'p', name: 'Carla', email: 'carla@x.example' },
+      'no json',
+      '[]',
+      { name: 'No key', email: 'a@x.example' },
+      { external_id: 'bad', name: '', email: 'nope', created_at: '3000-01-01T00:00:00Z' },
+      `{"external_id":"long","name":"${'x'.repeat(8 * 1024 * 1024)}"}`,
+      { external_id: 'p2', name: 'Paul\u0000', email: 'paul@x.example', company_id: 'unknown' },
+      { external_id: 'p3', name: 'Paul\u0000', email: 'paul@x.example' },
+    ],
+    tickets: [
+      { external_id: 't', subject: 'Good', contact_id: 'p' },
+      { external_id: 't2', subject: 'Bad', contact_id: 'unknown', status: 'new', label_ids: ['l'] },
+      { external_id: 't3', subject: 'No contact', contact_id: null },
+      { external_id: 't', subject: 'Twice', contact_id: 'p' },
+    ],
+    messages: [...paths.map(message), { external_id: 'ok', ticket_id: 't', is_internal: true, body: 'fine' }],
+    time_entries: [{ external_id: 'e', ticket_id: 't', user_id: 'unknown', duration_minutes: 0 }],
+  })
+  fs.symlinkSync(outside, path.join(folder, 'link'))
+  fs.symlinkSync(path.dirname(outside), path.join(folder, 'folder'))
+  const report = path.join(newFolder(), 'report.jsonl')
+  fs.chmodSync(path.dirname(report), 0o777)
+  const { code, numbers } = await importFolder(folder, id, env, '--report', report)
+  expect(code).toBe(3)
+  expect(numbers).toMatchObject({
+    contacts: { created: 2, failed: 6 },
+    tickets: { created: 2, failed: 2 },
+    messages: { created: 1, failed: paths.length },
+    time_entries: { failed: 1 },
+  })
+  const refused = fs
+    .readFileSync(report, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(
+    refused
+      .find(({ key }) => key === 'bad')
+      .errors.map((fault: { path: string }) => fault.path)
+      .sort(),
+  ).toEqual(['/created_at', '/email', '/name'])
+  expect(fs.readFileSync(report, 'utf8')).not.toContain('carla@x.example')
+  const stored = await connection().sql`select from attachments where organization_id = ${id}`
+  expect(stored).toHaveLength(0)
+  expect((await admin.get('/contacts?search=paul')).body.data).toMatchObject([{ name: 'Paul' }])
+})
+
+test('people are matched by email, labels by name, and numbers that are taken are given anew', async () => {
+  const { admin, agent, id } = await createOrganization()
+  const here = await createContact(admin, { email: 'Carla@umbrella.example', name: 'Here' })
+  await admin.post('/labels', { name: 'Billing', color: '#EF4444' })
+  const taken = await createTicket(admin, { contact_id: here.id })
+  const folder = folderWith({
+    users: [{ id: 1, email: agent.email, name: 'Other name', role: 'admin' }],
+    contacts: [{ id: 2, name: 'There', email: 'c@home.example', emails: ['carla@umbrella.example'] }],
+    labels: [{ id: 3, name: 'billing', color: '#000000' }],
+    tickets: [
+      {
+        id: 4,
+        code: taken.code,
+        subject: 'Theirs',
+        contact: { id: '2' },
+        assignee: { id: '1' },
+        labels: [{ id: '3' }],
+      },
+    ],
+  })
+  const { numbers } = await importFolder(folder, id, env)
+  expect(numbers).toMatchObject({ users: { unchanged: 1 }, contacts: { unchanged: 1 }, labels: { unchanged: 1 } })
+  const [ticket] = (await admin.get('/tickets')).body.data
+  expect(ticket).toMatchObject({ code: 'TKT-2', contact: { id: here.id, name: 'Here' }, labels: [{ name: 'Billing' }] })
+  expect(ticket.assignee.id).toBe(agent.user_id)
+  expect((await admin.get(`/users/${agent.user_id}`)).body.data).toMatchObject({ role: 'agent', active: true })
+})
+
+test('an imported member cannot sign in until POST /users lets them in', async () => {
+  const { admin, id } = await createOrganization()
+  const email = `${crypto.randomUUID()}@desk.example`
+  await importFolder(folderWith({ users: [{ id: 1, email, name: 'Old', role: 'agent' }] }), id, env)
+  const member = (await admin.get('/users')).body.data.find((user: { email: string }) => user.email === email)
+  expect(member).toMatchObject({ status: 'inactive', active: false })
+  const refused = await admin.patch(`/users/${member.id}`, { active: true })
+  expect([refused.status, refused.body.error.code]).toEqual([422, 'VALIDATION_ERROR'])
+  const let_in = await admin.post('/users', { email, name: 'New', password: 'a long enough password' })
+  expect([let_in.status, let_in.body.data.id, let_in.body.data.status]).toEqual([201, member.id, 'active'])
+})
+
+test('a reply to a mail of the other desk reaches the imported ticket', async () => {
+  const rows = sample()
+  const folder = sampleFolder()
+  writeRows(folder, rows)
+  await importFolder(folder, desk.id, env)
+  const raw = rawMail({
+    ...{ From: 'carla@umbrella.example', To: desk.address, Subject: 'Re: Printer on fire' },
+    'In-Reply-To': '<answer@desk.example>',
+    'Message-ID': '<reply@umbrella.example>',
+  })
+  await deliver(desk.port, { from: 'carla@umbrella.example', to: desk.address, raw })
+  await drain()
+  const { data } = (await desk.admin.get('/tickets?search=TKT-900')).body
+  expect(data).toMatchObject([{ code: 'TKT-900', status: 'open' }])
+  expect((await desk.admin.get(`/tickets/${data[0].id}`)).body.data.messages).toHaveLength(4)
+})
+
+test('an export that is imported elsewhere and exported again is the same', async () => {
+  const [from, to]: Organization[] = [await createOrganization('From'), await createOrganization('To')]
+  await createWorld(from!, 'Mine')
+  const [first, second] = [path.join(newFolder(), 'first'), path.join(newFolder(), 'second')]
+  expect(await runCli(['export', first, '--organization', from!.id], env)).toMatchObject({ code: 0 })
+  const { code, stderr } = await importFolder(first, to!.id, env)
+  expect([code, stderr]).toEqual([0, ''])
+  expect(await runCli(['export', second, '--organization', to!.id], env)).toMatchObject({ code: 0 })
+  for (const kind of ['companies', 'contacts', 'labels', 'tickets', 'participants', 'messages', 'time_entries']) {
+    const ids = new Map<string, string>()
+    const [before, after] = [first, second].map((folder) => readRows(folder, kind).map((row) => comparable(row, ids)))
+    expect([kind, after]).toEqual([kind, before])
+    expect(before).not.toBeEmpty()
+  }
+  for (const { url } of readRows(second, 'messages').flatMap(({ attachments }) => attachments)) {
+    expect(fs.readFileSync(path.join(second, url), 'utf8')).toBe('Mine')
+  }
+  folders.push(first, second)
+})
+
+/** A row without ids, and without what an import does not keep. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of every shape
+function comparable(value: any, ids: Map<string, string>): any {
+  if (typeof value === 'string')
+    return value.replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'ID')
+  if (Array.isArray(value)) return value.map((one) => comparable(one, ids))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([field, one]) => [field, comparable(one, ids)]))
+}

@@ -1,0 +1,43 @@
+/** Folders to import, and the command that imports them. */
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { runCli } from './backups'
+
+type Numbers = { created: number; updated: number; unchanged: number; conflicts: number; failed: number }
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of every shape
+export type Rows = Record<string, any[]>
+
+/** A folder that others may enter. */
+export function newFolder(): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'import-'))
+  fs.chmodSync(folder, 0o711)
+  return folder
+}
+
+/** Writes files of JSON lines. A row that is text stands there as it is. */
+export function writeRows(folder: string, files: Rows): void {
+  for (const [name, rows] of Object.entries(files)) {
+    const lines = rows.map((row) => `${typeof row === 'string' ? row : JSON.stringify(row)}\n`)
+    fs.writeFileSync(path.join(folder, `${name}.jsonl`), lines.join(''))
+  }
+}
+
+/** The rows of a file. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of every shape
+export function readRows(folder: string, name: string): any[] {
+  const lines = fs.readFileSync(path.join(folder, `${name}.jsonl`), 'utf8').split('\n')
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line))
+}
+
+/** Imports a folder by the command. @returns what it printed */
+export async function importFolder(
+  folder: string,
+  organization_id: string,
+  env: Record<string, string>,
+  ...options: string[]
+): Promise<{ code: number | null; numbers: Record<string, Numbers>; stderr: string }> {
+  const ended = await runCli(['import', folder, '--organization', organization_id, ...options], env)
+  return { code: ended.code, numbers: ended.stdout ? JSON.parse(ended.stdout) : {}, stderr: ended.stderr }
+}
