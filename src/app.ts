@@ -49,6 +49,7 @@ import { type Declarations, readDeclarations } from './http/request/declarations
 import { handlersOf } from './http/rerun/route-handlers'
 import { domainRoutes } from './mail/domains/routes'
 import { inboundMessageRoutes } from './mail/inbound-messages/routes'
+import { inboundRoutes, inletRoutes } from './mail/inlets/routes'
 import { mailboxRoutes } from './mail/mailboxes/routes'
 import { apiKeyRoutes } from './people/api-keys/routes'
 import { auditLogRoutes } from './people/audit-log/routes'
@@ -95,6 +96,8 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(mailboxRoutes)
     .use(domainRoutes)
     .use(inboundMessageRoutes)
+    .use(inletRoutes)
+    .use(inboundRoutes)
     .use(apiKeyRoutes)
     .use(auditLogRoutes)
     .use(statsRoutes)

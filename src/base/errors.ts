@@ -31,6 +31,7 @@ export const ERRORS = {
   INVALID_CREDENTIALS: [401, 'Email or password is incorrect'],
   TOKEN_EXPIRED: [401, 'The token has expired'],
   INVALID_TOKEN: [401, 'The token is missing, invalid or malformed'],
+  INVALID_SIGNATURE: [401, 'The signature of the request is missing or wrong'],
   SECOND_FACTOR_REQUIRED: [401, 'The code of the second factor is needed'],
   FORBIDDEN: [403, 'Insufficient permissions'],
   UNAUTHORIZED: [403, 'Only an admin may change the time entries of others'],

@@ -59,6 +59,7 @@ export const ENCRYPTED_COLUMNS = [
   'webhooks.previous_secret',
   'second_factors.secret',
   'identity_providers.client_secret',
+  'inlets.signing_key',
 ] as const
 
 /**

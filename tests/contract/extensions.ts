@@ -187,6 +187,19 @@ POST /tickets/:ticket_id/unmerge / changes and deletions since are kept <- merge
 POST /tickets/:ticket_id/split <- merged-mail: a split > opens a ticket as if the oldest message of a customer had, and a merge undoes it
 POST /tickets/:ticket_id/split / without a message of a customer <- merged-mail: a split > without a message of a customer takes what the old ticket has; its messages stay when a merge is undone
 POST /tickets/:ticket_id/split / code / MESSAGE_NOT_FOUND <- merged-mail: a split > of messages of another ticket, or of none, is refused and changes nothing
+POST /mailboxes/:mailbox_id/inlet <- inlets: an inlet > is opened and closed by who may write mailboxes; the URL is told once, and the key never
+POST /mailboxes/:mailbox_id/inlet / request / provider, signing_key <- inlets: an inlet > is refused with %s
+POST /mailboxes/:mailbox_id/inlet / the former works 24 hours more <- inlets: an inlet > works 24 hours more when another follows, with its own provider, and not when it is closed
+DELETE /mailboxes/:mailbox_id/inlet <- inlets: an inlet > is opened and closed by who may write mailboxes; the URL is told once, and the key never
+Mailbox / field / inlet <- inlets: an inlet > is opened and closed by who may write mailboxes; the URL is told once, and the key never
+POST /inbound/:token / raw, postmark, cloudmailin, mailgun, sendgrid <- inlets: %s > brings an email byte by byte, with its envelope, once however often it is posted
+POST /inbound/:token / code / INVALID_SIGNATURE <- inlets: %s > is refused without its signature or with a wrong one, and leaves nothing
+POST /inbound/:token / code / MAILBOX_NOT_FOUND <- inlets: an inlet > is closed while its mailbox is off, or may not use its address, and when it is deleted
+POST /inbound/:token / code / PAYLOAD_TOO_LARGE, VALIDATION_ERROR <- inlets: %s > must have an original that is neither missing, empty nor too large
+POST /inbound/:token / the token names the mailbox <- inlets: what is posted > is for the mailbox of the token, whatever address it names
+POST /inbound/:token / +tag <- inlets: what is posted > finds its ticket by the tag of the recipient, at whichever address, and no other organization’s
+POST /inbound/:token / Authentication-Results <- inlets: what is posted > proves no sender by fields that anybody can write, even from the address of a trusted relay
+POST /inbound/:token / rate limit <- inlets: an inlet > has no limit of requests, but guesses of tokens have
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

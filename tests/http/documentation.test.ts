@@ -144,6 +144,7 @@ describe('the document', () => {
       ['/api/v1/auth/invitations/{token}', []],
       ['/api/v1/auth/invitations/{token}/accept', []],
       ['/api/v1/auth/invitations/{token}/decline', []],
+      ['/api/v1/inbound/{token}', []],
     ])
   })
 

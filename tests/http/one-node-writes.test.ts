@@ -28,6 +28,7 @@ import { startDns, type TestDns } from '../support/dns'
 import { type Endpoint, pathWith, readEndpoints } from '../support/endpoints'
 import { createMessage, createTicket } from '../support/factories'
 import { type StubProvider, startStubProvider, trustLoopbackProviders } from '../support/identity-provider'
+import { openInlet } from '../support/inlets'
 import { refuseSeveralNodes } from '../support/one-node'
 import { challengeOf, codeOf, enableSecondFactor } from '../support/second-factor'
 import { type ChangedSettings, withSettings } from '../support/settings'
@@ -202,6 +203,11 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
     const logout_token = await provider.sign({ sub, nonce: undefined, jti: newId(), events })
     const body = new URLSearchParams({ logout_token }).toString()
     return { client: stranger(), ids: { organization_id: place.id }, body }
+  },
+  'POST /inbound/{token}': async ({ admin }) => {
+    const { data } = (await admin.get('/mailboxes')).body
+    const token = (await openInlet(admin, data[0].id, { provider: 'raw' })).split('/').at(-1)!
+    return { client: stranger(), ids: { token } }
   },
   'DELETE /auth/sessions/{session_id}': async ({ admin }) => {
     await signIn(admin.email)

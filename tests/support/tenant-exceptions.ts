@@ -12,6 +12,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
   ],
   'the caller has no organization yet: a token, a link or an account says which there are': [
     'http/admission/known-keys readKey',
+    'mail/inlets/queries readRows',
     'people/auth/password-reset',
     'people/auth/queries listMemberships',
     'people/auth/queries needsProvider',

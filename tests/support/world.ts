@@ -60,6 +60,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
   const mailbox = await created(
     admin.post('/mailboxes', { address: `${crypto.randomUUID()}@desk.example`, name: mark, smtp: smtp() }),
   )
+  await created(admin.post(`/mailboxes/${mailbox.id}/inlet`, { provider: 'raw', signing_key: `${mark}:${mark}` }))
   const view = await created(
     agent.post('/views', { name: mark, filter: { search: mark, 'custom.mark': mark }, shared: true }),
   )
@@ -222,6 +223,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'PATCH /users/{user_id}': member(),
     'POST /mailboxes': mailbox(),
     'PATCH /mailboxes/{mailbox_id}': mailbox(),
+    'POST /mailboxes/{mailbox_id}/inlet': { provider: 'raw', signing_key: 'desk:secret' },
     'POST /api-keys': apiKey(),
     'PATCH /api-keys/{api_key_id}': apiKey(),
     'POST /contacts/{contact_id}/tokens': { ttl_seconds: 60, scope: 'own' },
@@ -240,7 +242,7 @@ export function goodRaw(endpoint: string): { body: FormData | string; type?: str
   if (endpoint === 'POST /auth/oidc/{organization_id}/logout') {
     return { body: 'logout_token=x', type: 'application/x-www-form-urlencoded' }
   }
-  if (endpoint === 'POST /inbound-messages') return { body: email('Hello'), type: 'message/rfc822' }
+  if (/^POST \/inbound(-messages$|\/)/.test(endpoint)) return { body: email('Hello'), type: 'message/rfc822' }
   return undefined
 }
 

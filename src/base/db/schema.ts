@@ -19,6 +19,7 @@ import {
   numeric,
   pgTableCreator,
   primaryKey,
+  real,
   text,
   unique,
   uniqueIndex,
@@ -57,6 +58,10 @@ export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
 export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
 /** The TXT record of the domain, or `cli domain allow`. */
 const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
+/** Who brings mail over HTTPS. */
+export const INLET_PROVIDERS = ['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'] as const
+/** Who says that mail is spam, or is not: a trusted relay, rspamd, or a rule of the organization. */
+export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
@@ -74,6 +79,7 @@ export const INBOUND_OUTCOMES = [
   'own',
   'unmatched_bounce',
   'unparsed',
+  'spam',
 ] as const
 /** Outcomes in the ledger as the API shows it. Refused mail has a table of its own. */
 export const LEDGER_OUTCOMES = [...INBOUND_OUTCOMES, 'refused'] as const
@@ -574,6 +580,30 @@ export const mailboxes = referenceTable(
 )
 
 /** Domains of mailboxes that an organization says are its own. */
+/** URLs that take mail for a mailbox over HTTPS. */
+export const inlets = referenceTable(
+  'inlets',
+  {
+    ...root(),
+    mailbox_id: uuid().notNull(),
+    provider: text({ enum: INLET_PROVIDERS }).notNull(),
+    /** SHA-256 of the token in the URL. */
+    token_hash: bytes().notNull(),
+    /** Encrypted; null: the token alone is asked for. */
+    signing_key: text(),
+    /** A former one works until then; null for the present one. */
+    ends_at: instant(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('inlets_hash').on(table.token_hash),
+    uniqueIndex('inlets_present').on(table.organization_id, table.mailbox_id).where(sql`${table.ends_at} is null`),
+    reference('inlets_mailbox', [table.organization_id, table.mailbox_id], mailboxes, 'cascade'),
+    check('inlets_provider', isOneOf(table.provider, INLET_PROVIDERS)),
+  ],
+)
+
 export const domains = referenceTable(
   'domains',
   {
@@ -1559,11 +1589,11 @@ export const inbound_messages = distributedTable(
     /** What a search finds the row by (`base/address/search-keys.ts`): senders, and recipients; empty in older rows. */
     from_keys: text().array().notNull().default(sql`'{}'`),
     to_keys: text().array().notNull().default(sql`'{}'`),
-    /** Empty for the null sender. */
-    envelope_sender: text().notNull(),
+    /** Empty for the null sender, and for imports; null when an inlet was not told it. */
+    envelope_sender: text(),
     /**
-     * Address of the client that delivered it over SMTP. Null, like the next two, for imports and rows of older
-     * releases.
+     * Address of the client that delivered it over SMTP, or that an inlet was told. Null for imports and rows of older
+     * releases, like the next two.
      */
     remote_address: text(),
     /** The name that the client gave in HELO or EHLO. */
@@ -1579,6 +1609,9 @@ export const inbound_messages = distributedTable(
     from_name: text(),
     from_email: text(),
     subject: text(),
+    /** As the judge counts; null without a number, or a judge. */
+    spam_score: real(),
+    spam_by: text({ enum: SPAM_JUDGES }),
     size: bigint({ mode: 'number' }).notNull(),
     outcome: text({ enum: INBOUND_OUTCOMES }).notNull().default('pending'),
     rule: text({ enum: THREADING_RULES }),
@@ -1596,6 +1629,7 @@ export const inbound_messages = distributedTable(
     index('inbound_messages_storage').on(table.storage_key),
     reference('inbound_messages_mailbox', [table.organization_id, table.mailbox_id], mailboxes),
     check('inbound_messages_outcome', isOneOf(table.outcome, INBOUND_OUTCOMES)),
+    check('inbound_messages_spam_by', isOneOf(table.spam_by, SPAM_JUDGES)),
     check('inbound_messages_rule', isOneOf(table.rule, THREADING_RULES)),
     check('inbound_messages_storage_key', isStorageKey(table.storage_key, 'inbound')),
   ],

@@ -8,7 +8,7 @@ import { isUuid } from '../../base/shapes/ids'
 import { type Declaration, type Declarations, declarationOf, isInOrganization } from '../request/declarations'
 import { lacking, notForKeys, type Permission, permits, type Standing } from '../request/permissions'
 import { type Caller, originOf, stateOf } from '../request/request'
-import { isApi } from '../request/url'
+import { isApi, isInlet } from '../request/url'
 import { identify, showsKey } from './credentials'
 import { requireOrigin } from './cross-origin'
 import { listingInTransaction } from './key-audit'
@@ -25,7 +25,12 @@ export function admission(declarations: Declarations) {
     if (isInOrganization(permission))
       stateOf(request).scope = await admit(request, route, { ...declaration, permission })
     else if (permission === 'account') await admitAccount(request, declaration)
-    else if (isApi(request.url) && (showsKey(request) || stateOf(request).caller?.type === 'contact')) userOf(request)
+    else if (
+      isApi(request.url) &&
+      !isInlet(request.url) &&
+      (showsKey(request) || stateOf(request).caller?.type === 'contact')
+    )
+      userOf(request)
   })
 }
 

@@ -29,14 +29,15 @@ const LIMIT_FAULTS = {
 const UNUSABLE = Symbol('unusable body')
 
 /**
- * Returns the hook that reads the body of every route that does not say `parse: 'none'` (uploads and mail read their
- * own). Without a valid token it reads nothing, except for routes that are open to anyone: a stranger cannot make the
+ * Returns the hook that reads the body of every route whose body is declared as JSON (uploads and mail read their
+ * own, whatever type a request gives). Without a valid token it reads nothing, except for routes that are open to anyone: a stranger cannot make the
  * server hold a body in memory.
  */
 export function bodyReader(declarations: Declarations) {
   return async ({ request, route }: { request: Request; route: string }): Promise<unknown> => {
     const state = stateOf(request)
-    const { permission, has_optional_body, model } = declarationOf(declarations, request.method, route)
+    const { permission, has_optional_body, model, body } = declarationOf(declarations, request.method, route)
+    if (body !== 'json') return UNUSABLE
     if (!state.caller && permission !== 'anyone') return UNUSABLE
     if (has_optional_body && !request.body) return {}
     const limit_bytes = route.startsWith('/api/v1/auth/') ? MAX_AUTH_BYTES : MAX_JSON_BYTES

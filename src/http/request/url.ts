@@ -24,6 +24,11 @@ export function isApi(url: string): boolean {
   return url.startsWith('/api/v1', pathStart(url))
 }
 
+/** True for a URL that takes mail: its token is all that says who sends, so no other credential is looked at. */
+export function isInlet(url: string): boolean {
+  return url.startsWith('/api/v1/inbound/', pathStart(url))
+}
+
 /** True when percent-encoded bytes of the URL are not UTF-8. A lone percent sign counts as itself. */
 export function isBadEncoding(url: string): boolean {
   if (!/%[89a-f]/i.test(url)) return false

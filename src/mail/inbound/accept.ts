@@ -57,19 +57,17 @@ export function acceptMessage(
   connection: Connection,
   envelope: Envelope,
   raw: AsyncIterable<Uint8Array>,
+  protocol: 'smtp' | 'http' = 'smtp',
 ): Promise<{ queue_id: string }> {
-  return traced({ name: 'receive mail', kind: 'server', parent: null, attributes: ATTRIBUTES }, async (span) => {
+  const attributes = { ...ATTRIBUTES, 'network.protocol.name': protocol }
+  return traced({ name: 'receive mail', kind: 'server', parent: null, attributes }, async (span) => {
     const queue_id = await storeMessage(connection, envelope, raw)
     span?.set({ 'messaging.message.id': queue_id })
     return { queue_id }
   })
 }
 
-const ATTRIBUTES = {
-  'network.protocol.name': 'smtp',
-  'messaging.system': 'deskwire',
-  'messaging.operation.type': 'receive',
-}
+const ATTRIBUTES = { 'messaging.system': 'deskwire', 'messaging.operation.type': 'receive' }
 
 async function storeMessage(
   connection: Connection,
@@ -122,16 +120,20 @@ function rowsOf({ sender, recipients, remote_address, relay_address, helo, tls }
     envelope_sender: sender,
     remote_address,
     relay_address,
-    helo: storable(helo),
+    helo: helo === null ? null : storable(helo),
     tls,
     ...stored,
     traceparent: currentTraceparent(),
   }))
 }
 
-function searched(sender: string, recipients: RcptMailbox[]) {
+function searched(sender: string | null, recipients: RcptMailbox[]) {
   const addresses = recipients.map(({ address }) => address)
-  return { recipients: addresses, from_keys: searchKeys([storable(sender)]), to_keys: searchKeys(addresses) }
+  return {
+    recipients: addresses,
+    from_keys: searchKeys([sender === null ? null : storable(sender)]),
+    to_keys: searchKeys(addresses),
+  }
 }
 
 /** The address with a `+tag` is chosen, because the tag may lead to a ticket. */

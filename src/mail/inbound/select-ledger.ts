@@ -24,7 +24,7 @@ export function presented<Row extends object>({ sql }: Scope, rows: Fragment, or
       email_message_id,
       case when outcome not in ('pending', 'refused') then json_build_object('name', from_name, 'email', from_email) end
         as "from",
-      case when remote_address is not null then envelope_sender end as envelope_from,
+      case when remote_address is not null or envelope_sender <> '' then envelope_sender end as envelope_from,
       case when recipients = '{}' then array[recipient] else
         array(select one from unnest(recipients) with ordinality as each (one, place) group by one order by min(place))
       end as recipients,

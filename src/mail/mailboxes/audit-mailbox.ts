@@ -26,11 +26,18 @@ export async function auditCreated(scope: Scope, id: string): Promise<void> {
 }
 
 /**
- * Adds the entry of a change. @param input what was asked for: a secret in it is listed even if there was one before
+ * Adds the entry of a change.
+ * @param input what was asked for: a secret in it is listed even if there was one before
+ * @param renewed fields with a secret that is new, which are listed in any case
  */
-export async function auditUpdated(scope: Scope, before: MaskedMailbox, input: MailboxChanges): Promise<void> {
+export async function auditUpdated(
+  scope: Scope,
+  before: MaskedMailbox,
+  input: MailboxChanges,
+  renewed: string[] = hasSecret(input) ? ['smtp'] : [],
+): Promise<void> {
   const { id } = before
-  const changes = changesOf(before, await getMasked(scope, id), hasSecret(input) ? ['smtp'] : [])
+  const changes = changesOf(before, await getMasked(scope, id), renewed)
   await auditChanges(scope, { action: 'mailbox.updated', resource: { type: 'mailbox', id }, changes })
 }
 

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
-import { OAUTH_GRANTS, SMTP_SECURITIES } from '../../base/db/schema'
+import { INLET_PROVIDERS, OAUTH_GRANTS, SMTP_SECURITIES } from '../../base/db/schema'
 import { checkUrl } from '../../base/net/destination'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nullable, oneOf, optional, text } from '../../base/shapes/fields'
@@ -151,6 +151,13 @@ export const Mailbox = Type.Object({
       'Whether the domain of the address is verified as yours (`POST /domains`), and no other mailbox has the address. ' +
       'With MAILBOX_DOMAIN_CHECK a mailbox neither receives nor sends until then',
   }),
+  inlet: orNull(
+    Type.Object({
+      provider: oneOf(INLET_PROVIDERS),
+      has_signing_key: Type.Boolean({ description: 'Whether requests must be signed, or name user and password' }),
+    }),
+    { description: 'How it takes mail over HTTPS (`POST /mailboxes/:id/inlet`)' },
+  ),
   sending: Type.Object(
     {
       ok: Type.Boolean({ description: 'False while its server is at fault' }),

@@ -137,12 +137,15 @@ async function selectMailboxes({ sql, organization_id }: Scope, rest: Fragment):
       case when dkim_domain is not null then json_build_object(
         'domain', dkim_domain, 'selector', dkim_selector, 'private_key', dkim_private_key
       ) end as dkim,
-      verp, signature, m.has_address and ${isVerified(sql)} as domain_verified,
+      verp, signature, case when i.id is not null then json_build_object(
+        'provider', i.provider, 'has_signing_key', i.signing_key is not null
+      ) end as inlet, m.has_address and ${isVerified(sql)} as domain_verified,
       f.error as sending_error, f.failing_since, (
         select count(*) from outbox o
         where o.organization_id = ${organization_id} and o.lane_id = m.id and o.kind = 'email'
-      ) as queued, created_at, updated_at
+      ) as queued, m.created_at, updated_at
     from mailboxes m
+    left join inlets i on i.organization_id = ${organization_id} and i.mailbox_id = m.id and i.ends_at is null
     left join lane_faults f on f.organization_id = ${organization_id} and f.lane_id = m.id
     left join mailbox_sign_ins s on s.organization_id = ${organization_id} and s.id = m.id
     where m.organization_id = ${organization_id} ${rest}`

@@ -12,17 +12,20 @@ export type RcptMailbox = {
 }
 
 export type Envelope = {
-  /** The address of MAIL; empty for the null sender of bounces. */
-  sender: string
+  /** The address of MAIL; empty for the null sender of bounces; null when an inlet was not told it. */
+  sender: string | null
   /** At least one. */
   recipients: RcptMailbox[]
-  /** The IP address that connected, or the client that a trusted proxy (PROXY header) or relay (XCLIENT) names. */
-  remote_address: string
+  /**
+   * The IP address that connected, or the client that a trusted proxy (PROXY header) or relay (XCLIENT) names; null when
+   * an inlet was not told it.
+   */
+  remote_address: string | null
   /** The trusted relay that connected, when it named that client by XCLIENT; else null. */
   relay_address: string | null
-  /** The name that the client gave in HELO or EHLO, in lower case; any text without control characters, at most 300. */
-  helo: string
-  /** True after STARTTLS. */
+  /** The name that the client gave in HELO or EHLO, in lower case: any text without control characters, at most 300. */
+  helo: string | null
+  /** True after STARTTLS, or over HTTPS. */
   tls: boolean
 }
 

@@ -17,6 +17,7 @@ const NAMES: Record<SecretGroup['column'], string> = {
   'webhooks.previous_secret': 'former secret of a webhook',
   'second_factors.secret': 'second factor',
   'identity_providers.client_secret': 'secret of an identity provider',
+  'inlets.signing_key': 'signing key of an inlet',
 }
 
 /** Tries one secret of each column and key, and counts the others with it. */

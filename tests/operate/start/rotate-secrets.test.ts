@@ -29,6 +29,7 @@ const NEW = 'another secret key that only tests use'
 const FIRST = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const PASSWORD = 'a mailbox password'
 const CLIENT_SECRET = 'secret of a client'
+const SIGNING_KEY = 'signing key of an inlet'
 const LETTER = { subject: 'Join us', text: 'A link that opens an account' }
 const STORED = ENCRYPTED_COLUMNS.length
 const NOTHING = ENCRYPTED_COLUMNS.map((column) => ({ column, rotated: 0, unreadable: 0 }))
@@ -41,7 +42,7 @@ beforeAll(async () => {
 afterEach(async () => {
   useSecrets(OLD)
   await connection().sql`
-    truncate letters, mailboxes, mailbox_sign_ins, webhooks, second_factors, identity_providers cascade`
+    truncate letters, mailboxes, mailbox_sign_ins, webhooks, second_factors, identity_providers, inlets cascade`
 })
 afterAll(stopApi)
 
@@ -116,6 +117,7 @@ async function storeSecrets() {
     dkim: { domain: 'acme.example', selector: 'desk' },
   })
   const mailbox_id: string = mailbox.body.data.id
+  await admin.post(`/mailboxes/${mailbox_id}/inlet`, { provider: 'mailgun', signing_key: SIGNING_KEY })
   const { id: webhook_id } = await createWebhook(admin, { secret: FIRST })
   await admin.patch(`/webhooks/${webhook_id}`, { secret: 'the second secret' })
   const about_id = newId()
@@ -129,15 +131,17 @@ async function storeSecrets() {
   const readRows = async () => {
     type Row = Record<
       | ('smtp_password' | 'dkim_private_key' | 'secret' | 'previous_secret' | 'sealed_text' | 'factor')
-      | ('client_secret' | SignInSecret),
+      | ('client_secret' | 'signing_key' | 'inlet_id' | SignInSecret),
       string
     >
     const [row] = await sql<Row[]>`
       select smtp_password, dkim_private_key, webhooks.secret, previous_secret, sealed_text, f.secret as factor,
-        p.client_secret, s.client_secret as sign_in_secret, s.refresh_token, s.access_token
-      from mailboxes, webhooks, letters, second_factors f, identity_providers p, mailbox_sign_ins s
+        p.client_secret, s.client_secret as sign_in_secret, s.refresh_token, s.access_token,
+        i.signing_key, i.id as inlet_id
+      from mailboxes, webhooks, letters, second_factors f, identity_providers p, mailbox_sign_ins s, inlets i
       where mailboxes.id = ${mailbox_id} and webhooks.id = ${webhook_id} and about_id = ${about_id}
-        and f.id = ${admin.user_id} and p.organization_id = ${organization_id} and s.id = ${mailbox_id}`
+        and f.id = ${admin.user_id} and p.organization_id = ${organization_id} and s.id = ${mailbox_id}
+        and i.mailbox_id = mailboxes.id`
     return row!
   }
   const readPassword = async () => (await getMailboxSmtp(scope, mailbox_id))?.password
@@ -163,10 +167,15 @@ async function storeSecrets() {
       expect(secrets).toMatchObject({ password: PASSWORD, secrets: ['the second secret', FIRST], letter: LETTER })
       expect(dkim?.dns_record).not.toBeNull()
       expect((await getStoredProvider(scope, organization_id)).client_secret).toBe(CLIENT_SECRET)
-      expect(decrypt((await readRows()).factor, account)).toBe(factor)
+      const { factor: stored, signing_key, inlet_id } = await readRows()
+      expect(decrypt(stored, account)).toBe(factor)
+      expect(decrypt(signing_key, { column: 'inlets.signing_key', organization_id, id: inlet_id })).toBe(SIGNING_KEY)
       return secrets
     },
-    ciphertexts: async () => Object.values(await readRows()),
+    ciphertexts: async () => {
+      const { inlet_id: _, ...texts } = await readRows()
+      return Object.values(texts)
+    },
     /** Stores all of them in the form of an earlier release. */
     async makeOld() {
       const row = await readRows()
@@ -186,6 +195,7 @@ async function storeSecrets() {
         update mailbox_sign_ins set client_secret = ${oldForm('s')}, refresh_token = ${oldForm('r')},
           access_token = ${oldForm('a')}
         where id = ${mailbox_id}`
+      await sql`update inlets set signing_key = ${oldForm(SIGNING_KEY)} where mailbox_id = ${mailbox_id}`
       await sql`update second_factors set secret = ${oldForm(factor)} where id = ${admin.user_id}`
     },
   }

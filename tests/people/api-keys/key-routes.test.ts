@@ -104,7 +104,8 @@ const takesKeys = ({ permission }: { permission: string }) => permission.include
 describe('every route', () => {
   test('that declares no permission takes no key, not even one that may do everything', async () => {
     const program = await programWith(['*:write'])
-    const closed = endpoints.filter((endpoint) => !takesKeys(endpoint))
+    // An inlet looks at no credential of ours.
+    const closed = endpoints.filter((endpoint) => !takesKeys(endpoint) && !endpoint.path.startsWith('/inbound/'))
     for (const endpoint of closed) {
       expectRefused(endpoint, await call(program, endpoint), 403, 'FORBIDDEN', { reason: expect.any(String) })
     }

@@ -20,6 +20,8 @@ const ACTIONS: Record<string, string | null> = {
   'POST /mailboxes': 'mailbox.created',
   'PATCH /mailboxes/{mailbox_id}': 'mailbox.updated',
   'POST /mailboxes/{mailbox_id}/test': null,
+  'POST /mailboxes/{mailbox_id}/inlet': 'mailbox.updated',
+  'DELETE /mailboxes/{mailbox_id}/inlet': 'mailbox.updated',
   'POST /inbound-messages': 'inbound_message.imported',
   'GET /inbound-messages/{inbound_message_id}/raw': 'inbound_message.raw_read',
   'DELETE /mailboxes/{mailbox_id}': 'mailbox.deleted',

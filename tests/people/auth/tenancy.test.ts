@@ -225,7 +225,7 @@ function isOnTheWay({ path, method }: Endpoint): boolean {
 }
 
 function inOrganizations(): Endpoint[] {
-  return endpoints.filter(({ path }) => !path.startsWith('/auth/'))
+  return endpoints.filter(({ path }) => !/^\/(auth|inbound)\//.test(path))
 }
 
 /** A good request: with a body when the endpoint takes one. */
