@@ -46,6 +46,7 @@ const FINDS_OWN = [
   'post /api/v1/auth/second-factor/confirm',
   'post /api/v1/auth/second-factor/recovery-codes',
   'delete /api/v1/auth/second-factor',
+  'post /api/v1/inbound/{token}',
   'get /api/v1/identity-provider',
   'delete /api/v1/identity-provider',
 ]
@@ -176,11 +177,11 @@ describe('the document', () => {
     })
   })
 
-  test('has the organization header on all but /auth', () => {
+  test('has the organization header on all but /auth and inlets', () => {
     const without = operations().filter(
       ({ parameters }) => !parameters.some(({ $ref }) => $ref === '#/components/parameters/OrganizationId'),
     )
-    expect(new Set(without.map(({ path }) => path.split('/')[3]))).toEqual(new Set(['auth']))
+    expect(new Set(without.map(({ path }) => path.split('/')[3]))).toEqual(new Set(['auth', 'inbound']))
   })
 
   test('has the errors of every operation, in the envelope', () => {
@@ -238,7 +239,10 @@ describe('the document', () => {
       const heeds = (name: string) => parameters.some(({ $ref }) => $ref === `#/components/parameters/${name}`)
       const about = (result: boolean) => [method, path, result]
       const takes_key =
-        method === 'post' && !/^\/api\/v1\/(auth\/|api-keys$|contacts\/{contact_id}\/tokens$)/.test(path)
+        method === 'post' &&
+        !/^\/api\/v1\/(auth\/|inbound\/|mailboxes\/{mailbox_id}\/inlet$|api-keys$|contacts\/{contact_id}\/tokens$)/.test(
+          path,
+        )
       expect(about(heeds('IdempotencyKey'))).toEqual(about(takes_key))
       // A message is refused by its field `after`.
       const heeds_match = '412' in responses && (method !== 'post' || path.endsWith('/send'))

@@ -18,14 +18,14 @@ const FORMER_HOURS = 24
  */
 export async function createInlet(scope: Scope, mailbox_id: string, input: NewInlet): Promise<Inlet> {
   const { provider, signing_key } = input
-  await getMasked(scope, mailbox_id)
-  const fault = faultOfKey(input)
-  if (fault) throw fieldError('VALIDATION_ERROR', '/signing_key', fault)
   const token = newToken(provider)
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     await lockMailboxes(scope)
     const before = await getMasked(scope, mailbox_id)
+    // 404 comes before what is wrong with the body.
+    const fault = faultOfKey(input)
+    if (fault) throw fieldError('VALIDATION_ERROR', '/signing_key', fault)
     await sql`
       delete from inlets
       where organization_id = ${organization_id} and mailbox_id = ${mailbox_id} and ends_at <= now()`

@@ -20,7 +20,7 @@ export const NewInlet = body({
 export type NewInlet = typeof NewInlet.static
 
 export const Inlet = Type.Object({
-  provider: oneOf(INLET_PROVIDERS),
+  provider: oneOf(INLET_PROVIDERS, { description: 'Who may call the URL' }),
   url: Type.String({ description: 'Shown once: who knows it can bring mail' }),
 })
 export type Inlet = typeof Inlet.static

@@ -43,10 +43,7 @@ export const inboundRoutes = new Elysia(SECTION).post(
       summary: 'Take mail',
       permission: 'anyone',
       codes: ['MAILBOX_NOT_FOUND', 'INVALID_SIGNATURE'],
-      requestBody: {
-        required: true,
-        content: { 'message/rfc822': BYTES, 'multipart/form-data': BYTES, 'application/json': BYTES },
-      },
+      requestBody: { required: true, content: { 'message/rfc822': BYTES, 'multipart/form-data': BYTES } },
     },
   },
 )

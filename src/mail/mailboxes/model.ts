@@ -153,7 +153,7 @@ export const Mailbox = Type.Object({
   }),
   inlet: orNull(
     Type.Object({
-      provider: oneOf(INLET_PROVIDERS),
+      provider: oneOf(INLET_PROVIDERS, { description: 'Who brings the mail' }),
       has_signing_key: Type.Boolean({ description: 'Whether requests must be signed, or name user and password' }),
     }),
     { description: 'How it takes mail over HTTPS (`POST /mailboxes/:id/inlet`)' },

@@ -33,6 +33,7 @@ describe('creating', () => {
       dkim: null,
       verp: true,
       signature: null,
+      inlet: null,
       domain_verified: false,
       sending: { ok: true, error: null, failing_since: null, queued: 0 },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
