@@ -395,7 +395,7 @@ create table inbound_messages (
   mailbox_id uuid,
   mailbox_address text not null,
   recipient text not null,
-  envelope_sender text not null,
+  envelope_sender text,
   email_message_id text,
   from_name text,
   from_email text,
@@ -416,16 +416,36 @@ create table inbound_messages (
   recipients text[] default '{}'::text[] not null,
   from_keys text[] default '{}'::text[] not null,
   to_keys text[] default '{}'::text[] not null,
+  spam_score real,
+  spam_by text,
   constraint inbound_messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint inbound_messages_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE SET NULL (mailbox_id),
-  constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text]))),
+  constraint inbound_messages_outcome CHECK ((outcome = ANY (ARRAY['pending'::text, 'ticket'::text, 'message'::text, 'bounce'::text, 'duplicate'::text, 'own'::text, 'unmatched_bounce'::text, 'unparsed'::text, 'spam'::text]))),
   constraint inbound_messages_rule CHECK ((rule = ANY (ARRAY['in_reply_to'::text, 'references'::text, 'message_id'::text, 'reply_tag'::text, 'subject_code'::text, 'new'::text]))),
+  constraint inbound_messages_spam_by CHECK ((spam_by = ANY (ARRAY['relay'::text, 'rspamd'::text, 'sender_rule'::text]))),
   constraint inbound_messages_storage_key CHECK ((storage_key ~ '^inbound/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
 );
 CREATE INDEX inbound_messages_age ON inbound_messages USING btree (id) WHERE (storage_key IS NOT NULL);
 CREATE INDEX inbound_messages_mailbox ON inbound_messages USING btree (organization_id, mailbox_id, id);
 CREATE INDEX inbound_messages_outcome ON inbound_messages USING btree (organization_id, outcome, id);
 CREATE INDEX inbound_messages_storage ON inbound_messages USING btree (storage_key);
+
+create table inlets (
+  organization_id uuid not null,
+  id uuid not null,
+  mailbox_id uuid not null,
+  provider text not null,
+  token_hash bytea not null,
+  signing_key text,
+  ends_at timestamp with time zone,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint inlets_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint inlets_mailbox_fk FOREIGN KEY (organization_id, mailbox_id) REFERENCES mailboxes(organization_id, id) ON DELETE CASCADE,
+  constraint inlets_organization_id_organizations_id_fk FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint inlets_provider CHECK ((provider = ANY (ARRAY['raw'::text, 'postmark'::text, 'cloudmailin'::text, 'mailgun'::text, 'sendgrid'::text])))
+);
+CREATE UNIQUE INDEX inlets_hash ON inlets USING btree (token_hash);
+CREATE UNIQUE INDEX inlets_present ON inlets USING btree (organization_id, mailbox_id) WHERE (ends_at IS NULL);
 
 create table invitation_letters (
   organization_id uuid not null,

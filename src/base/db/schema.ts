@@ -58,9 +58,9 @@ export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
 export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
 /** The TXT record of the domain, or `cli domain allow`. */
 const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
-/** Who brings mail over HTTPS. */
+/** Providers that bring mail over HTTPS. */
 export const INLET_PROVIDERS = ['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'] as const
-/** Who says that mail is spam, or is not: a trusted relay, rspamd, or a rule of the organization. */
+/** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
 export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const

@@ -29,9 +29,9 @@ const LIMIT_FAULTS = {
 const UNUSABLE = Symbol('unusable body')
 
 /**
- * Returns the hook that reads the body of every route whose body is declared as JSON (uploads and mail read their
- * own, whatever type a request gives). Without a valid token it reads nothing, except for routes that are open to anyone: a stranger cannot make the
- * server hold a body in memory.
+ * Returns the hook that reads the body of every route whose body is declared as JSON (uploads and mail read their own,
+ * whatever type a request gives). Without a valid token it reads nothing, except for routes that are open to anyone: a
+ * stranger cannot make the server hold a body in memory.
  */
 export function bodyReader(declarations: Declarations) {
   return async ({ request, route }: { request: Request; route: string }): Promise<unknown> => {

@@ -4,7 +4,7 @@ import { ApiError, fieldError } from '../../base/errors'
 import { scanJson } from '../../http/request/json-scan'
 import { type Form, readForm } from './form'
 import type { RawEnvelope } from './model'
-import { hasBasic, isSignedByMailgun, isSignedBySendgrid, verifyOfSendgrid } from './signatures'
+import { hasBasic, isSignedByMailgun, isSignedBySendgrid, verifyOfSendgrid } from './provider-signatures'
 
 /** An email as a provider posted it. What it did not say of the envelope is null. */
 export type Payload = {

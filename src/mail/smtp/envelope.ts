@@ -17,8 +17,8 @@ export type Envelope = {
   /** At least one. */
   recipients: RcptMailbox[]
   /**
-   * The IP address that connected, or the client that a trusted proxy (PROXY header) or relay (XCLIENT) names; null when
-   * an inlet was not told it.
+   * The IP address that connected, or the client that a trusted proxy (PROXY header) or relay (XCLIENT) names; null
+   * when an inlet was not told it.
    */
   remote_address: string | null
   /** The trusted relay that connected, when it named that client by XCLIENT; else null. */
