@@ -14,7 +14,7 @@ const FORMER_HOURS = 24
 
 /**
  * Opens an inlet, whose URL is told only here. The one before works 24 hours more, with its provider and key.
- * @throws MAILBOX_NOT_FOUND, VALIDATION_ERROR for a key that is none of the provider's
+ * @throws MAILBOX_NOT_FOUND, VALIDATION_ERROR for a key that the provider cannot have
  */
 export async function createInlet(scope: Scope, mailbox_id: string, input: NewInlet): Promise<Inlet> {
   const { provider, signing_key } = input
