@@ -1,5 +1,6 @@
 /** Decides which member of the organization a person is that its identity provider names. */
 import type { JWTPayload } from 'jose'
+import { isCleanText } from '../../base/address/characters'
 import { addressKey, isEmailAddress } from '../../base/address/email'
 import { audit } from '../../base/audit/audit'
 import { lockAccount, lockAccountOf } from '../../base/db/account-lock'
@@ -71,9 +72,7 @@ export async function matchPerson(
     return found
   }
   if (email === undefined) throw new NotAllowed('not_allowed')
-  const name =
-    typeof claims.name === 'string' && /^[^\p{Cc}]{1,255}$/u.test(claims.name.trim()) ? claims.name.trim() : email
-  return welcome(scope, provider, claims, { email, name, role })
+  return welcome(scope, provider, claims, { email, name: nameOf(claims) ?? email, role })
 }
 
 /** Finds the member who is linked to a person, else the one with the email. */
@@ -200,6 +199,11 @@ function roleOf({ role_claim, role_values }: StoredProvider, claims: ProviderCla
   const role = (['admin', 'agent'] as const).find((role) => role_values[role].some((value) => given.includes(value)))
   if (!role) throw new NotAllowed('not_allowed')
   return role
+}
+
+function nameOf({ name }: ProviderClaims): string | undefined {
+  const given = typeof name === 'string' ? name.trim() : ''
+  return isCleanText(given) && /^[^\p{Cc}]{1,255}$/u.test(given) ? given : undefined
 }
 
 function emailOf({ trust_email }: StoredProvider, { email, email_verified }: ProviderClaims): string | undefined {

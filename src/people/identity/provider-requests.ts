@@ -37,11 +37,16 @@ export class ProviderError extends Error {}
 const known = new LRUCache<string, Metadata>({ max: 1000, ttl: KEYS_KEPT_MS })
 const keys = new LRUCache<string, ReturnType<typeof createRemoteJWKSet>>({ max: 1000, ttl: 24 * KEYS_KEPT_MS })
 
-/** Reads what a provider says of itself (OpenID Connect Discovery). @throws ProviderError */
-export async function discover({ organization_id, issuer }: Pick<Provider, 'organization_id' | 'issuer'>) {
-  const key = `${organization_id} ${issuer}`
-  const remembered = known.get(key)
-  if (remembered) return remembered
+type Named = Pick<Provider, 'organization_id' | 'issuer'>
+
+/** Returns what a provider says of itself, as it said in the last hour. @throws ProviderError */
+export async function metadataOf(provider: Named): Promise<Metadata> {
+  return known.get(keyOf(provider)) ?? discover(provider)
+}
+
+/** Asks a provider what it says of itself (OpenID Connect Discovery). @throws ProviderError */
+export async function discover(provider: Named): Promise<Metadata> {
+  const { issuer } = provider
   const answer = await asked(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { method: 'GET' })
   const found = (await objectOf(answer)) as Partial<Metadata> & { issuer?: unknown }
   if (found.issuer !== issuer) throw new ProviderError('another issuer')
@@ -53,8 +58,12 @@ export async function discover({ organization_id, issuer }: Pick<Provider, 'orga
     ...({ authorization_endpoint, token_endpoint, jwks_uri } as Pick<Metadata, 'jwks_uri'> & Metadata),
     token_endpoint_auth_methods_supported: Array.isArray(methods) ? methods : ['client_secret_basic'],
   }
-  known.set(key, metadata)
+  known.set(keyOf(provider), metadata)
   return metadata
+}
+
+function keyOf({ organization_id, issuer }: Named): string {
+  return `${organization_id} ${issuer}`
 }
 
 /** Exchanges a code for the claims of the ID token. @throws ProviderError */
@@ -62,7 +71,7 @@ export async function exchangeCode(
   provider: Provider,
   given: { code: string; redirect_uri: string; code_verifier: string; nonce: string },
 ): Promise<JWTPayload & { sub: string }> {
-  const metadata = await discover(provider)
+  const metadata = await metadataOf(provider)
   const { client_id, client_secret } = provider
   const { code, redirect_uri, code_verifier, nonce } = given
   const form = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri, code_verifier })
@@ -92,7 +101,7 @@ export async function exchangeCode(
  */
 export async function verifyToken(provider: Provider, token: string): Promise<JWTPayload> {
   const { issuer, client_id } = provider
-  const { jwks_uri } = await discover(provider)
+  const { jwks_uri } = await metadataOf(provider)
   const now = new Date(sharedTime())
   const { payload } = await jwtVerify(token, keysOf(provider, jwks_uri), {
     issuer,

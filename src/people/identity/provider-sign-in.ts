@@ -19,7 +19,7 @@ import { hashToken, newSecretToken } from '../../http/admission/tokens'
 import { beginSession, claimsOf, type SignedIn } from '../auth/sessions'
 import { findPerson, matchPerson, NotAllowed, type ProviderClaims } from './match-person'
 import type { ProviderCode } from './model'
-import { discover, exchangeCode, ProviderError } from './provider-requests'
+import { exchangeCode, metadataOf, ProviderError } from './provider-requests'
 import { getStoredProvider, lockProvider, type StoredProvider } from './queries'
 
 const STATE_S = 600
@@ -54,7 +54,7 @@ export async function startSignIn(connection: Connection, organization_id: strin
   if (faults.length > 0) throw new ApiError('VALIDATION_ERROR', { errors: faults })
   const { issuer, client_id } = provider
   const started: Started = { redirect_uri, state, code_challenge, issuer, client_id }
-  const metadata = await within(MOST_MS, discover(provider), 'late').catch((error) => tell(organization_id, error))
+  const metadata = await within(MOST_MS, metadataOf(provider), 'late').catch((error) => tell(organization_id, error))
   if (!metadata) return returnTo(started, { error: 'provider_error' })
   const token = `${organization_id}.${newSecretToken()}`
   await keep(connection, 'state', token, started, STATE_S)

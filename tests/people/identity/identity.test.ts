@@ -118,6 +118,12 @@ describe('the provider', () => {
       stub.answers = { [path]: answer }
       expectError(await put({}), 422, 'PROVIDER_UNREACHABLE')
     }
+    stub.answers = {}
+    expect((await put({})).status).toBe(200)
+    // What it said before does not count.
+    stub.answers = { [path]: answers[0]! }
+    expectError(await put({ trust_email: true }), 422, 'PROVIDER_UNREACHABLE')
+    expect((await desk.admin.get('/identity-provider')).body.data.trust_email).toBe(false)
   })
 })
 
