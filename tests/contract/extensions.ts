@@ -96,6 +96,7 @@ POST /auth/login/second-factor / recovery codes <- second-factor: signing in > t
 POST /auth/login/second-factor / code / INVALID_TOKEN | TOKEN_EXPIRED <- second-factor: signing in > a challenge ends with five wrong codes, after five minutes, and with what ends sessions
 POST /auth/login/second-factor / 10 guesses with those of passwords <- code-guesses: wrong passwords and wrong codes of one email and address are ten together
 POST /auth/login/second-factor / 20 in 24 hours <- code-guesses: of 100 codes at the same time from as many addresses 20 are tried; a right one is refused for the day
+POST /auth/login/second-factor / 10,000 codes over two processes <- sign-in-processes: of 10,000 random codes from as many addresses 20 are tried and none opens; a right one waits for the next day
 POST /auth/login/second-factor / 20 of a known address <- code-guesses: an address that signed in with a code has 20 of its own, and a right password alone gives none
 POST /auth/invitations/:token/accept / request / code <- invited-factor: accepting an invitation takes the code of an account with a second factor, whatever its password
 DELETE /users/:id/second-factor <- second-factor: a lost one > is reset by an admin of the only organization of the account; all sessions end
@@ -114,6 +115,7 @@ GET /auth/oidc/:organization_id/start <- identity: signing in > returns to the c
 GET /auth/oidc/callback <- identity: signing in > states, codes and challenges count once
 POST /auth/oidc/token <- identity: signing in > states, codes and challenges count once
 POST /auth/oidc/:organization_id/logout <- identity: a session of the provider > ends at the word of the provider, which counts once
+POST /auth/oidc/:organization_id/logout / other processes <- sign-in-processes: a session that its provider ends in one process ends in the other within ten seconds
 Identity provider / ID tokens are checked <- identity: signing in > refuses an ID token with %s
 Identity provider / keys <- identity: signing in > refuses a token of another key or without a signature, and asks for a new key once a minute
 Identity provider / members by domain or claim, roles by claim <- identity: signing in > makes members of a domain or by a claim, once; the claim sets the role, and the last admin stays
