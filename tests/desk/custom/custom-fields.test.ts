@@ -243,4 +243,13 @@ test('many tickets get fields by one request, which finds them by fields', async
   const wrong = await bulk({ custom: { Tier: 'gold' } })
   expect(pathsOf(wrong, 'VALIDATION_ERROR')).toEqual(['/filter/custom/Tier'])
   expectError(await bulk({ custom: {} }), 422, 'VALIDATION_ERROR')
+  for (const custom of [{ Bad: 1 }, { Bad: null }, { bad: {} }, { ['x'.repeat(64)]: 'x' }]) {
+    const body = { ids: [id], changes: { custom } }
+    const refused = await agent.post('/tickets/bulk', body)
+    expect(pathsOf(refused, 'INVALID_CUSTOM')).toEqual([`/changes/custom/${Object.keys(custom)[0]}`])
+    const changed = await agent.patch(`/tickets/${id}`, { custom })
+    expect(pathsOf(changed, 'INVALID_CUSTOM')).toEqual([`/custom/${Object.keys(custom)[0]}`])
+    const macro = await agent.post('/macros', { name: 'M', changes: { custom } })
+    expect(pathsOf(macro, 'INVALID_CUSTOM')).toEqual([`/changes/custom/${Object.keys(custom)[0]}`])
+  }
 })
