@@ -1,5 +1,6 @@
 /** The inbox of the console, as an agent uses it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Page } from 'playwright-core'
 import { enter, openTicket, type StartedConsole, startConsole, whyNoConsole } from '../support/console'
 import { ADMIN, until } from '../support/service'
 
@@ -8,9 +9,11 @@ if (reason) console.warn(`The console is not looked at in a browser: ${reason}`)
 
 describe.skipIf(reason !== undefined)('the inbox', () => {
   let desk: StartedConsole
+  const bob = { email: 'bob@desk.example', password: 'bobs own password' }
 
   beforeAll(async () => {
     desk = await startConsole()
+    await desk.service().call('POST', '/users', { ...bob, name: 'Bob' })
   })
   afterAll(async () => {
     await desk.stop()
@@ -84,7 +87,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
 
   test('warns the second of two agents that the first has answered', async () => {
     const subject = await desk.mail('Who is first')
-    const [first, second] = [await desk.open(), await desk.open()]
+    const [first, second] = [await desk.open(), await desk.open({}, bob)]
     for (const page of [first, second]) {
       await openTicket(page, subject)
       await page.getByPlaceholder('Reply to carla@customer.example').fill('An answer')
@@ -122,7 +125,65 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
-  test('tabs are signed in and out together, and signing out drops what was written', async () => {
+  test('keeps a draft over a reload, a lost connection and a second page, and offers that of a program', async () => {
+    const subject = await desk.mail('Kept for later')
+    const page = await desk.open()
+    const tab = await page.context().newPage()
+    await tab.goto(desk.service().url)
+    await openTicket(page, subject)
+    await tab.goto(page.url())
+    const area = page.getByPlaceholder('Reply to carla@customer.example')
+    await area.fill('</textarea><script>alert(1)</script>')
+    await page.getByText('Saved as a draft').waitFor()
+    await page.reload()
+    await page.getByText('Saved as a draft').waitFor()
+    expect(await area.inputValue()).toBe('</textarea><script>alert(1)</script>')
+
+    await page.context().setOffline(true)
+    await area.fill('Written without a connection')
+    await page.getByText('The service cannot be reached').waitFor()
+    const asked = page.waitForEvent('dialog')
+    await page.close({ runBeforeUnload: true })
+    expect((await asked).type()).toBe('beforeunload')
+    expect(await area.inputValue()).toBe('Written without a connection')
+    await tab.getByPlaceholder('Reply to carla@customer.example').fill('Written beside it')
+    await page.context().setOffline(false)
+    // The page that is later has the choice.
+    const changed = (one: Page) => one.getByText('This draft was changed elsewhere')
+    const chooses = await Promise.race(
+      [page, tab].map((one) =>
+        changed(one)
+          .waitFor()
+          .then(() => one),
+      ),
+    )
+    const other = chooses === page ? tab : page
+    const text = await chooses.getByPlaceholder('Reply to carla@customer.example').inputValue()
+    await chooses.getByRole('button', { name: 'Keep what is here' }).click()
+    await chooses.getByText('Saved as a draft').waitFor()
+    await other.bringToFront()
+    await other.reload()
+    await other.getByText('Saved as a draft').waitFor()
+    const left = other.getByPlaceholder('Reply to carla@customer.example')
+    expect(await left.inputValue()).toBe(text)
+
+    const key = await desk.service().call('POST', '/api-keys', { name: 'Robot', permissions: ['drafts:write'] })
+    await fetch(`${desk.service().url}/api/v1/tickets/${/tickets\/([^?]+)/.exec(other.url())![1]}/drafts`, {
+      method: 'POST',
+      headers: { authorization: `ApiKey ${key.body.data.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ body: '<b>Prepared</b><img src=x onerror=alert(1)>' }),
+    })
+    await other.getByText('Robot has prepared an answer').waitFor()
+    await left.fill('')
+    await other.getByRole('button', { name: 'Use the draft of Robot' }).click()
+    expect(await left.inputValue()).toBe('<b>Prepared</b><img src=x onerror=alert(1)>')
+    await other.getByRole('button', { name: 'Send', exact: true }).click()
+    await other.getByText('The answer is sent.').waitFor()
+    await other.getByText('Robot has prepared an answer').waitFor({ state: 'detached' })
+    await page.context().close()
+  })
+
+  test('tabs are signed in and out together, and what was written waits for its writer alone', async () => {
     const subject = await desk.mail('For my eyes')
     const page = await desk.open()
     await openTicket(page, subject)
@@ -133,10 +194,16 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.getByRole('button', { name: 'Sign out' }).click()
     await tab.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(await tab.evaluate(() => [localStorage.length, sessionStorage.length, document.cookie])).toEqual([0, 0, ''])
-    await enter(page, ADMIN.email, ADMIN.password)
+    await enter(page, bob.email, bob.password)
     await tab.getByRole('navigation', { name: 'Sections' }).waitFor()
     await openTicket(page, subject)
+    await page.getByText('Confirmed participants').waitFor()
     expect(await page.getByPlaceholder('Reply to carla@customer.example').inputValue()).toBe('')
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await enter(page, ADMIN.email, ADMIN.password)
+    await openTicket(page, subject)
+    await page.getByText('Saved as a draft').waitFor()
+    expect(await page.getByPlaceholder('Reply to carla@customer.example').inputValue()).toBe('A secret')
     await page.context().close()
   })
 
@@ -145,9 +212,9 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     const page = await desk.open()
     await openTicket(page, subject)
     const refused: number[] = []
-    await page.route('**/messages', async (route) => {
+    await page.route('**/send', async (route) => {
       const status = [429, 503][refused.length]
-      if (route.request().method() !== 'POST' || !status) return route.continue()
+      if (!status) return route.continue()
       refused.push(status)
       await route.fulfill({ status, headers: { 'retry-after': '1' }, body: '{}' })
     })

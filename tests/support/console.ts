@@ -30,8 +30,8 @@ export type StartedConsole = {
   faults: string[]
   /** A new browser profile, which shares nothing with the others. */
   profile(options?: Parameters<Browser['newContext']>[0]): Promise<BrowserContext>
-  /** A page of a new profile with the admin signed in. */
-  open(options?: Parameters<Browser['newContext']>[0]): Promise<Page>
+  /** A page of a new profile with somebody signed in, the admin unless given. */
+  open(options?: Parameters<Browser['newContext']>[0], who?: typeof ADMIN): Promise<Page>
   /** Sends an email to the mailbox. @returns its subject */
   mail(subject: string, body?: string): Promise<string>
   /** Stops the service and starts it again on the same port. @param meanwhile runs while it is away */
@@ -73,10 +73,10 @@ export async function startConsole(
     sink,
     faults,
     profile,
-    async open(options) {
+    async open(options, { email, password } = ADMIN) {
       const page = await (await profile(options)).newPage()
       await page.goto(url)
-      await enter(page, ADMIN.email, ADMIN.password)
+      await enter(page, email, password)
       return page
     },
     async mail(subject, body = 'Hello') {
@@ -137,7 +137,8 @@ function watch(page: Page, url: string, faults: string[]): void {
     if (!address.startsWith(url) && !/^(data|blob|about):/.test(address)) faults.push(`requests ${address}`)
   })
   page.on('dialog', (dialog) => {
-    faults.push('opens a dialog')
+    // Asks before something is lost that was typed.
+    if (dialog.type() !== 'beforeunload') faults.push('opens a dialog')
     void dialog.dismiss()
   })
 }

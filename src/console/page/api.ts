@@ -13,6 +13,8 @@ const BASE = 'api/v1'
 /** Pauses before a request is sent again. A replica that starts anew needs some seconds. */
 const AGAIN_MS = [300, 1000, 2000, 4000, 8000, 8000]
 const MOST_WAIT_S = 60
+/** A request with a body up to this size goes on when the page is left: browsers allow 64 kB. */
+export const KEPT_ALIVE_CHARACTERS = 15_000
 
 type Fault = { path: string; message: string }
 
@@ -65,8 +67,8 @@ export class Api {
     return this.#call('PATCH', path, { body, headers })
   }
 
-  delete(path: string, body?: unknown): Promise<Answer<unknown>> {
-    return this.#call('DELETE', path, { body })
+  delete(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer<unknown>> {
+    return this.#call('DELETE', path, { body, headers })
   }
 
   /** A request about the own account: its answers have no envelope. */
@@ -117,9 +119,11 @@ export class Api {
 
   /** @returns undefined when there is no answer */
   async #try(method: Method, path: string, { body, raw, headers, signal }: Options): Promise<Response | undefined> {
+    const json = body === undefined ? undefined : JSON.stringify(body)
     try {
       return await fetch(BASE + path, {
         method,
+        keepalive: method !== 'GET' && !raw && (json ?? '').length <= 2 * KEPT_ALIVE_CHARACTERS,
         headers: {
           ...authorization(),
           'x-organization-id': this.organization_id,
@@ -127,7 +131,7 @@ export class Api {
           ...(raw?.type && { 'content-type': raw.type }),
           ...headers,
         },
-        body: raw ? raw.content : body === undefined ? undefined : JSON.stringify(body),
+        body: raw ? raw.content : json,
         signal,
       })
     } catch (error) {

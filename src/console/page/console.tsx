@@ -6,10 +6,11 @@ import { Api, trouble } from './api'
 import { useCell } from './cell'
 import { comeFromProvider, givenOrganization, goToProvider } from './from-provider'
 import { Inbox } from './inbox/inbox'
+import { saveWhenLeft, saveWritings } from './inbox/writings'
 import { Operate } from './operate/admin-parts'
 import { go, hrefOf, useRoute } from './route'
 import { askOtherTabs, signIn, signInWith, signInWithCode, signOut } from './sign-in'
-import { attempt, Button, Choice, clearNotice, Dialog, Field, Form, Notice } from './ui'
+import { Action, attempt, Button, Choice, clearNotice, Dialog, Field, Form, Notice, Question } from './ui'
 import { isAdmin, type View } from './view-types'
 
 function Page() {
@@ -168,9 +169,32 @@ function Header({ api, route, me, organization }: View) {
       <span class="me">
         <Button text={me.name} label={`Your account, ${me.name}`} onClick={() => setOpen(true)} />
       </span>
-      <Button text="Sign out" onClick={() => void signOut()} />
+      <SignOut />
       {is_open && <Account api={api} onClose={() => setOpen(false)} />}
     </header>
+  )
+}
+
+/** How long signing out waits for what was written. */
+const SAVE_MS = 3000
+
+/** Signs out once all is saved that was written. */
+function SignOut() {
+  const [is_asking, setAsking] = useState(false)
+  const leave = async () => {
+    const late = new Promise<false>((resolve) => setTimeout(resolve, SAVE_MS, false))
+    if (await Promise.race([saveWritings(), late])) await signOut()
+    else setAsking(true)
+  }
+  return (
+    <>
+      <Action run={leave}>Sign out</Action>
+      {is_asking && (
+        <Question title="Sign out?" answer="Sign out" run={signOut} onClose={() => setAsking(false)}>
+          Something that you have written could not be saved. It is lost when you sign out.
+        </Question>
+      )}
+    </>
   )
 }
 
@@ -188,4 +212,5 @@ void attempt(async () => {
   if (missing && 'fault' in missing) throw missing.fault
 })
 askOtherTabs()
+saveWhenLeft()
 render(<Page />, document.getElementById('page')!)

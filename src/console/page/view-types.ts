@@ -1,7 +1,7 @@
 /** What the parts of the page hand to each other. */
 
 import type { Label } from '../../desk/labels/model'
-import type { TicketChanges } from '../../desk/tickets/model'
+import type { TicketChanges, TicketWithMessages } from '../../desk/tickets/model'
 import type { Me } from '../../people/auth/model'
 import type { User } from '../../people/users/model'
 import type { Api } from './api'
@@ -17,6 +17,9 @@ export type Names = { users: User[]; labels: Label[] }
 
 /** Changes the ticket that is open. @returns whether it was done */
 export type Change = (changes: TicketChanges) => Promise<boolean>
+
+/** What the composer gets, and its parts. */
+export type ComposerProps = View & { ticket: TicketWithMessages; change: Change; reload: () => Promise<void> }
 
 /** Tells if the page shows somebody what is for admins. The service alone decides what they may do. */
 export function isAdmin({ role }: { role: Organization['role'] }): boolean {

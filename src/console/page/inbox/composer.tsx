@@ -1,133 +1,137 @@
-/** Writes answers and notes. A draft stays while the page is open, also when the session ends. */
+/** Writes answers and notes: one reply and one note of the person in each ticket, which the service keeps as drafts. */
 import { useRef, useState } from 'preact/hooks'
 import type { Attachment } from '../../../desk/attachments/model'
 import type { Message } from '../../../desk/messages/model'
 import type { TicketWithMessages } from '../../../desk/tickets/model'
-import { randomId } from '../api'
-import { Cell, useCell } from '../cell'
-import { signIn } from '../sign-in'
+import { Refusal } from '../api'
+import { useCell } from '../cell'
 import { Action, attempt, Button, bytes, Dialog, tell } from '../ui'
-import type { Change, View } from '../view-types'
+import type { ComposerProps } from '../view-types'
+import { DraftState, Offers, useDrafts } from './drafts'
+import type { Writing } from './writing'
+import { writingOf } from './writings'
 
-type Draft = {
-  is_note: boolean
-  text: string
-  files: Attachment[]
-  /** Messages that were there when the draft was begun, and those that came later and were shown. */
-  seen: string[]
-  /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
-  key?: string
-}
-
-const EMPTY: Draft = { is_note: false, text: '', files: [], seen: [] }
-
-/** Drafts by ticket. Who signs in after somebody else gets none of theirs. */
-const drafts = new Map<string, Cell<Draft>>()
-signIn.listen(() => {
-  if (signIn.value.state === 'none') drafts.clear()
-})
-
-function draftOf(ticket_id: string): Cell<Draft> {
-  const draft = drafts.get(ticket_id) ?? new Cell(EMPTY)
-  drafts.set(ticket_id, draft)
-  return draft
-}
-
-type Props = View & { ticket: TicketWithMessages; change: Change; reload: () => Promise<void> }
-
-/** What came while a draft was written, and what was to happen with it. */
+/** What came while an answer was written, and what was to happen with it. */
 type Missed = { messages: Message[]; status?: Status }
 type Status = 'pending' | 'resolved'
 
-export function Composer(props: Props) {
-  const { ticket } = props
-  const cell = draftOf(ticket.id)
-  const draft = useCell(cell)
+export function Composer(props: ComposerProps) {
+  const { api, ticket } = props
+  const kinds = [writingOf(api, ticket.id, false), writingOf(api, ticket.id, true)] as const
+  const [is_note, setNote] = useState(() => kinds[0].isEmpty && !kinds[1].isEmpty)
+  const writing = kinds[is_note ? 1 : 0]
+  const written = useCell(writing.cell)
+  const drafts = useDrafts(props, kinds)
   const area = useRef<HTMLTextAreaElement>(null)
-  const { send, is_sending, missed, setMissed } = useSend(props, cell)
+  const { send, is_sending, missed, setMissed } = useSend(props, writing, is_note, drafts.reload)
   const [is_uploading, setUploading] = useState(false)
-  const is_off = isEmpty(draft) || is_uploading || is_sending
-  const set = (part: Partial<Draft>) => {
-    const seen = isEmpty(cell.value) ? idsOf(ticket.messages) : cell.value.seen
-    cell.value = { ...cell.value, key: undefined, seen, ...part }
-  }
+  const is_off = writing.isEmpty || written.other !== undefined || is_uploading || is_sending
   const choose = (is_note: boolean) => {
-    set({ is_note })
+    setNote(is_note)
     area.current?.focus()
   }
   return (
-    <section class={draft.is_note ? 'composer is-note' : 'composer'} aria-label="Write">
-      <Kinds is_note={draft.is_note} choose={choose} />
-      <label>
-        <span class="unseen">{draft.is_note ? 'Note for the team' : 'Reply'}</span>
-        <textarea
-          ref={area}
-          rows={6}
-          value={draft.text}
-          readOnly={is_sending}
-          placeholder={draft.is_note ? 'Only the team sees this' : `Reply to ${ticket.contact?.email ?? 'nobody'}`}
-          onInput={(event) => set({ text: (event.target as HTMLTextAreaElement).value })}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !is_off) void attempt(() => send())
-          }}
+    <>
+      <Offers {...props} offers={drafts.offers} reload={drafts.reload} kinds={kinds} choose={choose} />
+      <section class={is_note ? 'composer is-note' : 'composer'} aria-label="Write">
+        <Kinds is_note={is_note} choose={choose} has_draft={[!kinds[0].isEmpty, !kinds[1].isEmpty]} />
+        <label>
+          <span class="unseen">{is_note ? 'Note for the team' : 'Reply'}</span>
+          <textarea
+            ref={area}
+            rows={6}
+            value={written.text}
+            readOnly={is_sending}
+            placeholder={is_note ? 'Only the team sees this' : `Reply to ${ticket.contact?.email ?? 'nobody'}`}
+            onInput={(event) => writing.write({ text: (event.target as HTMLTextAreaElement).value }, ticket.messages)}
+            onKeyDown={(event) => {
+              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !is_off) void attempt(() => send())
+            }}
+          />
+        </label>
+        <DraftState
+          writing={writing}
+          missed={is_note ? 0 : missedOf(writing, ticket).length}
+          messages={ticket.messages}
         />
-      </label>
-      <Files {...props} cell={cell} set={set} is_uploading={is_uploading} setUploading={setUploading} />
-      <p class="buttons">
-        <Action kind="main" run={() => send()} disabled={is_off}>
-          {draft.is_note ? 'Add the note' : 'Send'}
-        </Action>
-        {!draft.is_note && ticket.status === 'open' && (
-          <Action run={() => send('pending')} disabled={is_off}>
-            Send and wait
-          </Action>
-        )}
-        {!draft.is_note && ['open', 'pending'].includes(ticket.status) && (
-          <Action run={() => send('resolved')} disabled={is_off}>
-            Send and resolve
-          </Action>
-        )}
-      </p>
-      {missed && <WhatCame missed={missed} send={() => send(missed.status)} onClose={() => setMissed(undefined)} />}
-    </section>
+        <Files
+          {...props}
+          writing={writing}
+          is_uploading={is_uploading}
+          setUploading={setUploading}
+          is_off={is_sending}
+        />
+        <SendButtons is_note={is_note} ticket={ticket} send={send} is_off={is_off} />
+        {missed && <WhatCame missed={missed} send={() => send(missed.status)} onClose={() => setMissed(undefined)} />}
+      </section>
+    </>
   )
 }
 
-function idsOf(messages: Message[]): string[] {
-  return messages.map(({ id }) => id)
+type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
+  is_note: boolean
+  send: (status?: Status) => Promise<void>
+  is_off: boolean
 }
 
-function isEmpty({ text, files }: Draft): boolean {
-  return !text.trim() && files.length === 0
+function SendButtons({ is_note, ticket, send, is_off }: SendButtonsProps) {
+  return (
+    <p class="buttons">
+      <Action kind="main" run={() => send()} disabled={is_off}>
+        {is_note ? 'Add the note' : 'Send'}
+      </Action>
+      {!is_note && ticket.status === 'open' && (
+        <Action run={() => send('pending')} disabled={is_off}>
+          Send and wait
+        </Action>
+      )}
+      {!is_note && ['open', 'pending'].includes(ticket.status) && (
+        <Action run={() => send('resolved')} disabled={is_off}>
+          Send and resolve
+        </Action>
+      )}
+    </p>
+  )
 }
 
-/** Sends the draft, once at a time, unless somebody else has written since it was begun. */
-function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
+/** What came since a draft was begun, that its writer was not shown yet. */
+function missedOf(writing: Writing, { messages }: TicketWithMessages): Message[] {
+  const { seen } = writing.cell.value
+  return writing.isEmpty ? [] : messages.filter(({ id }) => !seen.includes(id))
+}
+
+/** Sends what is written, once at a time, unless somebody else has written since it was begun. */
+function useSend(
+  { api, ticket, reload, change }: ComposerProps,
+  writing: Writing,
+  is_note: boolean,
+  reloadDrafts: () => Promise<void>,
+) {
   const [missed, setMissed] = useState<Missed>()
   const [is_sending, setSending] = useState(false)
+  /** @returns true when something came that has to be looked at first */
+  const showMissed = (now: TicketWithMessages, status: Status | undefined) => {
+    const messages = missedOf(writing, now)
+    if (is_note || messages.length === 0) return false
+    writing.see(now.messages)
+    setMissed({ messages, status })
+    return true
+  }
   const sendNow = async (status: Status | undefined) => {
-    const { is_note, text, files, seen } = cell.value
-    const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
-    const messages = now.messages.filter(({ id }) => !seen.includes(id))
-    if (!is_note && messages.length > 0) {
-      cell.value = { ...cell.value, seen: idsOf(now.messages) }
+    if (showMissed(ticket, status)) return
+    const message = await writing.send().catch(async (error: unknown) => {
+      if (!(error instanceof Refusal) || error.code !== 'DRAFT_STALE') throw error
+      const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
       await reload()
-      return setMissed({ messages, status })
-    }
-    const key = cell.value.key ?? randomId()
-    cell.value = { ...cell.value, key }
-    const message = {
-      body: text.trim() || 'See the attachment.',
-      is_internal: is_note,
-      attachment_ids: files.map(({ id }) => id),
-    }
-    const headers = { 'idempotency-key': key }
-    const { data } = await api.post<Message>(`/tickets/${ticket.id}/messages`, message, { headers })
+      if (showMissed(now, status)) return
+      writing.see(now.messages)
+      throw error
+    })
+    if (!message) return
     setMissed(undefined)
-    cell.value = { ...EMPTY, is_note }
-    const words = outcomeOf(data)
+    const words = outcomeOf(message)
     tell(words)
-    await reload()
+    await Promise.all([reload(), reloadDrafts()])
     if (status && (await change({ status }))) tell(`${words.replace(/\.$/, '')}, and the ticket is ${status}.`)
   }
   const send = async (status?: Status) => {
@@ -141,15 +145,22 @@ function useSend({ api, ticket, reload, change }: Props, cell: Cell<Draft>) {
   return { send, is_sending, missed, setMissed }
 }
 
-function Kinds({ is_note, choose }: { is_note: boolean; choose: (is_note: boolean) => void }) {
+type KindsProps = {
+  is_note: boolean
+  choose: (is_note: boolean) => void
+  /** Of the reply, and of the note. */
+  has_draft: [boolean, boolean]
+}
+
+function Kinds({ is_note, choose, has_draft }: KindsProps) {
   return (
     <fieldset class="tabs">
       <legend class="unseen">Kind of message</legend>
       <button id="write-reply" type="button" aria-pressed={!is_note} onClick={() => choose(false)}>
-        Reply
+        Reply{is_note && has_draft[0] && ' (draft)'}
       </button>
       <button id="write-note" type="button" aria-pressed={is_note} onClick={() => choose(true)}>
-        Internal note
+        Internal note{!is_note && has_draft[1] && ' (draft)'}
       </button>
     </fieldset>
   )
@@ -178,15 +189,16 @@ function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promi
   )
 }
 
-type FilesProps = Props & {
-  cell: Cell<Draft>
-  set: (part: Partial<Draft>) => void
+type FilesProps = ComposerProps & {
+  writing: Writing
   is_uploading: boolean
   setUploading: (is_uploading: boolean) => void
+  is_off: boolean
 }
 
-function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
-  const { files } = useCell(cell)
+function Files({ api, ticket, writing, is_uploading, setUploading, is_off }: FilesProps) {
+  const { files } = useCell(writing.cell)
+  const set = (files: Attachment[]) => writing.write({ files }, ticket.messages)
   const upload = async (list: FileList | null) => {
     setUploading(true)
     await attempt(async () => {
@@ -194,7 +206,7 @@ function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
         const content = new FormData()
         content.append('file', file)
         const { data } = await api.post<Attachment>('/attachments', undefined, { raw: { content } })
-        set({ files: [...cell.value.files, data] })
+        set([...writing.cell.value.files, data])
       }
     })
     setUploading(false)
@@ -206,7 +218,7 @@ function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
         <input
           type="file"
           multiple
-          disabled={is_uploading}
+          disabled={is_uploading || is_off}
           onChange={async (event) => {
             const input = event.target as HTMLInputElement
             await upload(input.files)
@@ -217,11 +229,7 @@ function Files({ api, cell, set, is_uploading, setUploading }: FilesProps) {
       {files.map(({ id, filename, size }) => (
         <span key={id} class="removable">
           {filename} <small>{bytes(size)}</small>
-          <Button
-            text="×"
-            label={`Remove ${filename}`}
-            onClick={() => set({ files: files.filter((file) => file.id !== id) })}
-          />
+          <Button text="×" label={`Remove ${filename}`} onClick={() => set(files.filter((file) => file.id !== id))} />
         </span>
       ))}
     </div>

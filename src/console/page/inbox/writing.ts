@@ -1,0 +1,280 @@
+/**
+ * Keeps what a person writes in a ticket, a reply or a note, as a draft of the service. Another page of the person may
+ * write the same draft: then both texts stay until the person chooses.
+ */
+import type { Attachment } from '../../../desk/attachments/model'
+import type { Draft } from '../../../desk/drafts/model'
+import type { Message } from '../../../desk/messages/model'
+import { type Api, KEPT_ALIVE_CHARACTERS, Refusal, randomId, trouble } from '../api'
+import { Cell } from '../cell'
+
+type Said = { body: string; files: string }
+
+/** A draft that the service has: what was read or written last. */
+type Kept = Said & Pick<Draft, 'id' | 'author' | 'based_on'> & { etag: string | null }
+
+type Written = {
+  text: string
+  files: Attachment[]
+  /** Messages that were there when it was begun, and those that came later and were shown. */
+  seen: string[]
+  /** The newest public one of them. */
+  based_on?: string
+  /** Idempotency-Key of what is written now, once it was sent: sending it again after an error does nothing twice. */
+  key?: string
+  kept?: Kept
+  /** What somebody made of the draft elsewhere, while something else was written here. */
+  other?: { draft: Draft; etag: string | null }
+  /** Why it could not be saved. */
+  fault?: string
+}
+
+const EMPTY: Written = { text: '', files: [], seen: [] }
+/** Says what a message without text is about. */
+const ONLY_FILES = 'See the attachment.'
+
+const REST_MS = 1000
+/** Text that is written without a rest is saved so often. */
+const MOST_MS = 5000
+const AGAIN_MS = 10_000
+/** Pages that save the same draft at the same time do so one after the other. */
+const TRIES = 5
+
+export class Writing {
+  readonly cell = new Cell(EMPTY)
+  /** Grows with each change: what was asked for before it is old. */
+  turn = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #changed_ms: number | undefined
+  #saving: Promise<boolean> | undefined
+  #is_over = false
+
+  constructor(
+    private readonly api: Api,
+    private readonly ticket_id: string,
+    private readonly is_internal: boolean,
+  ) {}
+
+  get isEmpty(): boolean {
+    return bodyOf(this.cell.value) === ''
+  }
+
+  /** Tells if the service does not have it as it is. */
+  get isUnsaved(): boolean {
+    const { kept, based_on } = this.cell.value
+    if (this.#is_over) return false
+    if (!kept) return !this.isEmpty
+    const is_seen = this.is_internal || based_on === undefined || based_on === kept.based_on
+    return !isSame(kept, saidIn(this.cell.value)) || !is_seen
+  }
+
+  /** Tells if leaving the page now would lose something: a last save may fail, or is refused. */
+  get isAtRisk(): boolean {
+    const { kept, other, fault } = this.cell.value
+    const is_large = bodyOf(this.cell.value).length > KEPT_ALIVE_CHARACTERS
+    const is_odd = !!other || !!fault || !!this.#saving || is_large || (kept !== undefined && kept.etag === null)
+    return this.isUnsaved && (is_odd || trouble.value !== '' || !navigator.onLine)
+  }
+
+  /** Takes what was written. @param messages those that the writer sees */
+  write(part: Partial<Written>, messages: Message[]): void {
+    const is_begun = this.cell.value.kept !== undefined || !this.isEmpty
+    this.#set({ key: undefined, ...(!is_begun && seenOf(messages)), ...part })
+    this.#changed_ms ??= performance.now()
+    this.#plan(Math.max(0, Math.min(REST_MS, this.#changed_ms + MOST_MS - performance.now())))
+  }
+
+  /** Remembers that the writer was shown these messages. */
+  see(messages: Message[]): void {
+    this.#set(seenOf(messages))
+    this.#plan(REST_MS)
+  }
+
+  /**
+   * Takes what the service has, unless something is written here that it has not.
+   * @param turn the one at which the drafts were asked for
+   * @returns false when the draft was here, and is gone
+   */
+  take(drafts: Draft[], me_id: string, turn: number, messages: Message[]): boolean {
+    const { kept } = this.cell.value
+    if (turn !== this.turn || this.#saving || this.isUnsaved) return true
+    const draft = drafts.find((one) => (kept ? one.id === kept.id : this.#isOwn(one, me_id)))
+    const is_known = draft && kept && isSame(kept, keptOf(draft, null)) && kept.based_on === draft.based_on
+    if (draft && !is_known) this.use(draft, messages)
+    if (draft || !kept) return true
+    this.#become(EMPTY)
+    return false
+  }
+
+  #isOwn({ author, is_internal }: Draft, me_id: string): boolean {
+    return author.type === 'user' && author.id === me_id && is_internal === this.is_internal
+  }
+
+  /** Goes on with a draft, instead of what is here. */
+  use(draft: Draft, messages: Message[], etag: string | null = null): void {
+    const { body, attachments, based_on } = draft
+    const seen = messages.filter(({ id, is_internal, created_at }) =>
+      is_internal ? created_at <= draft.updated_at : id <= (based_on ?? ''),
+    )
+    const kept = keptOf(draft, etag)
+    this.#become({ ...seenOf(seen), based_on: based_on ?? undefined, text: body, files: attachments, kept })
+  }
+
+  /** Keeps what is written here instead of what was written elsewhere. */
+  keepThis(): void {
+    const { draft, etag } = this.cell.value.other!
+    this.#set({ other: undefined, kept: keptOf(draft, etag) })
+    this.#plan(0)
+  }
+
+  /** Saves what the service has not yet. @returns false when it could not be saved */
+  save(): Promise<boolean> {
+    clearTimeout(this.#timer)
+    this.#changed_ms = undefined
+    this.#saving ??= this.#saveAll().finally(() => {
+      this.#saving = undefined
+    })
+    return this.#saving
+  }
+
+  /**
+   * Sends the draft; what is written here is empty then.
+   * @throws Refusal: with the code DRAFT_STALE when public messages came that its writer has not seen
+   */
+  async send(): Promise<Message> {
+    const key = this.cell.value.key ?? randomId()
+    this.#set({ key })
+    for (let tries = 1; ; tries++) {
+      await this.save()
+      const { kept, other, fault } = this.cell.value
+      if (other) throw new Refusal(412, 'CONFLICT', 'This draft was changed elsewhere: choose one first.', {})
+      if (this.isUnsaved || !kept) throw new Refusal(0, 'UNSAVED', fault ?? 'It could not be saved. Try again.', {})
+      const headers = { 'idempotency-key': key, ...(kept.etag && { 'if-match': kept.etag }) }
+      try {
+        const { data } = await this.api.post<Message>(`/drafts/${kept.id}/send`, {}, { headers })
+        this.#become(EMPTY)
+        return data
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        if (error.status === 404) {
+          this.#set({ kept: undefined })
+          const text = 'This was sent or removed elsewhere. Look at the conversation before you send it again.'
+          throw new Refusal(404, error.code, text, {})
+        }
+        if (error.status !== 412 || tries >= TRIES) throw error
+        await this.#meet(kept.id)
+      }
+    }
+  }
+
+  /** Forgets what is written here: its writer has signed out. */
+  drop(): void {
+    this.#is_over = true
+    this.#become(EMPTY)
+  }
+
+  #set(part: Partial<Written>): void {
+    this.turn++
+    this.cell.value = { ...this.cell.value, ...part }
+  }
+
+  #become(written: Written): void {
+    clearTimeout(this.#timer)
+    this.turn++
+    this.cell.value = written
+  }
+
+  #plan(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.save(), ms)
+  }
+
+  async #saveAll(): Promise<boolean> {
+    try {
+      for (let tries = 0; this.isUnsaved && !this.cell.value.other && tries < TRIES; tries++) await this.#saveOnce()
+      if (this.cell.value.fault) this.#set({ fault: undefined })
+      if (this.isUnsaved && !this.cell.value.other) this.#plan(AGAIN_MS)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (this.#is_over) return false
+      this.#set({ fault: error.text })
+      if (error.status === 0 || error.status === 429 || error.status >= 500) this.#plan(AGAIN_MS)
+    }
+    return !this.isUnsaved
+  }
+
+  async #saveOnce(): Promise<void> {
+    const { kept, based_on, files } = this.cell.value
+    const body = bodyOf(this.cell.value)
+    const attachment_ids = files.map(({ id }) => id)
+    const said = { body, attachment_ids, ...(based_on && !this.is_internal && { based_on }) }
+    if (kept && body === '' && kept.author.type === 'api_key') return this.#set({ kept: undefined })
+    if (kept && kept.etag === null) return this.#meet(kept.id)
+    const headers = { 'if-match': kept?.etag ?? '' }
+    try {
+      if (kept && body === '') {
+        await this.api.delete(`/drafts/${kept.id}`, undefined, headers)
+        return this.#set({ kept: undefined })
+      }
+      const { data, etag } = kept
+        ? await this.api.patch<Draft>(`/drafts/${kept.id}`, said, headers)
+        : await this.api.post<Draft>(`/tickets/${this.ticket_id}/drafts`, { ...said, is_internal: this.is_internal })
+      this.#set({ kept: keptOf(data, etag) })
+      // A new draft comes without a tag.
+      if (etag === null) await this.#meet(data.id)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      const existing = error.code === 'DRAFT_EXISTS' ? (error.details.draft as Draft).id : kept?.id
+      if (error.code === 'DRAFT_NOT_FOUND') this.#set({ kept: undefined })
+      else if (existing && (error.status === 412 || error.code === 'DRAFT_EXISTS')) await this.#meet(existing)
+      // It was deleted.
+      else if (error.code === 'MESSAGE_NOT_FOUND' && based_on) this.#set({ based_on: undefined })
+      else throw error
+    }
+  }
+
+  /** Looks what was made of a draft elsewhere. What is written here goes before what it was known as. */
+  async #meet(id: string): Promise<void> {
+    try {
+      const { data: draft, etag } = await this.api.get<Draft>(`/drafts/${id}`)
+      const { kept } = this.cell.value
+      const next = keptOf(draft, etag)
+      const is_as_known = kept?.id === id && isSame(kept, next)
+      if (is_as_known || isSame(next, saidIn(this.cell.value))) this.#set({ kept: next })
+      else this.#set({ other: { draft, etag } })
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.status !== 404) throw error
+      this.#set({ kept: undefined })
+    }
+  }
+}
+
+function bodyOf({ text, files }: Written): string {
+  if (text.trim()) return text
+  return files.length > 0 ? ONLY_FILES : ''
+}
+
+function namesOf(files: { id: string }[]): string {
+  return files
+    .map(({ id }) => id)
+    .sort()
+    .join()
+}
+
+/** Tells if both say the same. */
+function isSame(one: Said, other: Said): boolean {
+  return one.body === other.body && one.files === other.files
+}
+
+function saidIn(written: Written): Said {
+  return { body: bodyOf(written), files: namesOf(written.files) }
+}
+
+function keptOf({ id, author, body, based_on, attachments }: Draft, etag: string | null): Kept {
+  return { id, author, body, based_on, files: namesOf(attachments), etag }
+}
+
+function seenOf(messages: Message[]): { seen: string[]; based_on?: string } {
+  const based_on = messages.findLast(({ is_internal }) => !is_internal)?.id
+  return { seen: messages.map(({ id }) => id), based_on }
+}

@@ -1,0 +1,38 @@
+/** All that is written on the page: by ticket and kind. It is saved when the page is left. */
+import type { Api } from '../api'
+import { signIn } from '../sign-in'
+import { Writing } from './writing'
+
+/** The next person who signs in gets nothing of it. */
+const writings = new Map<string, Writing>()
+signIn.listen(() => {
+  if (signIn.value.state !== 'none') return
+  for (const writing of writings.values()) writing.drop()
+  writings.clear()
+})
+
+/** What is written in a ticket, as a reply or as a note. */
+export function writingOf(api: Api, ticket_id: string, is_internal: boolean): Writing {
+  const name = `${ticket_id} ${is_internal}`
+  const writing = writings.get(name) ?? new Writing(api, ticket_id, is_internal)
+  writings.set(name, writing)
+  return writing
+}
+
+/** Saves all that was written. @returns false when something could not be saved */
+export async function saveWritings(): Promise<boolean> {
+  const saved = await Promise.all([...writings.values()].map((writing) => !writing.isUnsaved || writing.save()))
+  return saved.every(Boolean)
+}
+
+/** Saves what was written when the page is left, and asks before something is lost. */
+export function saveWhenLeft(): void {
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) void saveWritings()
+  })
+  window.addEventListener('pagehide', () => void saveWritings())
+  window.addEventListener('beforeunload', (event) => {
+    if ([...writings.values()].some((writing) => writing.isAtRisk)) event.preventDefault()
+    void saveWritings()
+  })
+}
