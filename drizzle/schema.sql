@@ -798,6 +798,22 @@ create table released_addresses (
 );
 CREATE INDEX released_addresses_key ON released_addresses USING btree (address_key);
 
+create table retention (
+  organization_id uuid not null,
+  rules jsonb default '[]'::jsonb not null,
+  hold_label_ids uuid[] default '{}'::uuid[] not null,
+  changed_at timestamp with time zone default now() not null,
+  applied_at timestamp with time zone,
+  constraint retention_organization_id_pk PRIMARY KEY (organization_id)
+);
+
+create table retention_erasures (
+  organization_id uuid not null,
+  id uuid not null,
+  ids uuid[] not null,
+  constraint retention_erasures_organization_id_id_pk PRIMARY KEY (organization_id, id)
+);
+
 create table second_factors (
   id uuid not null,
   secret text not null,

@@ -36,6 +36,7 @@ import { mergingRoutes } from './desk/merging/routes'
 import { messageRoutes } from './desk/messages/routes'
 import { participantRoutes } from './desk/participants/routes'
 import { contactTokenRoutes, portalRoutes } from './desk/portal/routes'
+import { retentionRoutes } from './desk/retention/routes'
 import { statsRoutes } from './desk/stats/routes'
 import { ticketRoutes } from './desk/tickets/routes'
 import { timeEntryRoutes } from './desk/time-entries/routes'
@@ -87,6 +88,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(mergingRoutes)
     .use(viewingRoutes)
     .use(viewRoutes)
+    .use(retentionRoutes)
     .use(webhookRoutes)
     .use(eventRoutes)
     .use(organizationRoutes)

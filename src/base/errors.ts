@@ -67,6 +67,7 @@ export const ERRORS = {
   PRECONDITION_FAILED: [412, 'The resource has changed since it was read'],
   PAYLOAD_TOO_LARGE: [413, 'The request is too large'],
   VALIDATION_ERROR: [422, 'The request is not valid'],
+  ON_HOLD: [422, 'A hold label keeps it'],
   INVALID_STATUS: [422, 'The status is not valid'],
   INVALID_PRIORITY: [422, 'Priority must be low, normal, high or urgent'],
   INVALID_CUSTOM: [422, 'The custom fields are not valid'],

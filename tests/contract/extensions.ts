@@ -133,6 +133,14 @@ GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail
 GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses
 GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
+GET /retention <- retention: rules > are read and changed by admins, read by keys with the permission, and audited
+PATCH /retention <- retention: rules > wait a day after each change, and apply once a day
+POST /retention/preview <- retention: rules > a preview counts by the first rule that fits a ticket, and what is on hold, and changes nothing
+Retention / erase <- retention: rules > erase what a ticket says, once; the contact, the code and other tickets stay
+Retention / merged tickets, changes meanwhile <- retention: rules > take with a ticket what was merged into it, and leave what changed meanwhile
+Retention / 422 ON_HOLD <- retention: what is on hold > stays: the ticket, the contact, the label and what the jobs would remove
+Retention / hold, only admins unlabel <- retention: what is on hold > is released by admins alone
+Retention / hold, merge and split <- retention: what is on hold > is not freed by a merge, a split, or the undoing of a merge
 POST /tickets/:ticket_id/messages/:message_id/resend <- resend: a failed email goes out again with the same Message-ID, to the address that the contact has now
 POST /tickets/:ticket_id/messages/:message_id/resend / 422 EMAIL_SEND_FAILED <- resend: it is refused > when no mailbox can send
 POST /tickets/:ticket_id/messages / request / after <- after: after: the last message, or null while there is none, is taken

@@ -54,6 +54,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'base/db/fills mayOlderRead',
     'desk/tallies/fold-changes fold',
     'delivery/outbox/due-lanes',
+    'desk/retention/apply applyRetention',
     'delivery/outbox/lane-faults endWaits',
     'delivery/outbox/lane-faults giveTurns',
     'delivery/webhooks/upkeep findDeletedWebhooks',

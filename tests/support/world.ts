@@ -211,6 +211,8 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /webhooks': webhook(),
     'PATCH /webhooks/{webhook_id}': webhook(),
     'POST /webhooks/{webhook_id}/replay': { since: new Date(Date.now() - 60_000).toISOString() },
+    'PATCH /retention': retentionRules(),
+    'POST /retention/preview': retentionRules(),
     'PATCH /organization': {
       name: 'Acme',
       ticket_prefix: 'ACME',
@@ -366,3 +368,9 @@ const apiKey = () => ({ name: 'Importer', permissions: ['tickets:write'], allowe
 const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 })
   .privateKey.export({ type: 'pkcs8', format: 'pem' })
   .toString()
+
+/** A rule that no ticket is old enough for. */
+function retentionRules(): Record<string, unknown> {
+  const rule = { status: 'closed', label_ids: [], company_ids: [], days: 36_500, action: 'erase' }
+  return { rules: [rule], hold_label_ids: [] }
+}

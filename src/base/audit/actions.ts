@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   ...(['inbound_message.raw_read', 'inbound_message.imported'] as const),
   ...(['time_entries.exported', 'contact.exported', 'contact.erased', 'contact.merged'] as const),
   ...(['contact_token.created', 'contact_token.revoked'] as const),
+  ...(['retention.updated', 'retention.applied'] as const),
 ] as const
 
 /** A command of the operator is listed by its name with underscores: `operator.user_password`. */

@@ -55,6 +55,8 @@ export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as
 export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
 const RECIPIENT_KINDS = ['to', 'cc'] as const
 export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
+export const RETENTION_STATUSES = ['resolved', 'closed'] as const
+export const RETENTION_ACTIONS = ['erase', 'delete'] as const
 export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
 /** The TXT record of the domain, or `cli domain allow`. */
 const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
@@ -1525,6 +1527,28 @@ export const outbox = distributedTable(
     check('outbox_kind', isOneOf(table.kind, OUTBOX_KINDS)),
     check('outbox_counts', sql`${table.attempts} >= 0 and ${table.claims} >= 0`),
   ],
+)
+
+/** When an organization erases or deletes old tickets, and the labels of what is never removed. */
+export const retention = distributedTable(
+  'retention',
+  {
+    organization_id: uuid().notNull(),
+    /** `desk/retention/model.ts`. Labels and companies that are deleted stay named, and fit no ticket. */
+    rules: jsonb().notNull().default([]),
+    hold_label_ids: uuid().array().notNull().default(sql`'{}'`),
+    /** Rules wait for a day after it. */
+    changed_at: instant().notNull().default(sql`now()`),
+    applied_at: instant(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id] })],
+)
+
+/** Tickets that rules have erased, until their events are erased, too: the ids of all that belonged to them. */
+export const retention_erasures = distributedTable(
+  'retention_erasures',
+  { organization_id: uuid().notNull(), id: uuid().notNull(), ids: uuid().array().notNull() },
+  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
 )
 
 /** How a mailbox gets the tokens with which it signs in to its server (OAuth2). */

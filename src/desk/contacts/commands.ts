@@ -3,6 +3,7 @@ import { holdExternalId, requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope } from '../../base/scope'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { changedCustom, customChanges } from '../custom/values'
+import { requireContactsFree } from '../holds/holds'
 import { deleteContactRow } from '../privacy/delete-contact-row'
 import { addressesAfter } from './contact-addresses'
 import { areOther, asStoredId, type ContactFields, insertContact, lockContacts, writeContact } from './contact-rows'
@@ -118,11 +119,12 @@ function completed(fields: Omit<ContactChanges, 'external_id'>, external_id: str
 
 /**
  * Deletes a contact. Its tickets stay without a contact, its messages keep their sender, its email is free again.
- * @throws CONTACT_NOT_FOUND
+ * @throws CONTACT_NOT_FOUND, ON_HOLD
  */
 export function deleteContact(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     await lockContacts(scope, [id])
+    await requireContactsFree(scope, [id])
     const contact = await getContact(scope, id)
     await takeFromTickets(scope, 'contact', { id, name: contact.name, email: contact.email })
     await deleteContactRow(scope, id)

@@ -8,6 +8,7 @@ import { isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import type { Custom } from '../custom/model'
 import { isWithinLimits } from '../custom/values'
+import { requireContactsFree } from '../holds/holds'
 import { type Address, addressesAfter } from './contact-addresses'
 import { type ContactFields, lockContacts, writeContact } from './contact-rows'
 import type { ContactMerge, ContactWithTickets } from './model'
@@ -17,7 +18,8 @@ import { giveTicketsTo } from './tickets'
 /**
  * Makes the addresses, tickets and participations of other contacts those of this one, and deletes the others. What it
  * lacks it gets from them, in the order given. Tickets keep their company.
- * @throws CONTACT_NOT_FOUND; VALIDATION_ERROR for itself, and for too many addresses or custom fields
+ * @throws CONTACT_NOT_FOUND; ON_HOLD for a source; VALIDATION_ERROR for itself, and for too many addresses or custom
+ *   fields
  */
 export function mergeContacts(scope: Scope, id: string, { source_ids }: ContactMerge): Promise<ContactWithTickets> {
   const ids = [...new Set(source_ids.map((source) => (isUuid(source) ? source.toLowerCase() : source)))]
@@ -28,6 +30,7 @@ export function mergeContacts(scope: Scope, id: string, { source_ids }: ContactM
     if (!before) throw await contactNotFound(scope, id)
     const missing = ids.filter((source) => !contacts.has(source))
     if (missing.length > 0) throw unknownIds('CONTACT_NOT_FOUND', '/source_ids', missing)
+    await requireContactsFree(scope, ids)
     const sources = ids.map((source) => contacts.get(source)!)
     const after = merged(before, sources)
     const last_states = await getContacts(scope, ids)

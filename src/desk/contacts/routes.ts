@@ -93,6 +93,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
         description:
           'Addresses, tickets and participations of the sources become those of this contact, and what it lacks of phone, company, notes and external id comes from them. The sources are then 404 with `merged_into`. It cannot be undone.',
         permission: 'contacts:write',
+        codes: ['ON_HOLD'],
         idempotency: 'with the change',
       },
     },
@@ -118,6 +119,7 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
     detail: {
       summary: 'Erase person',
       permission: 'admin',
+      codes: ['ON_HOLD'],
       idempotency: 'afterwards',
       description:
         'Removes the contact, and from its tickets all texts, subjects, files, names and addresses. Tickets, codes, times and amounts stay. It cannot be undone. After 25 seconds the answer is 503 and the work goes on: repeat the request until it answers 404, also after an interruption.',
@@ -127,5 +129,5 @@ export const contactRoutes = new Elysia({ tags: ['Contacts'], detail: { about: '
   .delete('/contacts/:contact_id', ({ scope, params }) => done(deleteContact(scope, params.contact_id)), {
     params: path('contact_id'),
     response: { 204: NoContent },
-    detail: { summary: 'Delete contact', permission: 'contacts:write' },
+    detail: { summary: 'Delete contact', permission: 'contacts:write', codes: ['ON_HOLD'] },
   })

@@ -5,6 +5,7 @@ import { violates } from '../../base/db/violations'
 import { fieldError } from '../../base/errors'
 import { inTransaction, type Scope } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
+import { requireNoHoldLabel } from '../holds/holds'
 import type { LabelChanges, LabelWithUsage, NewLabel } from './model'
 import { getLabel, lockLabel } from './queries'
 
@@ -41,11 +42,12 @@ export function updateLabel(scope: Scope, id: string, changes: LabelChanges): Pr
   })
 }
 
-/** Deletes a label and takes it off all tickets; nothing else of a ticket changes. @throws LABEL_NOT_FOUND */
+/** Deletes a label and takes it off all tickets; nothing else of a ticket changes. @throws LABEL_NOT_FOUND, ON_HOLD */
 export function deleteLabel(scope: Scope, id: string): Promise<void> {
   return inTransaction(scope, async (scope) => {
     const { db, organization_id } = scope
     await lockLabel(scope, id)
+    await requireNoHoldLabel(scope, id)
     const data = await getLabel(scope, id)
     await db.delete(labels).where(and(eq(labels.organization_id, organization_id), eq(labels.id, id)))
     await publish(scope, [{ type: 'label.deleted', data }])

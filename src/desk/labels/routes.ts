@@ -44,5 +44,5 @@ export const labelRoutes = new Elysia({ tags: ['Labels'], detail: { about: 'Colo
   .delete('/labels/:label_id', ({ scope, params }) => done(deleteLabel(scope, params.label_id)), {
     params: path('label_id'),
     response: { 204: NoContent },
-    detail: { summary: 'Delete label', permission: 'labels:write' },
+    detail: { summary: 'Delete label', permission: 'labels:write', codes: ['ON_HOLD'] },
   })

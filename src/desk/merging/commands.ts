@@ -8,6 +8,7 @@ import { ApiError, fieldError, unknownIds } from '../../base/errors'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds, isUuid } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
+import { spreadHold } from '../holds/holds'
 import { lockMail } from '../messages/conversation'
 import { rebuildSearch } from '../search/ticket-document'
 import { activityOf, changesOf, eventsOf } from '../tickets/changes'
@@ -126,6 +127,7 @@ export function unmergeTicket(scope: Scope, id: string): Promise<Ticket> {
     const { tickets, locked_at } = await lockTickets(scope, [...own, ...above])
     const [before, target] = [tickets.get(id), tickets.get(target_id)]
     if (!before || !target) throw new ApiError('TICKET_NOT_FOUND')
+    await spreadHold(scope, target_id, own)
     const moved = await moveBack(scope, target_id, own)
     await writeUnmerge(scope, chain, locked_at)
     await removeBrought(scope, above, own)

@@ -6,6 +6,7 @@ import { inTransaction, type Scope, together } from '../../base/scope'
 import { asIds, firstIdAt } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { findOrCreateContacts } from '../contacts/senders'
+import { spreadHold } from '../holds/holds'
 import { touchTickets } from '../messages/add-messages'
 import { lockConversation, lockMail } from '../messages/conversation'
 import { addParticipants, type Candidate, type Standing } from '../participants/commands'
@@ -49,6 +50,7 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
     const [old, chosen] = await together([getTicketSummary(scope, id), readChosen(scope, id, message_ids)])
     const opener = chosen.find(({ direction }) => direction === 'inbound')
     const new_id = await open(scope, old, isOpener(opener) ? opener : undefined, subject ?? old.subject)
+    await spreadHold(scope, id, [new_id])
     const ids = chosen.map((message) => message.id)
     await moveMessages(scope, ids, new_id)
     await together([

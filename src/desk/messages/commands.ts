@@ -10,6 +10,7 @@ import { waitForFirstAttempt } from '../../delivery/outbox/first-attempt'
 import { findSubscribers, type NewEvent, publish } from '../../delivery/webhooks/publish'
 import { claimAttachments } from '../attachments/claim-uploads'
 import { removeSoon } from '../attachments/removals'
+import { requireNoHold } from '../holds/holds'
 import { addToSearch, rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { addAnchors } from './add-anchors'
@@ -79,13 +80,14 @@ export async function withFirstAttempt(scope: Scope, ticket_id: string, message:
 
 /**
  * Removes a message and its attachments. If its email has not gone out yet, it is not sent any more.
- * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND
+ * @throws TICKET_NOT_FOUND, MESSAGE_NOT_FOUND, ON_HOLD
  */
 export async function deleteMessage(scope: Scope, ticket_id: string, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
     const { sql, organization_id } = scope
     const ticket = await lockConversation(scope, ticket_id)
     const message = await getMessage(scope, ticket_id, id)
+    await requireNoHold(scope, [ticket_id])
     const attached = await sql<{ storage_key: string }[]>`
       select storage_key from attachments where organization_id = ${organization_id} and message_id = ${id}`
     await removeSoon(sql, attached)

@@ -87,6 +87,6 @@ export const messageRoutes = new Elysia({
     {
       params: path('ticket_id', 'message_id'),
       response: { 204: NoContent },
-      detail: { summary: 'Delete message', permission: 'messages:write' },
+      detail: { summary: 'Delete message', permission: 'messages:write', codes: ['ON_HOLD'] },
     },
   )

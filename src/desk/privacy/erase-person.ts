@@ -11,6 +11,7 @@ import { inTransaction, type Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import { publish } from '../../delivery/webhooks/publish'
 import { removeSoon } from '../attachments/removals'
+import { requirePersonFree } from '../holds/holds'
 import { deleteContactRow } from './delete-contact-row'
 import { eraseElsewhere } from './erase-elsewhere'
 import { eraseLedger } from './erase-ledger'
@@ -26,13 +27,14 @@ const CLOCKS_MS = 60_000
 
 /**
  * Erases a contact. The counts are of what this call found.
- * @throws CONTACT_NOT_FOUND
+ * @throws CONTACT_NOT_FOUND, ON_HOLD
  */
 export async function erasePerson(scope: Scope, contact_id: string): Promise<Erasure> {
   const erasure: Erasure = { tickets: 0, messages: 0, attachments: 0 }
   for (let round = 1; ; round++) {
     const since = firstIdAt(sharedTime() - CLOCKS_MS)
     const traces = await tracesOf(scope, contact_id)
+    await inTransaction(scope, (inner) => requirePersonFree(inner, traces))
     await endWriting(scope, traces.contact_id)
     // Before the rows whose ids lead to them.
     await eraseAnswers(scope, traces)

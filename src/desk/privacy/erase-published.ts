@@ -10,7 +10,7 @@ const STEP = 200
  * Leaves of events, delivered or not, ids only; and nothing of what receivers answered, because it may repeat them.
  * @param since events with lower ids are left
  */
-export function eraseEvents(scope: Scope, { isIn }: Traces, since = ZERO_ID): Promise<void> {
+export function eraseEvents(scope: Scope, { isIn }: Pick<Traces, 'isIn'>, since = ZERO_ID): Promise<void> {
   const { sql, organization_id } = scope
   return walk(
     (after) => sql<{ id: string; body: string }[]>`
@@ -38,7 +38,10 @@ async function writeEvents({ sql, organization_id }: Scope, events: { id: string
 }
 
 /** Leaves of stored answers ids only: a request that is repeated with its key still changes nothing. */
-export async function eraseAnswers(scope: Scope, { isIn, contact_id }: Traces): Promise<void> {
+export async function eraseAnswers(
+  scope: Scope,
+  { isIn, contact_id }: Pick<Traces, 'isIn'> & { contact_id: string | null },
+): Promise<void> {
   const { sql, organization_id } = scope
   let after: Key = { user_id: ZERO_ID, key_digest: '' }
   for (;;) {

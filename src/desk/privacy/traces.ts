@@ -53,6 +53,7 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     for (const id of await idsOf(scope, tickets.slice(start, start + STEP))) ids.add(id)
   }
   const spellings = email_keys.map(oneSpelling)
+  const isNamed = isNamedIn(ids)
   return {
     contact_id: contact.id,
     contact_ids,
@@ -62,10 +63,14 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     isAddress: (address) => address !== null && email_keys.includes(addressKey(withoutQuotes(address.trim()))),
     isIn(text) {
       const one = oneSpelling(text)
-      const has_address = spellings.some((spelling) => one.includes(spelling))
-      return has_address || (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
+      return spellings.some((spelling) => one.includes(spelling)) || isNamed(text)
     },
   }
+}
+
+/** Makes a function that tells if a text has one of the ids. */
+export function isNamedIn(ids: Set<string>): (text: string) => boolean {
+  return (text) => (text.toLowerCase().match(UUID) ?? []).some((id) => ids.has(id))
 }
 
 /**
@@ -129,7 +134,7 @@ export function broughtFrom({ sql, organization_id }: Scope, tickets: string[]):
 }
 
 /** The ids of what belongs to tickets and is named in events and answers. */
-async function idsOf(scope: Scope, tickets: string[]): Promise<string[]> {
+export async function idsOf(scope: Scope, tickets: string[]): Promise<string[]> {
   const { sql, organization_id } = scope
   const rows = await sql<{ id: string }[]>`
     with own as materialized (

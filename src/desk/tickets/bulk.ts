@@ -5,8 +5,9 @@ import { isUuid } from '../../base/shapes/ids'
 import { timeOf } from '../../base/shapes/time'
 import { fromDatabase } from '../../http/request/database-errors'
 import { wordsOfFilter } from '../custom/custom-words'
+import { requireMayUnlabel } from '../holds/holds'
 import { requireUnmerged } from '../timeline/require-ticket'
-import { changesOf } from './changes'
+import { changesOf, labelChanges } from './changes'
 import { changeTicket } from './commands'
 import { listTickets } from './list'
 import type { BulkChange, BulkFilter, BulkResult } from './model'
@@ -134,6 +135,7 @@ async function wouldChange(scope: Scope, id: string, changes: TicketUpdate): Pro
   const before = await getTicketSummary(scope, id)
   requireUnmerged(before)
   const after = { ...before, ...(await resolveUpdate(scope, before, changes)) }
+  await requireMayUnlabel(scope, labelChanges(before, after).removed)
   return Object.keys(changesOf(before, after)).length > 0
 }
 

@@ -4,6 +4,7 @@ import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
 import { inBatches } from '../../base/flow/batches'
 import { type Scope, SYSTEM } from '../../base/scope'
+import { andNotHeld, holdLabels } from '../holds/holds'
 import { deleteTicket } from './commands'
 
 const BATCH = 100
@@ -27,18 +28,20 @@ export async function deleteClosedTickets(connection: Connection, retention_days
 
 async function deleteBatch(scope: Scope, retention_days: number): Promise<number> {
   const { sql, organization_id } = scope
+  const labels = await holdLabels(scope)
   const old = await sql<{ id: string }[]>`
     select id from tickets
     where organization_id = ${organization_id} and status = 'closed' and deleted_at is null and merged_into_id is null
-      and updated_at < now() - make_interval(days => ${retention_days})
+      and updated_at < now() - make_interval(days => ${retention_days}) ${andNotHeld(scope, labels)}
     order by updated_at limit ${BATCH}`
   for (const { id } of old) await deleteOne(scope, id)
   return old.length
 }
 
-/** Another process may have been faster, or has merged it. */
+/** Another process may have been faster, or somebody has merged it or put it on hold. */
 async function deleteOne(scope: Scope, id: string): Promise<void> {
   await deleteTicket(scope, id).catch((error) => {
-    if (!(error instanceof ApiError && ['TICKET_NOT_FOUND', 'TICKET_MERGED'].includes(error.code))) throw error
+    if (!(error instanceof ApiError && ['TICKET_NOT_FOUND', 'TICKET_MERGED', 'ON_HOLD'].includes(error.code)))
+      throw error
   })
 }

@@ -3,6 +3,7 @@ import { requireFree } from '../../base/external-ids'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { publish } from '../../delivery/webhooks/publish'
 import { wordsOfCustom } from '../custom/custom-words'
+import { requireMayUnlabel, requireNoHold } from '../holds/holds'
 import { rebuildSearch } from '../search/ticket-document'
 import { recordActivity } from '../timeline/activity'
 import { stopTimersOfTicket } from '../timers/commands'
@@ -16,7 +17,7 @@ import { fields, present, type TicketRow, withNames } from './row'
  * Changes a ticket: the one way for PATCH, assign, unassign, labels and reopening by email. All of an update is applied
  * or nothing; no change, no event.
  * @throws TICKET_NOT_FOUND, INVALID_CUSTOM, INVALID_STATUS, USER_NOT_FOUND, LABEL_NOT_FOUND,
- *   EXTERNAL_ID_EXISTS
+ *   EXTERNAL_ID_EXISTS, FORBIDDEN (only admins take a hold label off)
  */
 export async function updateTicket(scope: Scope, id: string, update: TicketUpdate): Promise<Ticket> {
   return (await changeTicket(scope, id, update)).ticket
@@ -33,6 +34,7 @@ export function changeTicket(
     const wanted = { ...before, ...(await resolveUpdate(scope, before, update)) }
     const changes = changesOf(before, wanted)
     if (Object.keys(changes).length === 0) return { ticket: before, is_changed: false }
+    await requireMayUnlabel(scope, labelChanges(before, wanted).removed)
     if (changes.external_id) await requireFree(scope, 'tickets', wanted.external_id, id)
     const after = { ...wanted, updated_at: await writeTicket(scope, before, wanted, locked_at) }
     if (changes.subject) await rebuildSearch(scope, id)
@@ -45,7 +47,7 @@ export function changeTicket(
 /**
  * Hides the ticket with its messages and attachments, and before it the tickets that were merged into it. The time
  * logged on it stays in time entries, and running timers are logged now. A job removes the rows later (`purge.ts`).
- * @throws TICKET_NOT_FOUND, TICKET_MERGED
+ * @throws TICKET_NOT_FOUND, TICKET_MERGED, ON_HOLD
  */
 export async function deleteTicket(scope: Scope, id: string): Promise<void> {
   await inTransaction(scope, async (scope) => {
@@ -53,8 +55,9 @@ export async function deleteTicket(scope: Scope, id: string): Promise<void> {
     const [, { ticket }] = await together([lockMergedInto(scope, id), lockTicket(scope, id)])
     // Nothing is merged into a locked ticket: now all of them are found.
     const merged = await lockMergedInto(scope, id)
-    await stopTimersOfTicket(scope, id)
     const ids = [...merged.map((source) => source.id), id]
+    await requireNoHold(scope, ids)
+    await stopTimersOfTicket(scope, id)
     await sql`
       with search as (
         delete from ticket_search where organization_id = ${organization_id} and ticket_id = any(${ids}::uuid[])

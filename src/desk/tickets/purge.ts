@@ -3,6 +3,7 @@
 import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import type { Connection, Fragment } from '../../base/db/transact'
 import { removeSoon } from '../attachments/removals'
+import { andNotHeld, holdLabels } from '../holds/holds'
 
 const BATCH = 50
 
@@ -34,8 +35,10 @@ export function purgeDeletedTickets(connection: Connection, retention_days: numb
 }
 
 async function purgeBatch({ sql, organization_id }: InOrganization, is_old: Fragment): Promise<number> {
+  const labels = await holdLabels({ sql, organization_id })
   const tickets = await sql<{ id: string }[]>`
     select id from tickets where organization_id = ${organization_id} and ${is_old}
+      ${andNotHeld({ sql, organization_id }, labels)}
     order by deleted_at limit ${BATCH} for update skip locked`
   if (tickets.length === 0) return 0
   const found = tickets.map(({ id }) => id)

@@ -76,7 +76,7 @@ export const ticketRoutes = new Elysia({
   .delete('/tickets/:ticket_id', ({ scope, params }) => done(deleteTicket(scope, params.ticket_id)), {
     params: path('ticket_id'),
     response: { 204: NoContent },
-    detail: { summary: 'Delete ticket', permission: 'tickets:write' },
+    detail: { summary: 'Delete ticket', permission: 'tickets:write', codes: ['ON_HOLD'] },
   })
 
   .post(

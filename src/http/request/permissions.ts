@@ -21,11 +21,16 @@ const RESOURCES = [
 ] as const
 
 /** Permissions that a caller can be given. */
-export type Permission = `${(typeof RESOURCES)[number]}:${'read' | 'write'}` | 'audit_log:read' | 'contact_tokens:write'
+export type Permission =
+  | `${(typeof RESOURCES)[number]}:${'read' | 'write'}`
+  | 'audit_log:read'
+  | 'retention:read'
+  | 'contact_tokens:write'
 
 const PERMISSIONS: readonly Permission[] = [
   ...RESOURCES.flatMap((resource) => [`${resource}:read`, `${resource}:write`] as const),
   'audit_log:read',
+  'retention:read',
   'contact_tokens:write',
 ]
 

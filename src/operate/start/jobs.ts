@@ -15,6 +15,7 @@ import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/
 import { removeUnusedUploads } from '../../desk/attachments/commands'
 import { removeStoredBytes } from '../../desk/attachments/removals'
 import { removeOldTokens } from '../../desk/portal/contact-tokens'
+import { applyRetention } from '../../desk/retention/apply'
 import { fillDocuments } from '../../desk/search/fill-documents'
 import { foldTallies } from '../../desk/tallies/tallies'
 import { deleteClosedTickets } from '../../desk/tickets/closed'
@@ -80,6 +81,7 @@ const JOBS: CronJob[] = [
     pattern: '0 25 * * * *',
     run: (c) => deleteClosedTickets(c, config.CLOSED_RETENTION_DAYS),
   },
+  { name: 'apply retention', pattern: '30 10 * * * *', run: applyRetention },
   { name: 'forget accounts', pattern: '0 45 * * * *', run: (c) => forgetAccounts(c, config.ACCOUNT_RETENTION_DAYS) },
   {
     name: 'remove audit entries',

@@ -35,6 +35,7 @@ test.each<[Permission | Standing, boolean]>([
   ['inbound_messages:read', false],
   ['inbound_messages:write', false],
   ['audit_log:read', false],
+  ['retention:read', false],
 ])('%s: an admin may, an agent may: %p, contacts and the system may not', (needed, agent_may) => {
   expect(permits(ADMIN, needed)).toBe(true)
   expect(permits(AGENT, needed)).toBe(agent_may)

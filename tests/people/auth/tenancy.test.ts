@@ -18,11 +18,11 @@ const NOBODY = '01890000-0000-7000-8000-000000000000'
 
 /**
  * Requests that an agent may not make: write webhooks, mailboxes, domains, members and settings, test and retry, see
- * raw mail, API keys, the identity provider, the audit log or timers of others, export or erase a person, make tokens
- * of customers.
+ * raw mail, API keys, the identity provider, rules of retention, the audit log or timers of others, export or erase a
+ * person, make tokens of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
-  if (/^\/(inbound-messages|audit-log|api-keys|timers|stats|identity-provider)/.test(path)) return true
+  if (/^\/(inbound-messages|audit-log|api-keys|timers|stats|identity-provider|retention)/.test(path)) return true
   if (/^\/contacts\/.*\/(export|erase|tokens)(\/|$)/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
 }
@@ -33,6 +33,7 @@ const OWN_ONLY = ['PATCH /time-entries/{time_entry_id}', 'DELETE /time-entries/{
 /** Fields of bodies and queries that name something, and what they name. */
 const REFERENCES: Record<string, WorldId> = {
   contact_id: 'contact_id',
+  hold_label_ids: 'label_id',
   company_id: 'company_id',
   assignee_id: 'user_id',
   user_id: 'user_id',

@@ -1,0 +1,125 @@
+/**
+ * Keeps what is on hold: a ticket that has one of the organization's hold labels, with its messages and its contact. A
+ * merge makes one conversation of several tickets: when one of them is on hold, all are.
+ */
+
+import { insertRows } from '../../base/db/insert-rows'
+import type { Fragment } from '../../base/db/transact'
+import { ApiError } from '../../base/errors'
+import type { Scope } from '../../base/scope'
+import { permits } from '../../http/request/permissions'
+
+type HoldScope = Pick<Scope, 'sql' | 'organization_id'>
+
+/**
+ * Reads the hold labels. In a transaction they stay as they are until it ends, so that nothing is removed that is put
+ * on hold meanwhile.
+ */
+export async function holdLabels({ sql, organization_id }: HoldScope): Promise<string[]> {
+  const [row] = await sql<{ hold_label_ids: string[] }[]>`
+    select hold_label_ids from retention where organization_id = ${organization_id} for share`
+  return row?.hold_label_ids ?? []
+}
+
+/**
+ * SQL: ids of the tickets that have the messages of what is on hold. With it, a ticket `t` is on hold when
+ * `coalesce(t.merged_into_id, t.id) in (…)`.
+ */
+export function heldTickets({ sql, organization_id }: HoldScope, labels: string[]): Fragment {
+  return sql`
+    select coalesce(h.merged_into_id, h.id) from ticket_labels l
+    join tickets h on h.organization_id = ${organization_id} and h.id = l.ticket_id
+    where l.organization_id = ${organization_id} and l.label_id = any(${labels}::uuid[])`
+}
+
+/** SQL: `and` a ticket that is not merged into another is not on hold. */
+export function andNotHeld(scope: HoldScope, labels: string[]): Fragment {
+  return labels.length === 0 ? scope.sql`` : scope.sql`and id not in (${heldTickets(scope, labels)})`
+}
+
+/** Refuses when one of the tickets is on hold. The caller has locked them. @throws ON_HOLD */
+export async function requireNoHold(scope: HoldScope, ids: string[]): Promise<void> {
+  const labels = await holdLabels(scope)
+  if (labels.length === 0) return
+  const { sql, organization_id } = scope
+  const held = await sql<{ id: string }[]>`
+    select t.id from tickets t
+    where t.organization_id = ${organization_id} and t.id = any(${ids}::uuid[])
+      and coalesce(t.merged_into_id, t.id) in (${heldTickets(scope, labels)})
+    order by t.id limit 20`
+  refuse(held)
+}
+
+/** Refuses when one of the contacts has a ticket that is on hold, hidden ones too. @throws ON_HOLD */
+export async function requireContactsFree(scope: HoldScope, contact_ids: string[]): Promise<void> {
+  const labels = await holdLabels(scope)
+  if (labels.length === 0) return
+  const { sql, organization_id } = scope
+  const held = await sql<{ id: string }[]>`
+    select t.id from tickets t
+    where t.organization_id = ${organization_id} and t.contact_id = any(${contact_ids}::uuid[])
+      and coalesce(t.merged_into_id, t.id) in (${heldTickets(scope, labels)})
+    order by t.id limit 20`
+  refuse(held)
+}
+
+/**
+ * Refuses when a person has written, or takes part, in a ticket that is on hold: to erase the person would change it.
+ * @throws ON_HOLD
+ */
+export async function requirePersonFree(
+  scope: HoldScope,
+  person: { contact_id: string; email_keys: string[]; isAddress(address: string | null): boolean },
+): Promise<void> {
+  await requireContactsFree(scope, [person.contact_id])
+  const labels = await holdLabels(scope)
+  if (labels.length === 0) return
+  const { sql, organization_id } = scope
+  const named = await sql<{ id: string }[]>`
+    select p.ticket_id as id from participants p
+    where p.organization_id = ${organization_id} and p.ticket_id in (${heldTickets(scope, labels)})
+      and (p.email_key = any(${person.email_keys}::text[]) or p.contact_id = ${person.contact_id})
+    union
+    select m.ticket_id from messages m
+    join message_recipients r on r.organization_id = ${organization_id} and r.message_id = m.id
+    where m.organization_id = ${organization_id} and m.ticket_id in (${heldTickets(scope, labels)})
+      and r.email_key = any(${person.email_keys}::text[])
+    limit 20`
+  refuse(named)
+  const writers = await sql<{ id: string; email: string }[]>`
+    select distinct m.ticket_id as id, unnest(array_append(m.cc, m.sender_email)) as email from messages m
+    where m.organization_id = ${organization_id} and m.ticket_id in (${heldTickets(scope, labels)})
+      and m.direction is not null`
+  refuse(writers.filter(({ email }) => person.isAddress(email)))
+}
+
+/** Refuses to take hold labels off a ticket, unless an admin does it. @throws FORBIDDEN */
+export async function requireMayUnlabel(scope: Scope, removed: { id: string }[]): Promise<void> {
+  if (removed.length === 0 || permits(scope, 'admin')) return
+  const labels = await holdLabels(scope)
+  if (!removed.some(({ id }) => labels.includes(id))) return
+  throw new ApiError('FORBIDDEN', { reason: 'Only admins take a hold label off a ticket' })
+}
+
+/** Refuses to delete a label that puts tickets on hold. @throws ON_HOLD */
+export async function requireNoHoldLabel(scope: Scope, label_id: string): Promise<void> {
+  if ((await holdLabels(scope)).includes(label_id)) throw new ApiError('ON_HOLD', { ids: [label_id] })
+}
+
+/** Puts tickets that get messages of another one on hold, too, when that one is. The caller has locked all of them. */
+export async function spreadHold(scope: HoldScope, from_id: string, ids: string[]): Promise<void> {
+  const labels = await holdLabels(scope)
+  if (labels.length === 0) return
+  const { sql, organization_id } = scope
+  const found = await sql<{ label_id: string }[]>`
+    select distinct l.label_id from ticket_labels l
+    join tickets t on t.organization_id = ${organization_id} and t.id = l.ticket_id
+    where l.organization_id = ${organization_id} and l.label_id = any(${labels}::uuid[])
+      and coalesce(t.merged_into_id, t.id) = ${from_id}`
+  const rows = ids.flatMap((ticket_id) => found.map(({ label_id }) => ({ organization_id, ticket_id, label_id })))
+  await insertRows(sql, 'ticket_labels', rows, sql`on conflict do nothing`)
+}
+
+function refuse(held: readonly { id: string }[]): void {
+  if (held.length > 0) throw new ApiError('ON_HOLD', { ids: [...new Set(held.map(({ id }) => id))] })
+}

@@ -1,0 +1,294 @@
+/** Rules that erase or delete old tickets, and labels that keep them. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { newId } from '../../../src/base/db/columns'
+import { connection } from '../../../src/base/db/pool'
+import { inTransaction } from '../../../src/base/scope'
+import { applyRetention } from '../../../src/desk/retention/apply'
+import { deleteClosedTickets } from '../../../src/desk/tickets/closed'
+import { purgeDeletedTickets } from '../../../src/desk/tickets/purge'
+import { createOrganization, expectError, type Organization, startApi, stopApi } from '../../support/api'
+import { createProgram } from '../../support/api-keys'
+import {
+  createCompany,
+  createContact,
+  createLabel,
+  createMessage,
+  createTicket,
+  hearEvents,
+  uploadFile,
+  writtenEvents,
+} from '../../support/factories'
+
+beforeAll(() => startApi())
+afterAll(stopApi)
+
+const EVENTS = ['ticket.created', 'ticket.erased', 'ticket.deleted', 'message.created'] as const
+
+/** A closed ticket that was changed so many days ago. */
+async function oldTicket({ admin, scope }: Organization, days: number, fields: Record<string, unknown> = {}) {
+  const contact = await createContact(admin)
+  const ticket = await createTicket(admin, { contact_id: contact.id, subject: 'A secret subject', ...fields })
+  const file = await uploadFile(admin, 'secret file')
+  await createMessage(admin, ticket.id, { body: 'A secret text', attachment_ids: [file.id] })
+  await admin.patch(`/tickets/${ticket.id}`, { status: 'closed' })
+  await age(scope, ticket.id, days)
+  return { id: ticket.id as string, contact_id: contact.id as string }
+}
+
+async function age({ sql }: Organization['scope'], id: string, days: number) {
+  await sql`update tickets set updated_at = now() - make_interval(days => ${days}) where id = ${id}`
+}
+
+function rule(fields: Record<string, unknown> = {}) {
+  return { status: 'closed', label_ids: [], company_ids: [], days: 30, action: 'delete', ...fields }
+}
+
+/** Sets rules as if it had been two days ago, or ends the pause after the last run. */
+async function rest({ sql, organization_id }: Organization['scope']) {
+  await sql`
+    update retention set changed_at = now() - interval '2 days', applied_at = null
+    where organization_id = ${organization_id}`
+}
+
+async function setRules({ admin, scope }: Organization, body: Record<string, unknown>) {
+  const answer = await admin.patch('/retention', body)
+  expect(answer.status).toBe(200)
+  await rest(scope)
+}
+
+const apply = () => applyRetention(connection())
+const statusOf = async ({ admin }: Organization, id: string) => (await admin.get(`/tickets/${id}`)).status
+
+describe('rules', () => {
+  test('are read and changed by admins, read by keys with the permission, and audited', async () => {
+    const desk = await createOrganization()
+    const { admin, agent } = desk
+    expect((await admin.get('/retention')).body.data).toEqual({ rules: [], hold_label_ids: [] })
+    const [label, company] = [await createLabel(admin), await createCompany(admin)]
+    const rules = [rule({ label_ids: [label.id], company_ids: [company.id] }), rule({ action: 'erase', days: 1 })]
+    const changed = await admin.patch('/retention', { rules, hold_label_ids: [label.id] })
+    expect(changed.body.data).toEqual({ rules, hold_label_ids: [label.id] })
+    expect((await admin.patch('/retention', { rules: [rule()] })).body.data.hold_label_ids).toEqual([label.id])
+    const key = await createProgram(admin, ['retention:read'])
+    expect((await key.get('/retention')).body.data.rules).toEqual([rule()])
+    expect((await key.post('/retention/preview', {})).status).toBe(200)
+    expectError(await key.patch('/retention', {}), 403, 'FORBIDDEN')
+    expectError(await agent.get('/retention'), 403, 'FORBIDDEN')
+    expectError(await agent.patch('/retention', {}), 403, 'FORBIDDEN')
+    expectError(await agent.post('/retention/preview', {}), 403, 'FORBIDDEN')
+    const log = (await admin.get('/audit-log?action=retention.updated')).body.data
+    expect(log).toHaveLength(2)
+    expect(log[0].changes.rules.to).toEqual([rule()])
+    const other = await createOrganization()
+    expect((await other.admin.get('/retention')).body.data).toEqual({ rules: [], hold_label_ids: [] })
+    expectError(await other.admin.patch('/retention', { hold_label_ids: [label.id] }), 422, 'LABEL_NOT_FOUND')
+  })
+
+  test.each<[Record<string, unknown>, string, string]>([
+    [{ rules: [rule({ days: 0 })] }, 'VALIDATION_ERROR', '/rules/0/days'],
+    [{ rules: [rule({ days: 36_501 })] }, 'VALIDATION_ERROR', '/rules/0/days'],
+    [{ rules: [rule({ status: 'open' })] }, 'VALIDATION_ERROR', '/rules/0/status'],
+    [{ rules: [rule({ action: 'hide' })] }, 'VALIDATION_ERROR', '/rules/0/action'],
+    [{ rules: Array(21).fill(rule()) }, 'VALIDATION_ERROR', '/rules'],
+    [{ rules: [rule({ label_ids: Array(21).fill(newId()) })] }, 'VALIDATION_ERROR', '/rules/0/label_ids'],
+    [{ rules: [rule(), rule({ label_ids: [newId()] })] }, 'LABEL_NOT_FOUND', '/rules/1/label_ids'],
+    [{ rules: [rule({ company_ids: ['x'] })] }, 'COMPANY_NOT_FOUND', '/rules/0/company_ids'],
+    [{ hold_label_ids: [newId()] }, 'LABEL_NOT_FOUND', '/hold_label_ids'],
+  ])('%j is refused', async (body, code, path) => {
+    const { admin } = await createOrganization()
+    for (const answer of [await admin.patch('/retention', body), await admin.post('/retention/preview', body)]) {
+      expectError(answer, 422, code)
+      expect(answer.body.error.details.errors[0].path).toBe(path)
+    }
+    expect((await admin.get('/retention')).body.data.rules).toEqual([])
+  })
+
+  test('a preview counts by the first rule that fits a ticket, and what is on hold, and changes nothing', async () => {
+    const desk = await createOrganization()
+    const { admin } = desk
+    const [kept, hold] = [await createLabel(admin), await createLabel(admin)]
+    const old = await oldTicket(desk, 400)
+    const older = await oldTicket(desk, 500)
+    await oldTicket(desk, 400, { label_ids: [kept.id] })
+    await oldTicket(desk, 10)
+    await oldTicket(desk, 400, { label_ids: [hold.id] })
+    const rules = [rule({ label_ids: [kept.id], days: 3650 }), rule({ action: 'erase' })]
+    const { body } = await admin.post('/retention/preview', { rules, hold_label_ids: [hold.id] })
+    expect(body.data.held).toBe(1)
+    expect(body.data.rules.map(({ tickets }: { tickets: number }) => tickets)).toEqual([0, 2])
+    const oldest = body.data.rules[1].oldest
+    expect(oldest.map(({ id }: { id: string }) => id)).toEqual([older.id, old.id])
+    expect(oldest[0]).toEqual((await admin.get('/tickets?status=closed&sort=updated_at')).body.data[0])
+    expect((await admin.get('/retention')).body.data.rules).toEqual([])
+    expect(await statusOf(desk, old.id)).toBe(200)
+  })
+
+  test('wait a day after each change, and apply once a day', async () => {
+    const desk = await createOrganization()
+    const old = await oldTicket(desk, 40)
+    await desk.admin.patch('/retention', { rules: [rule()] })
+    await apply()
+    expect(await statusOf(desk, old.id)).toBe(200)
+    await rest(desk.scope)
+    await apply()
+    expect(await statusOf(desk, old.id)).toBe(404)
+    const next = await oldTicket(desk, 40)
+    await apply()
+    expect(await statusOf(desk, next.id)).toBe(200)
+    await rest(desk.scope)
+    await Promise.all([apply(), apply()])
+    expect(await statusOf(desk, next.id)).toBe(404)
+    const log = (await desk.admin.get('/audit-log?action=retention.applied')).body.data
+    expect(
+      log.map(({ changes, actor }: never) => [
+        (changes as { delete: object }).delete,
+        (actor as { type: string }).type,
+      ]),
+    ).toEqual([
+      [{ from: null, to: [next.id] }, 'system'],
+      [{ from: null, to: [old.id] }, 'system'],
+    ])
+  })
+
+  test('erase what a ticket says, once; the contact, the code and other tickets stay', async () => {
+    const desk = await createOrganization()
+    const { admin, scope } = desk
+    await hearEvents(scope, EVENTS)
+    const old = await oldTicket(desk, 40)
+    const young = await oldTicket(desk, 20)
+    const before = (await admin.get(`/tickets/${old.id}`)).body.data
+    await setRules(desk, { rules: [rule({ action: 'erase' })] })
+    await apply()
+    const { data } = (await admin.get(`/tickets/${old.id}`)).body
+    expect(data).toMatchObject({ code: before.code, subject: '[erased]', contact: { id: old.contact_id } })
+    expect(data.messages).toMatchObject([{ body: '[erased]', attachments: [] }])
+    expect((await admin.get(`/contacts/${old.contact_id}`)).status).toBe(200)
+    expect((await admin.get('/tickets?search=secret')).body.data.map(({ id }: { id: string }) => id)).toEqual([
+      young.id,
+    ])
+    const told = JSON.stringify(
+      await scope.sql`
+      select body from events where organization_id = ${scope.organization_id} and body like ${`%${old.id}%`}`,
+    )
+    expect(told).toContain('ticket.erased')
+    expect(told).not.toContain('secret')
+    expect(await scope.sql`select 1 from retention_erasures`).toHaveLength(0)
+
+    await age(scope, old.id, 40)
+    await rest(scope)
+    await apply()
+    const events = (await writtenEvents(scope)).filter(({ event }) => event === 'ticket.erased')
+    expect(events).toHaveLength(1)
+  })
+
+  test('take with a ticket what was merged into it, and leave what changed meanwhile', async () => {
+    const desk = await createOrganization()
+    const [target, source, busy] = [await oldTicket(desk, 40), await oldTicket(desk, 40), await oldTicket(desk, 40)]
+    await desk.admin.post(`/tickets/${target.id}/merge`, { source_ids: [source.id] })
+    for (const id of [target.id, source.id]) await age(desk.scope, id, 40)
+    await setRules(desk, { rules: [rule({ action: 'erase' })] })
+    // The job waits for the lock of this ticket, and then finds it changed.
+    const locked = Promise.withResolvers<void>()
+    const changing = inTransaction(desk.scope, async ({ sql, organization_id }) => {
+      await sql`update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${busy.id}`
+      locked.resolve()
+      for (let waits = 0; waits === 0; ) {
+        const [row] = await connection().sql<[{ n: number }]>`
+          select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+        waits = row.n
+      }
+    })
+    await locked.promise
+    await Promise.all([apply(), changing])
+    const { data } = (await desk.admin.get(`/tickets/${target.id}`)).body
+    expect(data.messages.map(({ body }: { body: string }) => body)).toEqual(['[erased]', '[erased]'])
+    expect((await desk.admin.get(`/tickets/${source.id}`)).body.data.subject).toBe('[erased]')
+    expect((await desk.admin.get(`/tickets/${busy.id}`)).body.data.subject).toBe('A secret subject')
+  })
+})
+
+describe('what is on hold', () => {
+  async function heldTicket() {
+    const desk = await createOrganization()
+    const label = await createLabel(desk.admin)
+    const ticket = await oldTicket(desk, 400, { label_ids: [label.id] })
+    await setRules(desk, { rules: [rule()], hold_label_ids: [label.id] })
+    return { desk, label, ticket, admin: desk.admin, agent: desk.agent }
+  }
+
+  test('stays: the ticket, the contact, the label and what the jobs would remove', async () => {
+    const { desk, label, ticket, admin } = await heldTicket()
+    const other = await createContact(admin)
+    const [message] = (await admin.get(`/tickets/${ticket.id}/messages`)).body.data
+    const refused = [
+      await admin.delete(`/tickets/${ticket.id}`),
+      await admin.delete(`/contacts/${ticket.contact_id}`),
+      await admin.post(`/contacts/${ticket.contact_id}/erase`),
+      await admin.post(`/contacts/${other.id}/merge`, { source_ids: [ticket.contact_id] }),
+      await admin.delete(`/labels/${label.id}`),
+      await admin.delete(`/tickets/${ticket.id}/messages/${message.id}`),
+    ]
+    for (const answer of refused) expectError(answer, 422, 'ON_HOLD')
+    await apply()
+    await deleteClosedTickets(connection(), 1)
+    const { body } = await admin.get(`/tickets/${ticket.id}`)
+    expect(body.data).toMatchObject({ subject: 'A secret subject', messages: [{ body: 'A secret text' }] })
+
+    await desk.scope.sql`update tickets set deleted_at = now() - interval '1 year' where id = ${ticket.id}`
+    await purgeDeletedTickets(connection(), 30)
+    expect(await desk.scope.sql`select 1 from messages where ticket_id = ${ticket.id}`).toHaveLength(1)
+    expectError(await admin.post(`/contacts/${ticket.contact_id}/erase`), 422, 'ON_HOLD')
+    await admin.patch('/retention', { hold_label_ids: [] })
+    await purgeDeletedTickets(connection(), 30)
+    expect(await desk.scope.sql`select 1 from tickets where id = ${ticket.id}`).toHaveLength(0)
+  })
+
+  test('keeps people who take part or have written there from being erased', async () => {
+    const { ticket, admin } = await heldTicket()
+    const other = await createContact(admin)
+    await admin.post(`/tickets/${ticket.id}/participants`, { email: other.email })
+    expectError(await admin.post(`/contacts/${other.id}/erase`), 422, 'ON_HOLD')
+    const stranger = await createContact(admin)
+    expect((await admin.post(`/contacts/${stranger.id}/erase`)).status).toBe(200)
+  })
+
+  test('is released by admins alone', async () => {
+    const { desk, label, ticket, admin, agent } = await heldTicket()
+    const key = await createProgram(admin, ['*:write'])
+    for (const client of [agent, key]) {
+      const body = { label_ids: [label.id] }
+      expectError(await client.send('DELETE', `/tickets/${ticket.id}/labels`, body), 403, 'FORBIDDEN')
+      for (const dry_run of [true, false]) {
+        const bulk = await client.post('/tickets/bulk', {
+          ids: [ticket.id],
+          changes: { remove_label_ids: body.label_ids },
+          dry_run,
+        })
+        expect(bulk.body.data[0]).toMatchObject({ result: 'failed', error: { code: 'FORBIDDEN' } })
+      }
+      expect((await client.post(`/tickets/${ticket.id}/labels`, body)).status).toBe(200)
+    }
+    expectError(await agent.delete(`/tickets/${ticket.id}`), 422, 'ON_HOLD')
+    expect((await admin.send('DELETE', `/tickets/${ticket.id}/labels`, { label_ids: [label.id] })).status).toBe(200)
+    expect((await admin.delete(`/tickets/${ticket.id}`)).status).toBe(204)
+    expect(await statusOf(desk, ticket.id)).toBe(404)
+  })
+
+  test('is not freed by a merge, a split, or the undoing of a merge', async () => {
+    const { desk, label, ticket, admin, agent } = await heldTicket()
+    const target = await oldTicket(desk, 40)
+    await agent.post(`/tickets/${target.id}/merge`, { source_ids: [ticket.id] })
+    expectError(await agent.delete(`/tickets/${target.id}`), 422, 'ON_HOLD')
+    expectError(await admin.delete(`/contacts/${target.contact_id}`), 422, 'ON_HOLD')
+    const [message] = (await admin.get(`/tickets/${target.id}/messages`)).body.data
+    const split = await agent.post(`/tickets/${target.id}/split`, { message_ids: [message.id] })
+    expect(split.body.data.labels).toMatchObject([{ id: label.id }])
+    expectError(await agent.delete(`/tickets/${split.body.data.id}`), 422, 'ON_HOLD')
+
+    const late = await oldTicket(desk, 40)
+    await agent.post(`/tickets/${split.body.data.id}/merge`, { source_ids: [late.id] })
+    const back = await agent.post(`/tickets/${late.id}/unmerge`)
+    expect(back.body.data.labels).toMatchObject([{ id: label.id }])
+    expectError(await agent.delete(`/tickets/${late.id}`), 422, 'ON_HOLD')
+  })
+})
