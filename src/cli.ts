@@ -19,6 +19,7 @@ import { outboxStats, retryOutbox } from './delivery/outbox/operate'
 import { GRANTS } from './http/request/permissions'
 import { allowDomain } from './mail/domains/commands'
 import { BACKUP_COMMANDS } from './operate/backup/backup-commands'
+import { CONVERT_COMMANDS } from './operate/convert/convert-command'
 import { IMPORT_COMMANDS } from './operate/import/import-command'
 import { PROFILE_COMMAND } from './operate/profile/profile-command'
 import { ACCOUNT_COMMANDS } from './operate/start/account-commands'
@@ -107,6 +108,7 @@ const COMMANDS: Command[] = [
   DISTRIBUTE_COMMAND,
   ...BACKUP_COMMANDS,
   ...IMPORT_COMMANDS,
+  ...CONVERT_COMMANDS,
   PSQL_COMMAND,
   {
     name: 'outbox stats',

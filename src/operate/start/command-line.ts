@@ -11,8 +11,8 @@ type Described = {
   /** One or two words. */
   name: string
   /**
-   * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. A word
-   * before them, `FOLDER`, is an argument without a name; its value is the option `folder`. `...` hands over all
+   * The options as the help shows them, `--name VALUE` or `--flag`, in brackets when they may be left out. Words before
+   * them, `FOLDER`, are arguments without a name; their values are options such as `folder`. `...` hands over all
    * arguments as they are.
    */
   options?: string
@@ -103,11 +103,13 @@ function readOptions(args: string[], described: string): Options {
   const options = Object.fromEntries(
     named.map(([, name, value]) => [name!, { type: value ? ('string' as const) : ('boolean' as const) }]),
   )
-  const argument = /^[A-Z]+/.exec(described)?.[0]
-  const { values, positionals } = parsed(args, options, argument !== undefined)
-  if (argument === undefined) return values
-  if (positionals.length !== 1) throw new UsageError(`give one argument, ${argument}`)
-  return { ...values, [argument.toLowerCase()]: positionals[0] }
+  const names = /^[A-Z]+(?: [A-Z]+)*/.exec(described)?.[0].split(' ') ?? []
+  const { values, positionals } = parsed(args, options, names.length > 0)
+  if (positionals.length !== names.length) {
+    const wanted = names.length === 1 ? 'one argument' : `${names.length} arguments`
+    throw new UsageError(`give ${wanted}, ${names.join(' ')}`)
+  }
+  return { ...values, ...Object.fromEntries(names.map((name, at) => [name.toLowerCase(), positionals[at]])) }
 }
 
 function parsed(

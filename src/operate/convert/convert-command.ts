@@ -1,0 +1,63 @@
+/** The operator's command to make a folder for an import of what another desk left. It needs no network. */
+import path from 'node:path'
+import { BackupError, explained } from '../backup/backup-error'
+import { enterNewFolder } from '../backup/operator-folder'
+import { type Command, type Options, UsageError } from '../start/command-line'
+import { convertFreescout } from './freescout'
+import { convertFreshdesk } from './freshdesk'
+import { convertOsticket } from './osticket'
+import { Source } from './source'
+import { OutFolder } from './write-folder'
+import { convertZammad } from './zammad'
+import { convertZendesk } from './zendesk'
+
+const WHAT = 'the folder'
+
+type Convert = (source: Source, out: OutFolder, zone: string) => Promise<void>
+
+const DESKS: Record<string, Convert> = {
+  zendesk: convertZendesk,
+  freshdesk: convertFreshdesk,
+  freescout: convertFreescout,
+  osticket: convertOsticket,
+  zammad: convertZammad,
+}
+
+export const CONVERT_COMMANDS: Command[] = [
+  {
+    name: 'convert',
+    options: 'DESK SOURCE FOLDER [--time-zone ZONE]',
+    meaning:
+      'Makes a folder for import of what zendesk or freshdesk (JSON), freescout, osticket or zammad (SQL dump, files) left. ZONE is that of the server of osTicket, UTC by default.',
+    needs: 'nothing',
+    run: convert,
+  },
+]
+
+async function convert({ desk, source, folder, 'time-zone': zone = 'UTC' }: Options): Promise<object> {
+  const run = new Map(Object.entries(DESKS)).get(String(desk))
+  if (!run) throw new UsageError(`DESK must be one of ${Object.keys(DESKS).join(', ')}`)
+  if (!isZone(String(zone))) throw new UsageError('--time-zone must be a zone such as Europe/Berlin')
+  const name = path.resolve(String(folder))
+  const read = new Source(path.resolve(String(source)))
+  const target = enterNewFolder(name, WHAT)
+  const out = new OutFolder()
+  try {
+    await run(read, out, String(zone))
+    out.close()
+    if (Object.keys(out.rows).length === 0) throw new BackupError(`the source has nothing of ${desk}`)
+    target.keep()
+    return { folder: name, rows: out.rows, files: out.files, missing_files: out.missing_files }
+  } catch (error) {
+    target.discard()
+    throw explained(error, WHAT)
+  }
+}
+
+function isZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== ''
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,70 @@
+/** What another desk left: a folder with dumps, saved answers and files, or one file. Nothing outside of it is read. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { bytesBelow } from '../../base/disk/plain-file'
+import { BackupError } from '../backup/backup-error'
+import { type DumpRow, rowsOf } from './sql-dump'
+import type { OutFolder } from './write-folder'
+
+/** Folders are entered to this depth. */
+const DEPTH_MOST = 12
+
+export class Source {
+  readonly root: string
+  /** Names of the files below the root, in order; links are left out. */
+  readonly files: string[]
+
+  /** @throws BackupError when there is nothing */
+  constructor(given: string) {
+    const stat = fs.statSync(given, { throwIfNoEntry: false })
+    if (!stat) throw new BackupError(`there is no ${given}`)
+    this.root = stat.isDirectory() ? given : path.dirname(given)
+    this.files = stat.isDirectory() ? [...filesBelow(given)].sort() : [path.basename(given)]
+  }
+
+  bytes(file: string): AsyncGenerator<Uint8Array> {
+    return bytesBelow(this.root, file)
+  }
+
+  /** Reads rows of tables in the order of the dumps, `.sql` files. @throws BackupError when there is none */
+  async *rows(tables: string[], prefix = ''): AsyncGenerator<DumpRow> {
+    const dumps = this.files.filter((file) => file.endsWith('.sql'))
+    if (dumps.length === 0) throw new BackupError('the source has no dump, a file that ends in .sql')
+    const wanted = new Set(tables.map((table) => prefix + table))
+    for (const dump of dumps) {
+      for await (const { table, row } of rowsOf(this.bytes(dump), wanted)) {
+        yield { table: table.slice(prefix.length), row }
+      }
+    }
+  }
+
+  /**
+   * Copies the file that is there under the first of these names.
+   * @param id of the file, its name in the folder
+   * @returns its path there; undefined when it is missing, which is counted
+   */
+  async copyFile(names: string[], id: string, out: OutFolder): Promise<string | undefined> {
+    const known = this.#known()
+    const name = names.map((one) => path.normalize(one)).find((one) => known.has(one))
+    if (!name) {
+      out.missing_files++
+      return undefined
+    }
+    return out.copy(id.replace(/[^\w-]/g, '_'), this.bytes(name))
+  }
+
+  #names: Set<string> | undefined
+
+  #known(): Set<string> {
+    this.#names ??= new Set(this.files)
+    return this.#names
+  }
+}
+
+function* filesBelow(root: string, below = '', depth = 0): Generator<string> {
+  for (const entry of fs.readdirSync(path.join(root, below), { withFileTypes: true })) {
+    const name = path.join(below, entry.name)
+    if (entry.isFile()) yield name
+    else if (entry.isDirectory() && depth < DEPTH_MOST) yield* filesBelow(root, name, depth + 1)
+  }
+}
