@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { inTransaction } from '../../../src/base/scope'
 import { rebuildSearch } from '../../../src/desk/search/ticket-document'
 import { type Answer, type Client, createOrganization, expectError, startApi, stopApi } from '../../support/api'
+import { nodeUrls } from '../../support/cluster'
 import {
   activityOf,
   createCompany,
@@ -208,6 +209,8 @@ test('a ticket is found by its fields after its document was made anew, by an ol
   const { id } = await createTicket(agent, { custom: { tier: 'gold' } })
   await inTransaction(scope, (scope) => rebuildSearch(scope, id))
   expect(await found(agent, '/tickets?custom.tier=gold')).toEqual([id])
+  // A cluster has no older processes, and not the trigger that mends what they write (`base/db/cluster`).
+  if (nodeUrls()) return
   const [{ number } = { number: 0 }] = await sql<{ number: number }[]>`
     select number from organizations where id = ${organization_id}`
   await sql`
