@@ -35,9 +35,10 @@ export async function finishErasures(scope: Scope): Promise<void> {
     const rows = await sql<{ id: string; ids: string[] }[]>`
       select id, ids from retention_erasures where organization_id = ${organization_id} order by id limit ${ERASURES}`
     if (rows.length === 0) return
-    const isIn = isNamedIn(new Set(rows.flatMap(({ ids }) => ids)))
+    const ids = rows.flatMap(({ ids }) => ids)
+    const isIn = isNamedIn(new Set(ids))
     await eraseAnswers(scope, { isIn, contact_id: null })
-    await eraseEvents(scope, { isIn })
+    await eraseEvents(scope, { isIn, ids, contact_ids: [], address_like: [] })
     await sql`
       delete from retention_erasures
       where organization_id = ${organization_id} and id = any(${rows.map(({ id }) => id)}::uuid[])`

