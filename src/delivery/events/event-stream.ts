@@ -4,11 +4,12 @@
  * cursor.
  */
 import type { ErrorCode } from '../../base/errors'
+import { byteSteps } from '../../base/flow/byte-steps'
 import type { Scope } from '../../base/scope'
 import type { EventType } from '../webhooks/publish'
 import type { StreamFilter } from './model'
 import { compare, cursorAt, type Place } from './place'
-import { readItems, readPart, stepsOf } from './queries'
+import { readItems, readPart } from './queries'
 import { readOrder } from './settled-place'
 
 const UNREAD_MOST_BYTES = 1024 * 1024
@@ -130,7 +131,7 @@ export class EventStream {
       if (order.epoch !== this.epoch) return this.end('SERVICE_UNAVAILABLE')
       const asked = { after: place, order, types: [...this.types], filter: this.filter, most: PART }
       const part = await readPart(this.scope, asked)
-      for (const step of stepsOf(part.found)) {
+      for (const step of byteSteps(part.found)) {
         for (const event of await readItems(this.scope, step)) {
           if (this.#ended) return
           yield this.#textOf(event)

@@ -3,6 +3,7 @@ import { Gauge } from 'prom-client'
 import { config } from '../../base/config'
 import { sharedTime } from '../../base/db/shared-time'
 import { ApiError, type ErrorCode } from '../../base/errors'
+import { byteSteps } from '../../base/flow/byte-steps'
 import { log, safeError } from '../../base/log'
 import { type Scope, SYSTEM } from '../../base/scope'
 import { admitAgain } from '../../http/admission/authenticate'
@@ -14,7 +15,7 @@ import { onPublished } from '../webhooks/publish'
 import { EventStream } from './event-stream'
 import { FED, type StreamFilter } from './model'
 import { compare, type Place } from './place'
-import { placeToBegin, readableTypes, readItems, readPart, stepsOf } from './queries'
+import { placeToBegin, readableTypes, readItems, readPart } from './queries'
 import { readOrder } from './settled-place'
 
 const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
@@ -130,7 +131,7 @@ async function readNew(feed: Feed): Promise<void> {
 
 async function readNext(feed: Feed, order: { settled: string }): Promise<boolean> {
   const part = await readPart(feed.scope, { after: feed.place, order, types: FED, filter: {}, most: PART })
-  for (const step of stepsOf(part.found)) {
+  for (const step of byteSteps(part.found)) {
     for (const event of await readItems(feed.scope, step)) {
       const texts = new Map()
       for (const stream of feed.streams) stream.offer(event, texts)

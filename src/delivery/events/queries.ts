@@ -2,6 +2,7 @@
 import { config } from '../../base/config'
 import { sharedTime } from '../../base/db/shared-time'
 import { ApiError } from '../../base/errors'
+import { byteSteps } from '../../base/flow/byte-steps'
 import type { Scope } from '../../base/scope'
 import { firstIdAt } from '../../base/shapes/ids'
 import { exactTime, settledTime } from '../../base/shapes/settled'
@@ -16,8 +17,6 @@ const PER_PAGE = 20
 const PER_PAGE_MOST = 100
 /** Places that one page looks at: filters may hide most of them. */
 const SCANNED_MOST = 2000
-/** Bytes of bodies that are read at once. */
-const STEP_BYTES = 2 * 1024 * 1024
 const DAY_MS = 86_400_000
 /** A transaction that took longer is marked (`began_at`), and so does not matter here. */
 const COMMIT_WITHIN_MS = 60_000
@@ -45,7 +44,7 @@ export async function listEvents(scope: Scope, filter: FeedFilter): Promise<InSt
     has_more: part.has_more,
     complete_until: complete === null ? null : `${new Date(complete).toISOString().slice(0, 19)}Z`,
   }
-  const steps = stepsOf(part.found)
+  const steps = byteSteps(part.found)
   if (steps.length > 1) return { data: parsed(scope, steps), meta }
   return { data: (await readItems(scope, part.found)).map(({ item }) => JSON.parse(item)), meta }
 }
@@ -149,21 +148,6 @@ async function completeBefore({ sql, organization_id }: Scope, { end, last_ms }:
       and (place, nth) > (${end.place}::bigint, ${end.nth}::integer)`
   const bounds = [settled_ms, (last_ms ?? 0) - COMMIT_WITHIN_MS, row?.began_ms ?? settled_ms]
   return Math.min(...bounds) - CLOCKS_MS
-}
-
-/** Divides events into steps whose bodies fit into memory. */
-export function stepsOf(found: Found[]): Found[][] {
-  const steps: Found[][] = []
-  let left = 0
-  for (const one of found) {
-    if (steps.length === 0 || one.size > left) {
-      steps.push([])
-      left = STEP_BYTES
-    }
-    steps.at(-1)!.push(one)
-    left -= one.size
-  }
-  return steps
 }
 
 async function* parsed(scope: Scope, steps: Found[][]): AsyncGenerator<FeedEvent[]> {

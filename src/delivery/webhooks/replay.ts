@@ -5,6 +5,7 @@ import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import { sharedTime } from '../../base/db/shared-time'
 import { ApiError, fieldError } from '../../base/errors'
+import { byteSteps } from '../../base/flow/byte-steps'
 import { afterCommit, inTransaction, type Scope } from '../../base/scope'
 import { timeOf } from '../../base/shapes/time'
 import { currentTraceparent } from '../../base/tracing/trace'
@@ -17,7 +18,7 @@ import { requireRead, requireReadOf } from './rights'
 
 /** Deliveries of one call. */
 const MOST = 10_000
-/** Events that are judged at a time. */
+/** Events that are looked at by one statement, without what they say. */
 const STEP = 500
 const DAY_MS = 86_400_000
 
@@ -70,28 +71,56 @@ function findFailed({ sql, organization_id }: Scope, webhook_id: string, { since
     order by p.place, p.nth limit ${MOST + 1}`
 }
 
-type Row = { event_id: string; event: EventType; place: string; nth: number; body: string }
+type Row = { event_id: string; event: EventType; place: string; nth: number; size: number }
 
 /** Finds the events that a webhook wants and that do not wait for it already, in their order. */
 async function findEvents(scope: Scope, webhook: Webhook, span: Span): Promise<Chosen[]> {
   const chosen: Chosen[] = []
   for (let after: Pick<Row, 'place' | 'nth'> = { place: '0', nth: -1 }; chosen.length <= MOST; ) {
-    const rows = await readEvents(scope, webhook, span, after)
-    const changes = [...Map.groupBy(rows, ({ place }) => place).values()].map((rows) => {
-      const events = rows.map(({ event: type, body }) => ({ type, data: (JSON.parse(body) as { data: unknown }).data }))
-      return { rows, events, subscribers: [webhook] }
-    })
-    const passes = await judgeOf(scope, changes)
-    for (const change of changes) {
-      change.rows.forEach(({ event, event_id }, index) => {
-        if (passes(change, change.events[index]!, webhook.filter)) chosen.push({ id: newId(), event, event_id })
-      })
-    }
+    const read = await readEvents(scope, webhook, span, after)
+    const rows = wholeChanges(read)
+    // Nobody asks what an event says where no filter does.
+    const passed = webhook.filter ? await judged(scope, webhook, rows) : rows
+    chosen.push(...passed.map(({ event, event_id }) => ({ id: newId(), event, event_id })))
     const last = rows.at(-1)
-    if (rows.length < STEP || !last) return chosen
+    if (read.length < STEP || !last) return chosen
     after = last
   }
   return chosen
+}
+
+/** Leaves the last change of a full step to the next one, which has all of it. */
+function wholeChanges(read: readonly Row[]): readonly Row[] {
+  const last = read.at(-1)?.place
+  const whole = read.length < STEP ? read : read.filter(({ place }) => place !== last)
+  return whole.length > 0 ? whole : read
+}
+
+/** The events that pass the filter. Bodies are read of whole changes, as many as fit into memory. */
+async function judged(scope: Scope, webhook: Webhook, rows: readonly Row[]): Promise<Row[]> {
+  const changes = [...Map.groupBy(rows, ({ place }) => place).values()]
+  const sizes = changes.map((rows) => ({ rows, size: rows.reduce((sum, { size }) => sum + size, 0) }))
+  const passed: Row[] = []
+  for (const step of byteSteps(sizes)) {
+    const read = step.flatMap(({ rows }) => rows)
+    const bodies = await readBodies(scope, read)
+    const told = step.map(({ rows }) => {
+      const events = rows.map(({ event: type, event_id }) => ({ type, data: bodies.get(event_id) }))
+      return { rows, events, subscribers: [webhook] }
+    })
+    const passes = await judgeOf(scope, told)
+    for (const change of told) {
+      passed.push(...change.rows.filter((_, index) => passes(change, change.events[index]!, webhook.filter)))
+    }
+  }
+  return passed
+}
+
+async function readBodies({ sql, organization_id }: Scope, rows: Row[]): Promise<Map<string, unknown>> {
+  const read = await sql<{ id: string; body: string }[]>`
+    select id, body from events
+    where organization_id = ${organization_id} and id = any(${rows.map(({ event_id }) => event_id)}::uuid[])`
+  return new Map(read.map(({ id, body }) => [id, (JSON.parse(body) as { data: unknown }).data]))
 }
 
 function readEvents(
@@ -101,7 +130,7 @@ function readEvents(
   { place, nth }: Pick<Row, 'place' | 'nth'>,
 ) {
   return sql<Row[]>`
-    select p.event_id, p.type as event, p.place::text as place, p.nth, e.body from event_places p
+    select p.event_id, p.type as event, p.place::text as place, p.nth, octet_length(e.body) as size from event_places p
     join events e on e.organization_id = ${organization_id} and e.id = p.event_id
     where p.organization_id = ${organization_id} and (p.place, p.nth) > (${place}::bigint, ${nth}::integer)
       and p.type = any(${events}::text[])
