@@ -44,6 +44,7 @@ beforeAll(async () => {
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(dir, 'node_modules'))
   writeFileSync(path.join(dir, 'tsconfig.json'), JSON.stringify(TYPE_CHECK))
   writeFileSync(path.join(dir, 'program.ts'), programOfGuide())
+  writeFileSync(path.join(dir, 'copy.ts'), programOfGuide('### Keep a copy in your own database'))
   process.env.DESKWIRE_URL = server.url.origin
   process.env.DESKWIRE_KEY = program.key
   process.env.DESKWIRE_WEBHOOK_SECRET = SECRET
@@ -55,10 +56,10 @@ afterAll(async () => {
   rmSync(dir, { recursive: true })
 })
 
-/** The code of the guide's section about the client. */
-function programOfGuide(): string {
+/** The code of a section of the guide. */
+function programOfGuide(heading = '## A client in TypeScript'): string {
   const guide = readFileSync(path.join(ROOT, 'src/guide/api.md'), 'utf8')
-  const section = guide.slice(guide.indexOf('## A client in TypeScript'))
+  const section = guide.slice(guide.indexOf(heading))
   return /```ts\n([\s\S]*?)```/.exec(section)![1]!
 }
 
