@@ -65,6 +65,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     agent.post('/views', { name: mark, filter: { search: mark, 'custom.mark': mark }, shared: true }),
   )
   const domain = await created(admin.post('/domains', { domain: `${crypto.randomUUID()}.example` }))
+  const rule = await created(admin.post('/sender-rules', { sender: `${mark}.example`, action: 'allow' }))
   const inbound = await created(importEmail(admin, mailbox.id, mark))
   const api_key = await created(admin.post('/api-keys', { name: mark, permissions: ['tickets:read'] }))
   const member = await addMember('agent', mark)
@@ -92,6 +93,7 @@ export async function createWorld({ admin, agent, addMember, id }: Organization,
     mailbox_id: mailbox.id,
     domain_id: domain.id,
     inbound_message_id: inbound.id,
+    sender_rule_id: rule.id,
     api_key_id: api_key.id,
     contact_token_id: contact_token.id,
     contact_token: contact_token.token,
@@ -231,6 +233,7 @@ export function goodBody(endpoint: string, world: World): Record<string, unknown
     'POST /contacts/{contact_id}/tokens': { ttl_seconds: 60, scope: 'own' },
     'POST /my/tickets': { subject: 'Printer on fire', body: 'It burns', attachment_ids: [] },
     'POST /my/tickets/{ticket_id}/messages': { body: 'Still burning', attachment_ids: [] },
+    'POST /sender-rules': { sender: `${crypto.randomUUID()}.example`, action: 'block' },
     'POST /domains': { domain: `${crypto.randomUUID()}.example` },
   }
   const body = bodies[endpoint]

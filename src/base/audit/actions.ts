@@ -14,7 +14,8 @@ export const AUDIT_ACTIONS = [
   ...(['webhook.replayed', 'webhook.failed'] as const),
   ...(['domain.created', 'domain.updated', 'domain.deleted'] as const),
   ...(['api_key.created', 'api_key.updated', 'api_key.revoked', 'api_key.request'] as const),
-  ...(['inbound_message.raw_read', 'inbound_message.imported'] as const),
+  ...(['inbound_message.raw_read', 'inbound_message.imported', 'inbound_message.released'] as const),
+  ...(['sender_rule.created', 'sender_rule.deleted'] as const),
   ...(['time_entries.exported', 'contact.exported', 'contact.erased', 'contact.merged'] as const),
   ...(['contact_token.created', 'contact_token.revoked'] as const),
   ...(['retention.updated', 'retention.applied'] as const),
@@ -27,7 +28,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number] | `operator.${string}`
 
 export const AUDIT_RESOURCES = [
   ...(['user', 'session', 'invitation', 'organization', 'mailbox', 'webhook', 'domain', 'api_key'] as const),
-  ...(['inbound_message', 'contact', 'contact_token'] as const),
+  ...(['inbound_message', 'sender_rule', 'contact', 'contact_token'] as const),
 ] as const
 
 export type AuditResource = (typeof AUDIT_RESOURCES)[number]

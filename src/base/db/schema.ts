@@ -62,6 +62,9 @@ export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
 const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
 /** Providers that bring mail over HTTPS. */
 export const INLET_PROVIDERS = ['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'] as const
+/** Spam is held until somebody releases it, or filed like other mail. */
+export const SPAM_POLICIES = ['hold', 'mark'] as const
+export const SENDER_RULE_ACTIONS = ['block', 'allow'] as const
 /** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
 export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
@@ -167,6 +170,7 @@ export const organizations = referenceTable(
     currency: text().notNull().default('USD'),
     reopen_on_reply: boolean().notNull().default(true),
     sender_policy: text({ enum: SENDER_POLICIES }).notNull().default('flag'),
+    spam_policy: text({ enum: SPAM_POLICIES }).notNull().default('hold'),
     /** Addresses and domains of forms, whose mail is by the address in Reply-To; as they were given. */
     form_senders: text().array().notNull().default([]),
     /** Members who sign in with a password need a second factor to act here. */
@@ -181,6 +185,7 @@ export const organizations = referenceTable(
     check('organizations_hourly_rate', isRate(table.hourly_rate)),
     check('organizations_currency', isCurrency(table.currency)),
     check('organizations_sender_policy', isOneOf(table.sender_policy, SENDER_POLICIES)),
+    check('organizations_spam_policy', isOneOf(table.spam_policy, SPAM_POLICIES)),
   ],
 )
 
@@ -1656,6 +1661,25 @@ export const inbound_messages = distributedTable(
     check('inbound_messages_spam_by', isOneOf(table.spam_by, SPAM_JUDGES)),
     check('inbound_messages_rule', isOneOf(table.rule, THREADING_RULES)),
     check('inbound_messages_storage_key', isStorageKey(table.storage_key, 'inbound')),
+  ],
+)
+
+/** Senders whose mail is held, or never held for spam. */
+export const sender_rules = distributedTable(
+  'sender_rules',
+  {
+    ...tenant(),
+    /** As it was given: an address, or a domain, which stands for those below it, too. */
+    sender: text().notNull(),
+    /** The `addressKey` of the address, or the domain in lower case and Punycode. */
+    sender_key: text().notNull(),
+    action: text({ enum: SENDER_RULE_ACTIONS }).notNull(),
+    created_at: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.organization_id, table.id] }),
+    uniqueIndex('sender_rules_sender').on(table.organization_id, table.sender_key),
+    check('sender_rules_action', isOneOf(table.action, SENDER_RULE_ACTIONS)),
   ],
 )
 

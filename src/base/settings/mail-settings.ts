@@ -9,6 +9,7 @@ import {
   type Setting,
   secondsList,
   textLike,
+  url,
   wholeNumber,
 } from './setting'
 
@@ -68,6 +69,11 @@ export const MAIL_SETTINGS = {
     meaning:
       'Name under which a trusted relay writes `Authentication-Results`. When the topmost of these fields has it, its result counts instead of our own. Set it only if the relay removes fields of that name from mail that comes in.',
     read: textLike(/^[\w.-]{1,255}$/, 'must be a name, such as mx.example.com'),
+  },
+  RSPAMD_URL: {
+    meaning:
+      'Address of an rspamd (its normal worker, such as `http://rspamd:11333`) that judges mail of which no trusted relay has said if it is spam. It gets the whole mail. Without an answer in 5 seconds mail is not judged.',
+    read: url('http:', 'https:'),
   },
   DNS_SERVERS: {
     meaning:

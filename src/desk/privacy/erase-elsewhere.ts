@@ -26,6 +26,9 @@ export async function eraseElsewhere(scope: Scope, traces: Traces): Promise<Eras
   await deleteViewsOf(scope, traces)
   const { sql, organization_id } = scope
   await sql`
+    delete from sender_rules
+    where organization_id = ${organization_id} and sender_key = any(${traces.email_keys}::text[])`
+  await sql`
     delete from participants
     where organization_id = ${organization_id}
       and (email_key = any(${traces.email_keys}::text[]) or contact_id = ${traces.contact_id})`

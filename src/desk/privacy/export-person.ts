@@ -8,7 +8,7 @@ import type { InSteps, Steps } from '../../http/request/steps'
 import type { Draft } from '../drafts/model'
 import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
-import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonTicket, PersonTime } from './model'
+import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonRule, PersonTicket, PersonTime } from './model'
 import { type Traces, tracesOf, writtenOn } from './traces'
 
 /** Rows of one step. */
@@ -42,6 +42,7 @@ export async function exportPerson(scope: Scope, contact_id: string): Promise<In
     time_entries: timeOf(scope, traces),
     participations: participationsOf(scope, traces),
     inbound_messages: mailOf(scope, traces),
+    sender_rules: rulesOf(scope, traces),
   }
 }
 
@@ -122,6 +123,13 @@ async function* participationsOf({ sql, organization_id }: Scope, traces: Traces
     where organization_id = ${organization_id}
       and (email_key = any(${traces.email_keys}::text[]) or contact_id = ${traces.contact_id})
     order by id`
+  yield [...rows]
+}
+
+async function* rulesOf({ sql, organization_id }: Scope, { email_keys }: Traces): Steps<PersonRule> {
+  const rows = await sql<PersonRule[]>`
+    select sender, action, created_at from sender_rules
+    where organization_id = ${organization_id} and sender_key = any(${email_keys}::text[]) order by id`
   yield [...rows]
 }
 

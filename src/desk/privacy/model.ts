@@ -1,6 +1,6 @@
 /** What the export and the erasure of a person answer. */
 import { Type } from '@sinclair/typebox'
-import { LEDGER_OUTCOMES, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
+import { LEDGER_OUTCOMES, SENDER_RULE_ACTIONS, TICKET_PRIORITIES, TICKET_STATUSES } from '../../base/db/schema'
 import { Day, Instant, orNull, TicketCode, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
 import { Custom } from '../custom/model'
@@ -62,6 +62,13 @@ const PersonMail = Type.Object({
 export type PersonMail = typeof PersonMail.static
 
 /** All that is kept of a person. */
+const PersonRule = Type.Object({
+  sender: Type.String({ description: 'An address of the person' }),
+  action: oneOf(SENDER_RULE_ACTIONS, { description: 'What becomes of mail from there' }),
+  created_at: Instant,
+})
+export type PersonRule = typeof PersonRule.static
+
 export const Person = Type.Object({
   contact: Type.Object(
     {
@@ -86,6 +93,7 @@ export const Person = Type.Object({
   time_entries: Type.Array(PersonTime, { description: 'Work on these tickets' }),
   participations: Type.Array(PersonParticipation, { description: 'Tickets in which the person takes part' }),
   inbound_messages: Type.Array(PersonMail, { description: 'The mail ledger of the person and of these tickets' }),
+  sender_rules: Type.Array(PersonRule, { description: 'What holds or lets pass the mail of the person' }),
 })
 export type Person = typeof Person.static
 

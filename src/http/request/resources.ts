@@ -69,6 +69,7 @@ const RESOURCES = {
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
   view_id: { table: 'views', code: 'VIEW_NOT_FOUND', private_of: 'owner_id' },
+  sender_rule_id: { table: 'sender_rules', code: 'SENDER_RULE_NOT_FOUND' },
   inbound_message_id: { table: 'inbound_messages', code: 'INBOUND_MESSAGE_NOT_FOUND' },
 } as const satisfies Record<string, Resource>
 

@@ -96,6 +96,8 @@ async function dryRun(scope: Scope, mailbox: Mailbox, mail: InboundMail): Promis
     tls: null,
     sender_verified,
     authentication,
+    spam_score: mail.spam?.score ?? null,
+    spam_by: decision.spam_by,
     received_at: `${new Date(sharedTime()).toISOString().slice(0, 19)}Z`,
     outcome: decision.outcome,
     rule: 'rule' in decision ? decision.rule : null,

@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { addressKey, isEmailAddress } from '../../base/address/email'
-import { AUTHENTICATION_RESULTS, LEDGER_OUTCOMES, THREADING_RULES } from '../../base/db/schema'
+import { AUTHENTICATION_RESULTS, LEDGER_OUTCOMES, SPAM_JUDGES, THREADING_RULES } from '../../base/db/schema'
 import { Instant, orNull, Uuid } from '../../base/shapes/answers'
 import { oneOf } from '../../base/shapes/fields'
 import {
@@ -19,7 +19,7 @@ import {
 const OUTCOMES =
   '`pending`: not filed yet; `ticket`, `message`: became one; `bounce`: a report about a message of ours; ' +
   '`unmatched_bounce`: about no message of ours; `duplicate`: filed before; `own`: sent by this service; ' +
-  '`unparsed`: became a ticket with the original attached; `refused`: it was not taken, and `smtp_reply` says why'
+  '`unparsed`: became a ticket with the original attached; `spam`: held until it is released; `refused`: it was not taken, and `smtp_reply` says why'
 
 export const InboundMessage = Type.Object({
   id: orNull(Uuid, { description: 'Null: a dry run, which stores nothing' }),
@@ -65,6 +65,10 @@ export const InboundMessage = Type.Object({
     }),
     { description: 'Results in the words of RFC 8601; null while pending, or when it was not checked' },
   ),
+  spam_score: orNull(Type.Number(), { description: 'As the judge counts; null without a number, or a judge' }),
+  spam_by: orNull(oneOf(SPAM_JUDGES), {
+    description: 'Who said if it is spam: your relay, rspamd, or a rule of yours (`/sender-rules`); null: nobody',
+  }),
   received_at: Instant,
   outcome: oneOf(LEDGER_OUTCOMES, { description: OUTCOMES }),
   smtp_reply: orNull(Type.String(), { description: 'What the sender was told when it was refused; else null' }),

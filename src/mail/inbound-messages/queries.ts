@@ -68,7 +68,7 @@ function refused({ sql, organization_id }: Scope): Fragment {
   return sql`
     select id, null::uuid, null::text, null, null, null, envelope_sender, recipient, '{}'::text[],
       from_keys, to_keys, null, 0::bigint,
-      remote_address, helo, tls, null::boolean, null::jsonb, received_at, 'refused', smtp_reply, null, null::uuid,
+      remote_address, helo, tls, null::boolean, null::jsonb, null::real, null, received_at, 'refused', smtp_reply, null, null::uuid,
       null::uuid
     from refused_messages where organization_id = ${organization_id}`
 }

@@ -6,6 +6,7 @@ import { data } from '../../http/request/answer'
 import { downloadOriginal, importMessage } from './commands'
 import { InboundFilter, InboundMessage, InboundOptions } from './model'
 import { getInboundMessage, listInboundMessages } from './queries'
+import { releaseMessage } from './release'
 
 export const inboundMessageRoutes = new Elysia({
   tags: ['Inbound messages'],
@@ -47,6 +48,21 @@ export const inboundMessageRoutes = new Elysia({
       params: path('inbound_message_id'),
       response: one(InboundMessage),
       detail: { summary: 'Get inbound message', permission: 'inbound_messages:read' },
+    },
+  )
+
+  .post(
+    '/inbound-messages/:inbound_message_id/release',
+    ({ scope, params }) => data(releaseMessage(scope, params.inbound_message_id)),
+    {
+      params: path('inbound_message_id'),
+      response: one(InboundMessage),
+      detail: {
+        summary: 'Release inbound message',
+        permission: 'inbound_messages:write',
+        codes: ['NOT_HELD'],
+        idempotency: 'afterwards',
+      },
     },
   )
 

@@ -10,12 +10,14 @@
  *   mail. This answer counts: between the two, another process may have filed the same message, or the one that it
  *   answers.
  */
-import type { SENDER_POLICIES } from '../../base/db/schema'
+import { addressKey } from '../../base/address/email'
+import type { SENDER_POLICIES, SPAM_JUDGES, SPAM_POLICIES } from '../../base/db/schema'
 import { type Scope, together } from '../../base/scope'
 import type { Bounce } from '../parse/parse'
 import { type Filed, findFiled } from './fingerprint'
 import type { InboundMail } from './message'
 import { findLetters } from './own-mail'
+import { findRules, type SenderRule } from '../sender-rules/queries'
 import { findReported, type Reported } from './reported'
 import { findThreads, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
@@ -26,12 +28,15 @@ import { type Trust, trustIn } from './trust'
  */
 type IdUse = 'own' | 'repeated' | 'copied'
 
-export type Decision =
-  | { outcome: 'duplicate' | 'unmatched_bounce' }
+type Becomes =
+  | { outcome: 'duplicate' | 'unmatched_bounce' | 'spam' }
   | { outcome: 'own'; is_letter: boolean }
   | ({ outcome: 'bounce'; bounce: Bounce } & Reported)
   | ({ outcome: 'message'; trust: Trust; id_use: IdUse } & Thread)
   | { outcome: 'ticket' | 'unparsed'; rule: 'new'; trust: Trust; id_use: IdUse }
+
+/** What a message becomes, and who said if it is spam. */
+export type Decision = Becomes & { spam_by: (typeof SPAM_JUDGES)[number] | null }
 
 /** What was read about a message before it is decided on. */
 type Findings = { filed: Filed | undefined; is_letter: boolean; trust: Trust; thread: Thread | undefined }
@@ -44,12 +49,14 @@ export async function decide(scope: Scope, mail: InboundMail): Promise<Decision>
 
 /** Decides on messages, each as if it were the only one. @returns a decision for each, in their order */
 export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Decision[]> {
-  const [filed, letters, policy] = await together([
+  const [filed, letters, policies, rules, contacts] = await together([
     findFiled(scope, mails),
     findLetters(scope, mails),
-    getSenderPolicy(scope),
+    getPolicies(scope),
+    findRules(scope, mails),
+    findContacts(scope, mails),
   ])
-  const trusts = mails.map((mail) => trustIn(mail, policy))
+  const trusts = mails.map((mail) => trustIn(mail, policies.sender_policy))
   const threads = await findThreads(
     scope,
     mails.flatMap((mail, place) =>
@@ -66,26 +73,49 @@ export async function decideAll(scope: Scope, mails: InboundMail[]): Promise<Dec
     ),
   )
   return together(
-    mails.map((mail, place) =>
-      decideOne(scope, mail, {
-        filed: filed.get(place),
+    mails.map(async (mail, place) => {
+      const known = filed.get(place)
+      const becomes = await decideOne(scope, mail, {
+        // What is released was held under its fingerprint, so that nobody has seen it.
+        filed: mail.is_released && known ? 'with another text' : known,
         is_letter: letters.has(place),
         trust: trusts[place]!,
         thread: threads.get(place),
-      }),
-    ),
+      })
+      const [rule, spam_by] = [rules[place], rules[place] ? 'sender_rule' : (mail.spam?.by ?? null)] as const
+      const is_known = mail.member !== null || contacts.has(addressKey(mail.sender?.email ?? ''))
+      const is_held = isHeld(mail, becomes, { rule, policy: policies.spam_policy, is_known })
+      return is_held ? { outcome: 'spam' as const, spam_by } : { ...becomes, spam_by }
+    }),
   )
 }
 
 /**
- * The first outcome that holds: a letter of the service, a duplicate, our own mail, mail that cannot be parsed, a
+ * Tells if a message waits for its release. A rule of the organization holds whatever is shown to people or counts;
+ * others' words hold no conversation that goes on, and nobody who is known and proven.
+ */
+function isHeld(
+  { is_released, spam, sender_verified }: InboundMail,
+  becomes: Becomes,
+  { rule, policy, is_known }: { rule: SenderRule | undefined; policy: string; is_known: boolean },
+): boolean {
+  const { outcome } = becomes
+  if (is_released || outcome === 'duplicate' || outcome === 'own') return false
+  if (rule) return rule === 'block'
+  if (!spam?.is_spam || policy === 'mark' || outcome === 'bounce' || outcome === 'unmatched_bounce') return false
+  const is_answer = outcome === 'message' && becomes.anchor === 'issued'
+  return !is_answer && !(sender_verified === true && is_known)
+}
+
+/**
+ * The first outcome that holds, before spam is held: a letter of the service, a duplicate, our own mail, mail that cannot be parsed, a
  * report about delivery, a message of a conversation that exists, else a new ticket.
  */
 async function decideOne(
   scope: Scope,
   mail: InboundMail,
   { filed, is_letter, trust, thread }: Findings,
-): Promise<Decision> {
+): Promise<Becomes> {
   const { content, bounce, ours } = mail
   if (is_letter) return { outcome: 'own', is_letter }
   if (filed === 'again') return { outcome: 'duplicate' }
@@ -100,8 +130,21 @@ async function decideOne(
   return { outcome: 'ticket', rule: 'new', trust, id_use }
 }
 
-async function getSenderPolicy({ sql, organization_id }: Scope) {
-  const [row] = await sql<{ sender_policy: (typeof SENDER_POLICIES)[number] }[]>`
-    select sender_policy from organizations where id = ${organization_id}`
-  return row?.sender_policy ?? 'flag'
+type Policies = { sender_policy: (typeof SENDER_POLICIES)[number]; spam_policy: (typeof SPAM_POLICIES)[number] }
+
+async function getPolicies({ sql, organization_id }: Scope): Promise<Policies> {
+  const [row] = await sql<Policies[]>`
+    select sender_policy, spam_policy from organizations where id = ${organization_id}`
+  return row ?? { sender_policy: 'flag', spam_policy: 'hold' }
+}
+
+/** Finds the contacts among the proven senders of spam. @returns the keys of their addresses */
+async function findContacts({ sql, organization_id }: Scope, mails: InboundMail[]): Promise<Set<string>> {
+  const proven = mails.filter(({ spam, sender_verified }) => spam?.is_spam && sender_verified === true)
+  if (proven.length === 0) return new Set()
+  const keys = proven.map(({ sender }) => addressKey(sender?.email ?? ''))
+  const rows = await sql<{ email_key: string }[]>`
+    select email_key from contact_addresses
+    where organization_id = ${organization_id} and email_key = any(${keys}::text[])`
+  return new Set(rows.map(({ email_key }) => email_key))
 }

@@ -61,6 +61,7 @@ export function fingerprintOf(
 
 /** What is compared of a message. */
 type Asked = {
+  id: string
   fingerprint: Fingerprint
   headers: MailHeaders
   content: { text: string } | null
@@ -71,11 +72,13 @@ type Found = { place: number; words: string[] | null; from_list: boolean; body: 
 
 /**
  * Finds those of the messages whose fingerprints the organization has filed. Lists add words to what they pass on: with
- * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing.
+ * a copy from a list the text of one need only be part of the other. What came in a forged name before hides nothing,
+ * and neither does the message itself, which is filed again when it was held.
  * @returns what is known of them, by their places in the list
  */
 export async function findFiled({ sql, organization_id }: Scope, mails: Asked[]): Promise<Map<number, Filed>> {
-  const rows = mails.map(({ fingerprint, headers, sender_verified }, place) => ({
+  const rows = mails.map(({ id, fingerprint, headers, sender_verified }, place) => ({
+    id,
     place,
     from_list: headers.list !== null,
     is_forged: sender_verified === false,
@@ -84,14 +87,14 @@ export async function findFiled({ sql, organization_id }: Scope, mails: Asked[])
   const found = await sql<Found[]>`
     select g.place, f.words, f.from_list, m.body
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as g (place integer, text text, former text, is_brief boolean, words text, from_list boolean,
+      as g (id uuid, place integer, text text, former text, is_brief boolean, words text, from_list boolean,
         is_forged boolean)
     join inbound_fingerprints f on f.organization_id = ${organization_id} and f.fingerprint in (g.text, g.former)
     left join inbound_messages i on i.organization_id = ${organization_id} and i.id = f.inbound_message_id
     left join messages m on m.organization_id = ${organization_id} and m.id = i.message_id
       and (g.from_list or f.from_list) and g.words <> all(f.words)
     where (not g.is_brief or uuid_time(f.inbound_message_id) > now() - ${BRIEF_HOURS} * interval '1 hour')
-      and (g.is_forged or i.sender_verified is not false)`
+      and (g.is_forged or i.sender_verified is not false) and f.inbound_message_id <> g.id`
   const filed = new Map<number, Filed>()
   for (const one of found) {
     const result = await compare(mails[one.place]!, one)

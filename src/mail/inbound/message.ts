@@ -11,6 +11,7 @@ import { readBounceTag } from '../../desk/messages/anchors'
 import { type Bounce, type MailHeaders, type ParsedMail, readHeaders } from '../parse/parse'
 import { checkSender, type Proof } from '../sender/check'
 import type { Authentication } from '../sender/results'
+import { judgeSpam, type SpamVerdict } from '../spam/judge'
 import { type Fingerprint, fingerprintOf } from './fingerprint'
 import { destinationsOf } from './thread'
 import type { SenderSource } from './trust'
@@ -61,6 +62,10 @@ export type InboundMail = LedgerEntry & {
   authentication: Authentication | null
   /** DNS could not tell who wrote it, for a passing reason: it may do no more than forged mail. */
   is_undecided: boolean
+  /** What a judge says of it; null without one. */
+  spam: SpamVerdict | null
+  /** Somebody released it: it is filed whatever it is. */
+  is_released: boolean
 }
 
 export type Sender = { name: string; email: string }
@@ -99,19 +104,27 @@ export function inboundMail(entry: LedgerEntry, raw: Uint8Array, parsed: ParsedM
     proof: [],
     authentication: null,
     is_undecided: false,
+    spam: null,
+    is_released: false,
   }
 }
 
-/** Checks who wrote the message. Never rejects, and takes some 5 seconds at most. An import waits for no DNS. */
+/**
+ * Checks who wrote the message, and if it is spam. Never rejects, and takes some 5 seconds at most. An import waits for
+ * no DNS.
+ */
 export async function withCheckedSender(mail: InboundMail): Promise<InboundMail> {
-  const { raw, headers, sender, envelope_sender, remote_address, helo, relay_address } = mail
+  const { raw, headers, sender, recipient, envelope_sender, remote_address, helo, relay_address, is_released } = mail
   const from = headers.from?.address ?? null
   const delivery = remote_address === null ? null : { remote_address, helo: helo ?? '', relay_address }
-  const verdict = await checkSender({ raw, from, envelope_sender, delivery })
+  const [verdict, spam] = await Promise.all([
+    checkSender({ raw, from, envelope_sender, delivery }),
+    is_released ? null : judgeSpam({ raw, recipient, envelope_sender, delivery }),
+  ])
   // What proves From proves nobody else.
   const is_from = sender !== undefined && sender.email === from
   const sender_verified = verdict.sender_verified === true && !is_from ? null : verdict.sender_verified
-  return { ...mail, ...verdict, sender_verified, is_undecided: verdict.is_undecided && delivery !== null }
+  return { ...mail, ...verdict, spam, sender_verified, is_undecided: verdict.is_undecided && delivery !== null }
 }
 
 /** Gives the ids that the database can hold and find; those that are too long are left out. */

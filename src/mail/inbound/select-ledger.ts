@@ -6,8 +6,8 @@ import type { Scope } from '../../base/scope'
 export function taken({ sql, organization_id }: Scope): Fragment {
   return sql`
     select id, mailbox_id, mailbox_address, email_message_id, from_name, from_email, envelope_sender, recipient,
-      recipients, from_keys, to_keys, subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome,
-      null as smtp_reply, rule, ticket_id, message_id
+      recipients, from_keys, to_keys, subject, size, remote_address, helo, tls, sender_verified, authentication, spam_score, spam_by, received_at,
+      outcome, null as smtp_reply, rule, ticket_id, message_id
     from inbound_messages where organization_id = ${organization_id}`
 }
 
@@ -28,7 +28,8 @@ export function presented<Row extends object>({ sql }: Scope, rows: Fragment, or
       case when recipients = '{}' then array[recipient] else
         array(select one from unnest(recipients) with ordinality as each (one, place) group by one order by min(place))
       end as recipients,
-      subject, size, remote_address, helo, tls, sender_verified, authentication, received_at, outcome, smtp_reply, rule,
+      subject, size, remote_address, helo, tls, sender_verified, authentication, spam_score, spam_by, received_at,
+      outcome, smtp_reply, rule,
       ticket_id, message_id
     from (${rows}) as m ${order ?? sql``}`
 }

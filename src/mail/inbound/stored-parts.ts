@@ -28,7 +28,7 @@ export async function storeParts(scope: Scope, mail: InboundMail): Promise<Store
   const files: File[] = mail.content?.attachments ?? [originalOf(mail)]
   if (files.length === 0 || mail.bounce) return []
   const { outcome } = await decideTogether({ scope, mail })
-  if (outcome === 'duplicate' || outcome === 'own') return []
+  if (outcome === 'duplicate' || outcome === 'own' || outcome === 'spam') return []
   const stored = await storeAttachments(
     scope,
     files.map(({ content, ...file }) => ({ ...file, body: content })),

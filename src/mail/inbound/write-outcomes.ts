@@ -49,13 +49,13 @@ export async function writeOutcomes(scope: Scope, filed: FiledMail[], subscriber
         select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as x (id uuid, outcome text, rule text,
           email_message_id text, from_name text, from_email text, subject text, ticket_id uuid, message_id uuid,
           sender_verified boolean, authentication jsonb, named text[],
-          from_keys text[], to_keys text[])
+          from_keys text[], to_keys text[], spam_score real, spam_by text)
       )
       update inbound_messages i
       set outcome = g.outcome, rule = g.rule, email_message_id = g.email_message_id, from_name = g.from_name,
         from_email = g.from_email, subject = g.subject, ticket_id = g.ticket_id, message_id = g.message_id,
         sender_verified = g.sender_verified, authentication = g.authentication, recipients = i.recipients || g.named,
-        from_keys = i.from_keys || g.from_keys, to_keys = i.to_keys || g.to_keys
+        spam_score = coalesce(g.spam_score, i.spam_score), spam_by = coalesce(g.spam_by, i.spam_by), from_keys = i.from_keys || g.from_keys, to_keys = i.to_keys || g.to_keys
       from given g
       where i.organization_id = ${organization_id} and i.id = g.id`,
   ])
@@ -133,5 +133,7 @@ function rowOf({ mail, decision, about }: FiledMail) {
     named,
     from_keys: searchKeys([sender?.email ?? null]),
     to_keys: searchKeys(named),
+    spam_score: mail.spam?.score ?? null,
+    spam_by: decision.spam_by,
   }
 }

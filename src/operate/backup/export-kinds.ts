@@ -16,6 +16,7 @@ import { listTimers } from '../../desk/timers/queries'
 import { listDomains } from '../../mail/domains/queries'
 import { listInboundMessages } from '../../mail/inbound-messages/queries'
 import { listMailboxes } from '../../mail/mailboxes/queries'
+import { listSenderRules } from '../../mail/sender-rules/queries'
 import { listApiKeys } from '../../people/api-keys/queries'
 import { listAuditLog } from '../../people/audit-log/queries'
 import { getOrganization } from '../../people/organizations/queries'
@@ -58,6 +59,7 @@ export const KINDS: Kind[] = [
   { name: 'timers', meaning: 'running timers', read: pages(listTimers) },
   { name: 'webhooks', meaning: 'webhooks, without secrets', read: pages(listWebhooks) },
   { name: 'deliveries', meaning: 'deliveries of webhooks, with the webhook_id of each', read: deliveries },
+  { name: 'sender_rules', meaning: 'senders whose mail is held, or never is', read: pages(listSenderRules) },
   { name: 'inbound_messages', meaning: 'the mail ledger', read: pages(listInboundMessages) },
   { name: 'audit_log', meaning: 'the audit log', read: pages(listAuditLog) },
 ]

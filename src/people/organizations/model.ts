@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { toDomain } from '../../base/address/domains'
 import { isEmailAddress } from '../../base/address/email'
-import { SENDER_POLICIES } from '../../base/db/schema'
+import { SENDER_POLICIES, SPAM_POLICIES } from '../../base/db/schema'
 import { orNull, Uuid } from '../../base/shapes/answers'
 import { body, flag, nameInput, nullable, oneOf, optional, text } from '../../base/shapes/fields'
 import { currencyInput, rateInput, ticketPrefixInput } from '../../base/shapes/money'
@@ -35,6 +35,9 @@ export const Organization = Type.Object({
     description:
       '`flag`: `sender_verified` only shows how well the sender of an email is known; `restrict`: an email whose sender is not proven joins no ticket by a code in its subject, and subscribes nobody',
   }),
+  spam_policy: oneOf(SPAM_POLICIES, {
+    description: '`hold`: spam waits in the ledger for its release; `mark`: it is filed, and the ledger says what it is',
+  }),
   form_senders: Type.Array(Type.String(), {
     description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',
   }),
@@ -60,6 +63,7 @@ export const OrganizationChanges = body({
   currency: optional(nullable(currencyInput({ description: 'Null: USD' }))),
   reopen_on_reply: optional(flag()),
   sender_policy: optional(oneOf(SENDER_POLICIES)),
+  spam_policy: optional(oneOf(SPAM_POLICIES)),
   form_senders: optional(form_senders),
   require_second_factor: optional(flag({ description: 'For signed-in admins; true: for one who has a second factor' })),
   portal_origins: optional(portal_origins),

@@ -22,6 +22,8 @@ const ACTIONS: Record<string, string | null> = {
   'POST /mailboxes/{mailbox_id}/test': null,
   'POST /mailboxes/{mailbox_id}/inlet': 'mailbox.updated',
   'DELETE /mailboxes/{mailbox_id}/inlet': 'mailbox.updated',
+  'POST /sender-rules': 'sender_rule.created',
+  'DELETE /sender-rules/{sender_rule_id}': 'sender_rule.deleted',
   'POST /inbound-messages': 'inbound_message.imported',
   'GET /inbound-messages/{inbound_message_id}/raw': 'inbound_message.raw_read',
   'DELETE /mailboxes/{mailbox_id}': 'mailbox.deleted',
@@ -51,7 +53,8 @@ const LISTED_READS = [
 ]
 
 /** Need a DNS server or a provider: `tests/mail/domains` and `tests/people/identity` have their entries. */
-const ELSEWHERE = ['POST /domains/{domain_id}/verify', 'PUT /identity-provider']
+/** The same for mail that is held: `tests/mail/spam`. */
+const ELSEWHERE = ['POST /inbound-messages/{inbound_message_id}/release', 'POST /domains/{domain_id}/verify', 'PUT /identity-provider']
 
 let settings: ChangedSettings
 let organization: Organization

@@ -21,6 +21,7 @@ describe('the organization', () => {
       currency: 'USD',
       reopen_on_reply: true,
       sender_policy: 'flag',
+      spam_policy: 'hold',
       form_senders: [],
       require_second_factor: false,
       portal_origins: [],
@@ -37,6 +38,7 @@ describe('the organization', () => {
       currency: 'EUR',
       reopen_on_reply: false,
       sender_policy: 'restrict',
+      spam_policy: 'mark',
       form_senders: ['Form@Firm.example', 'wix.example', 'bücher.example'],
     }
     const { id, ...before } = (await admin.get('/organization')).body.data
@@ -90,6 +92,7 @@ describe('the organization', () => {
     [{ reopen_on_reply: 'true' }, '/reopen_on_reply'],
     [{ reopen_on_reply: null }, '/reopen_on_reply'],
     [{ sender_policy: 'off' }, '/sender_policy'],
+    [{ spam_policy: 'delete' }, '/spam_policy'],
     [{ sender_policy: null }, '/sender_policy'],
     [{ form_senders: null }, '/form_senders'],
     [{ form_senders: 'wix.example' }, '/form_senders'],

@@ -9,7 +9,7 @@ import { Table } from '../rows'
 import { Action, Button, bytes, Choice, Dialog, Dot, Form, Time, tell } from '../ui'
 import type { View } from '../view-types'
 
-const OUTCOMES = ['pending', 'ticket', 'message', 'bounce', 'duplicate', 'own', 'unmatched_bounce', 'unparsed']
+const OUTCOMES = ['pending', 'ticket', 'message', 'bounce', 'duplicate', 'own', 'unmatched_bounce', 'unparsed', 'spam']
 const DOT: Record<string, string> = {
   ticket: 'open',
   message: 'sent',

@@ -1,0 +1,64 @@
+/**
+ * Asks rspamd (https://docs.rspamd.com/developers/protocol). One request with the mail as its body: there is no client
+ * of it in the registry that is kept up and does more.
+ */
+import { LRUCache } from 'lru-cache'
+import { log, safeError } from '../../base/log'
+import type { SpamQuestion } from './judge'
+
+const TIMEOUT_MS = 5000
+/** Of an answer, which lists some 100 symbols. */
+const MOST_BYTES = 1_000_000
+/** Actions that say that mail is spam. `soft reject` and `greylist` ask for another try, which comes too late. */
+const SPAM = ['add header', 'rewrite subject', 'reject']
+
+type Question = SpamQuestion & { client: { address: string; helo: string } | null }
+
+/** The log says once in a minute that it does not answer. */
+const told = new LRUCache<string, true>({ max: 10, ttl: 60_000 })
+
+/** Asks for an action and a score. Never rejects. @returns null without a proper answer in 5 seconds */
+export async function askRspamd(url: string, question: Question): Promise<{ is_spam: boolean; score: number } | null> {
+  try {
+    return await ask(url, question)
+  } catch (error) {
+    if (!told.has('rspamd')) log.warn({ error: safeError(error) }, 'rspamd does not answer, mail is not judged')
+    told.set('rspamd', true)
+    return null
+  }
+}
+
+async function ask(url: string, { raw, recipient, envelope_sender, client }: Question) {
+  const response = await fetch(new URL('/checkv2', url), {
+    method: 'POST',
+    headers: fieldsOf({ Rcpt: recipient, From: envelope_sender, IP: client?.address, Helo: client?.helo }),
+    body: raw as Uint8Array<ArrayBuffer>,
+    redirect: 'error',
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+  if (!response.ok) throw new Error(`rspamd answered ${response.status}`)
+  const answer: unknown = JSON.parse(await readText(response))
+  const { action, score, is_skipped } = (answer ?? {}) as Record<string, unknown>
+  if (is_skipped === true) return null
+  if (typeof action !== 'string' || typeof score !== 'number' || !Number.isFinite(score)) {
+    throw new Error('rspamd answered something else than a result')
+  }
+  return { is_spam: SPAM.includes(action), score }
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    if (size > MOST_BYTES) throw new Error('the answer of rspamd is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** Leaves out what is not known, and what cannot stand in a header. */
+function fieldsOf(given: Record<string, string | null | undefined>): Record<string, string> {
+  const good = Object.entries(given).filter(([, value]) => value && /^[\x20-\x7e]{1,1000}$/.test(value))
+  return Object.fromEntries(good) as Record<string, string>
+}
