@@ -210,6 +210,19 @@ POST /inbound/:token / the token names the mailbox <- inlets: what is posted > i
 POST /inbound/:token / +tag <- inlets: what is posted > finds its ticket by the tag of the recipient, at whichever address, and no other organization’s
 POST /inbound/:token / Authentication-Results <- inlets: what is posted > proves no sender by fields that anybody can write, even from the address of a trusted relay
 POST /inbound/:token / rate limit <- inlets: an inlet > has no limit of requests, but guesses of tokens have
+GET /sender-rules <- spam: sender rules > are listed, replaced and removed by who may write inbound messages
+POST /sender-rules <- spam: sender rules > are listed, replaced and removed by who may write inbound messages
+DELETE /sender-rules/:sender_rule_id / code / SENDER_RULE_NOT_FOUND <- spam: sender rules > are listed, replaced and removed by who may write inbound messages
+Sender rules / address beats domain; From or envelope <- spam: sender rules > block by From or the envelope, a domain with those below it; an address comes before its domain
+Sender rules / anchors, members, forged senders <- spam: sender rules > block answers too, whatever the policy, but no member; and allow no forged sender
+POST /inbound-messages/:inbound_message_id/release <- spam: a release > files what is held, unjudged, with its files; an answer to it finds it
+POST /inbound-messages/:inbound_message_id/release / code / NOT_HELD <- spam: a release > is for those who may write inbound messages, of what is held, with its original
+Spam / relay <- spam: the fields %j of a relay say %j
+Spam / held <- spam: spam by the word of a trusted relay > is held: no ticket, contact or file, and its row says so, once however often it comes
+Spam / spam_policy <- spam: spam by the word of a trusted relay > is filed when the policy is to mark it; what is no spam is filed with its score
+Spam / anchors, proven contacts <- spam: spam by the word of a trusted relay > holds no answer with an anchor of ours, and no contact whose sender is proven
+Spam / rspamd <- spam: rspamd > its action %p with %p becomes %s
+Spam / rspamd / 5 s, no answer: none <- spam: rspamd > that is away or silent says nothing within some 5 seconds
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros / code / MACRO_NAME_EXISTS | INVALID_VARIABLE <- macros: a name that is taken, an unknown variable, value or id is refused, and nothing changes

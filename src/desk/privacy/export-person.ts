@@ -8,7 +8,15 @@ import type { InSteps, Steps } from '../../http/request/steps'
 import type { Draft } from '../drafts/model'
 import { getDrafts } from '../drafts/queries'
 import { type MessageRow, messageFields, presentMessage } from '../messages/queries'
-import type { Person, PersonMail, PersonMessage, PersonParticipation, PersonRule, PersonTicket, PersonTime } from './model'
+import type {
+  Person,
+  PersonMail,
+  PersonMessage,
+  PersonParticipation,
+  PersonRule,
+  PersonTicket,
+  PersonTime,
+} from './model'
 import { type Traces, tracesOf, writtenOn } from './traces'
 
 /** Rows of one step. */

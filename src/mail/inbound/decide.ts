@@ -14,10 +14,10 @@ import { addressKey } from '../../base/address/email'
 import type { SENDER_POLICIES, SPAM_JUDGES, SPAM_POLICIES } from '../../base/db/schema'
 import { type Scope, together } from '../../base/scope'
 import type { Bounce } from '../parse/parse'
+import { findRules, type SenderRule } from '../sender-rules/queries'
 import { type Filed, findFiled } from './fingerprint'
 import type { InboundMail } from './message'
 import { findLetters } from './own-mail'
-import { findRules, type SenderRule } from '../sender-rules/queries'
 import { findReported, type Reported } from './reported'
 import { findThreads, type Thread } from './thread'
 import { type Trust, trustIn } from './trust'
@@ -108,8 +108,8 @@ function isHeld(
 }
 
 /**
- * The first outcome that holds, before spam is held: a letter of the service, a duplicate, our own mail, mail that cannot be parsed, a
- * report about delivery, a message of a conversation that exists, else a new ticket.
+ * Gives the first outcome that holds, before spam is held: a letter of the service, a duplicate, our own mail, mail
+ * that cannot be parsed, a report about delivery, a message of a conversation that exists, else a new ticket.
  */
 async function decideOne(
   scope: Scope,

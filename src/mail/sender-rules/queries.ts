@@ -40,10 +40,7 @@ type Asked = {
  * are not allowed.
  * @returns undefined for messages that no rule is about
  */
-export async function findRules(
-  { sql, organization_id }: Scope,
-  mails: Asked[],
-): Promise<(SenderRule | undefined)[]> {
+export async function findRules({ sql, organization_id }: Scope, mails: Asked[]): Promise<(SenderRule | undefined)[]> {
   const keys = [...new Set(mails.flatMap((mail) => [...keysOf(fromOf(mail)), ...keysOf(mail.envelope_sender)]))]
   if (keys.length === 0) return []
   const rows = await sql<{ sender_key: string; action: SenderRule }[]>`

@@ -33,8 +33,12 @@ export const senderRuleRoutes = new Elysia({
     },
   )
 
-  .delete('/sender-rules/:sender_rule_id', ({ scope, params }) => done(deleteSenderRule(scope, params.sender_rule_id)), {
-    params: path('sender_rule_id'),
-    response: { 204: NoContent },
-    detail: { summary: 'Delete sender rule', permission: 'inbound_messages:write' },
-  })
+  .delete(
+    '/sender-rules/:sender_rule_id',
+    ({ scope, params }) => done(deleteSenderRule(scope, params.sender_rule_id)),
+    {
+      params: path('sender_rule_id'),
+      response: { 204: NoContent },
+      detail: { summary: 'Delete sender rule', permission: 'inbound_messages:write' },
+    },
+  )

@@ -1,6 +1,7 @@
 /** Judges if mail is spam: by the word of a trusted relay, else by rspamd. */
-import type { SPAM_JUDGES } from '../../base/db/schema'
+
 import { config } from '../../base/config'
+import type { SPAM_JUDGES } from '../../base/db/schema'
 import { headerBlock, splitHeader } from '../../base/mime/headers'
 import { type Delivery, findHandover } from '../sender/client'
 import { readRelayVerdict } from './relay-verdict'
@@ -14,7 +15,7 @@ export type SpamVerdict = {
   by: Exclude<(typeof SPAM_JUDGES)[number], 'sender_rule'>
 }
 
-export type SpamQuestion = {
+type SpamQuestion = {
   raw: Uint8Array
   recipient: string
   /** Null when it is not known. */

@@ -4,7 +4,6 @@
  */
 import { LRUCache } from 'lru-cache'
 import { log, safeError } from '../../base/log'
-import type { SpamQuestion } from './judge'
 
 const TIMEOUT_MS = 5000
 /** Of an answer, which lists some 100 symbols. */
@@ -12,7 +11,14 @@ const MOST_BYTES = 1_000_000
 /** Actions that say that mail is spam. `soft reject` and `greylist` ask for another try, which comes too late. */
 const SPAM = ['add header', 'rewrite subject', 'reject']
 
-type Question = SpamQuestion & { client: { address: string; helo: string } | null }
+type Question = {
+  raw: Uint8Array
+  recipient: string
+  /** Null when it is not known. */
+  envelope_sender: string | null
+  /** The server that handed the mail over; null when it is not known. */
+  client: { address: string; helo: string } | null
+}
 
 /** The log says once in a minute that it does not answer. */
 const told = new LRUCache<string, true>({ max: 10, ttl: 60_000 })

@@ -36,7 +36,8 @@ export const Organization = Type.Object({
       '`flag`: `sender_verified` only shows how well the sender of an email is known; `restrict`: an email whose sender is not proven joins no ticket by a code in its subject, and subscribes nobody',
   }),
   spam_policy: oneOf(SPAM_POLICIES, {
-    description: '`hold`: spam waits in the ledger for its release; `mark`: it is filed, and the ledger says what it is',
+    description:
+      '`hold`: spam waits in the ledger for its release; `mark`: it is filed, and the ledger says what it is',
   }),
   form_senders: Type.Array(Type.String(), {
     description: 'Addresses and domains of forms: the sender of their mail is the address in `Reply-To`',

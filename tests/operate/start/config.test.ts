@@ -37,6 +37,7 @@ describe('settings', () => {
       SMTP_TRUSTED_PROXIES: [],
       SMTP_TRUSTED_RELAYS: [],
       TRUSTED_AUTHSERV_ID: undefined,
+      RSPAMD_URL: undefined,
       DNS_SERVERS: [],
       SMTP_MAX_CLIENTS: 1000,
       SMTP_MAX_CLIENTS_PER_ADDRESS: 50,
