@@ -678,10 +678,12 @@ create table organizations (
   form_senders text[] default '{}'::text[] not null,
   require_second_factor boolean default false not null,
   portal_origins text[] default '{}'::text[] not null,
+  spam_policy text default 'hold'::text not null,
   constraint organizations_pkey PRIMARY KEY (id),
   constraint organizations_currency CHECK ((currency ~ '^[A-Z]{3}$'::text)),
   constraint organizations_hourly_rate CHECK (((hourly_rate >= (0)::numeric) AND (hourly_rate <= (1000000)::numeric))),
   constraint organizations_sender_policy CHECK ((sender_policy = ANY (ARRAY['flag'::text, 'restrict'::text]))),
+  constraint organizations_spam_policy CHECK ((spam_policy = ANY (ARRAY['hold'::text, 'mark'::text]))),
   constraint organizations_ticket_prefix CHECK ((ticket_prefix ~ '^[A-Z][A-Z0-9]{0,9}$'::text))
 );
 
@@ -824,6 +826,18 @@ create table second_factors (
   constraint second_factors_pkey PRIMARY KEY (id),
   constraint second_factors_id_users_id_fk FOREIGN KEY (id) REFERENCES users(id) ON DELETE CASCADE
 );
+
+create table sender_rules (
+  organization_id uuid not null,
+  id uuid not null,
+  sender text not null,
+  sender_key text not null,
+  action text not null,
+  created_at timestamp with time zone generated always as (uuid_time(id)) stored not null,
+  constraint sender_rules_organization_id_id_pk PRIMARY KEY (organization_id, id),
+  constraint sender_rules_action CHECK ((action = ANY (ARRAY['block'::text, 'allow'::text])))
+);
+CREATE UNIQUE INDEX sender_rules_sender ON sender_rules USING btree (organization_id, sender_key);
 
 create table sign_in_challenges (
   token_hash bytea not null,

@@ -157,6 +157,8 @@ test('a message is pending in the ledger until it is filed', async () => {
     tls: false,
     sender_verified: null,
     authentication: null,
+      spam_score: null,
+      spam_by: null,
     received_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
     outcome: 'pending',
     rule: null,
