@@ -54,7 +54,11 @@ const LISTED_READS = [
 
 /** Need a DNS server or a provider: `tests/mail/domains` and `tests/people/identity` have their entries. */
 /** The same for mail that is held: `tests/mail/spam`. */
-const ELSEWHERE = ['POST /inbound-messages/{inbound_message_id}/release', 'POST /domains/{domain_id}/verify', 'PUT /identity-provider']
+const ELSEWHERE = [
+  'POST /inbound-messages/{inbound_message_id}/release',
+  'POST /domains/{domain_id}/verify',
+  'PUT /identity-provider',
+]
 
 let settings: ChangedSettings
 let organization: Organization

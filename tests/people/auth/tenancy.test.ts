@@ -22,7 +22,8 @@ const NOBODY = '01890000-0000-7000-8000-000000000000'
  * person, make tokens of customers.
  */
 function isAdminOnly({ method, path }: Endpoint): boolean {
-  if (/^\/(inbound-messages|sender-rules|audit-log|api-keys|timers|stats|identity-provider|retention)/.test(path)) return true
+  if (/^\/(inbound-messages|sender-rules|audit-log|api-keys|timers|stats|identity-provider|retention)/.test(path))
+    return true
   if (/^\/contacts\/.*\/(export|erase|tokens)(\/|$)/.test(path)) return true
   return method !== 'GET' && /^\/(webhooks|mailboxes|domains|users|organization)(\/|$)/.test(path)
 }
