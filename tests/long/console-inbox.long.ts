@@ -39,6 +39,28 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
+  test('shows a mail within a second or so, asks nothing while nothing happens, and without a stream as before', async () => {
+    const first = await desk.mail('Now and here')
+    const page = await desk.open()
+    await openTicket(page, first)
+    const asked: string[] = []
+    await Bun.sleep(2000)
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+    // Longer than between two readings without a stream.
+    await Bun.sleep(6000)
+    expect(asked.filter((path) => /(tickets|users|active)(\/[0-9a-f-]+)?$/.test(path))).toEqual([])
+    const begun = performance.now()
+    const second = await desk.mail('It comes by itself')
+    await page.getByRole('link', { name: second }).waitFor()
+    expect(performance.now() - begun).toBeLessThan(4000)
+
+    await page.route('**/events/stream*', (route) => route.abort())
+    await desk.restart()
+    const third = await desk.mail('Without a stream')
+    await page.getByRole('link', { name: third }).waitFor()
+    await page.context().close()
+  })
+
   test('adds a note, assigns, labels, logs time and runs a timer, and lists all of it in the timeline', async () => {
     const subject = await desk.mail('My screen is dark')
     const page = await desk.open()

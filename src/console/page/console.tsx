@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { Account } from './account'
 import { Api, trouble } from './api'
 import { useCell } from './cell'
+import { follow } from './events'
 import { comeFromProvider, givenOrganization, goToProvider } from './from-provider'
 import { Inbox } from './inbox/inbox'
 import { saveWhenLeft, saveWritings } from './inbox/writings'
@@ -105,6 +106,7 @@ function Frame({ me }: Pick<View, 'me'>) {
   useEffect(() => {
     if (id && is_home) go(inboxOf(id), true)
   }, [is_home, id])
+  useEffect(() => (id ? follow(id) : undefined), [id])
   if (!organization) return <NoOrganization />
   if (is_home) return null
   const view: View = { api, route, me, organization }

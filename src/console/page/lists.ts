@@ -1,6 +1,7 @@
 /** Reads lists of the API, as far as they are shown. */
 import { useRef, useState } from 'preact/hooks'
 import { type Api, query } from './api'
+import type { Told } from './events'
 import { EVERY_MS, useLive } from './live'
 
 type Meta = { next_cursor: string | null }
@@ -37,6 +38,7 @@ export function useRows<T extends { id: string | null }, M extends Meta = Meta>(
   api: Api,
   path: string,
   filter: Filter = {},
+  isAbout?: (told: Told) => boolean,
 ) {
   const key = `${api.organization_id}${path}${query(filter)}`
   const wanted = useRef({ key, rows: PER_PAGE })
@@ -50,6 +52,7 @@ export function useRows<T extends { id: string | null }, M extends Meta = Meta>(
     },
     // A long list is read less often, because each person has a limit of requests.
     requests * EVERY_MS,
+    isAbout,
   )
   return {
     rows: value?.rows,

@@ -1,8 +1,18 @@
-/** Data that stays as new as the service's: it is read again every few seconds while the page is seen. */
+/**
+ * Data that stays as new as the service's while the page is seen: it is read again when an event is about it, and every
+ * few seconds while no events come.
+ */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api'
+import { following, onEvent, type Told } from './events'
 
 export const EVERY_MS = 5000
+/** For what has no event of its own, such as a changed name. */
+const RARELY_MS = 300_000
+/** Events of one change come together. */
+const SOON_MS = 100
+/** Events without a rest are heeded so often at first, then ever more seldom. */
+const BUSY_MS = 500
 
 type Live<T> = {
   /** Undefined until it was read once. */
@@ -17,17 +27,23 @@ type Live<T> = {
 /**
  * @param key what is read; when it changes, the former value is dropped
  * @param load gets the former value, and may return it
+ * @param every_ms how often it is read while no events come, or always when no event is about it
+ * @param isAbout tells if an event is about it
  */
 export function useLive<T>(
   key: string,
   load: (before: T | undefined, signal: AbortSignal) => Promise<T>,
   every_ms = EVERY_MS,
+  isAbout?: (told: Told, value: T | undefined) => boolean,
 ): Live<T> {
   const [state, setState] = useState<{ key: string; value?: T; error?: Refusal }>({ key })
   const loading = useRef(load)
   loading.current = load
   const held = useRef<{ key: string; value?: T; turn: number }>({ key, turn: 0 })
   if (held.current.key !== key) held.current = { key, turn: held.current.turn + 1 }
+
+  const judging = useRef<((told: Told) => boolean) | undefined>(undefined)
+  judging.current = isAbout && ((told) => isAbout(told, held.current.value))
 
   const latest = useCallback(() => held.current.value, [])
 
@@ -49,24 +65,51 @@ export function useLive<T>(
     }
   }, [])
 
-  useEffect(() => {
-    const stop = new AbortController()
-    let timer: ReturnType<typeof setTimeout>
-    const round = async () => {
-      clearTimeout(timer)
-      if (!document.hidden) await reload(stop.signal)
-      if (!stop.signal.aborted) timer = setTimeout(round, every_ms)
-    }
-    const onSeen = () => void (document.hidden || round())
-    document.addEventListener('visibilitychange', onSeen)
-    void round()
-    return () => {
-      stop.abort()
-      clearTimeout(timer)
-      document.removeEventListener('visibilitychange', onSeen)
-    }
-  }, [key, every_ms, reload])
+  useEffect(() => keepNew(reload, every_ms, () => judging.current), [key, every_ms, reload])
 
   const is_now = state.key === key
   return { value: is_now ? state.value : undefined, error: is_now ? state.error : undefined, latest, reload }
+}
+
+/** Reads at once, and again and again. @returns what ends it */
+function keepNew(
+  reload: (signal: AbortSignal) => Promise<void>,
+  every_ms: number,
+  judge: () => ((told: Told) => boolean) | undefined,
+): () => void {
+  const stop = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let soon: ReturnType<typeof setTimeout> | undefined
+  let read_ms = 0
+  let busy_ms = BUSY_MS
+  const plan = () => {
+    clearTimeout(timer)
+    if (!stop.signal.aborted) timer = setTimeout(round, judge() && following.value ? RARELY_MS : every_ms)
+  }
+  const round = async () => {
+    clearTimeout(timer)
+    clearTimeout(soon)
+    soon = undefined
+    read_ms = performance.now()
+    if (!document.hidden) await reload(stop.signal)
+    plan()
+  }
+  const onTold = (told: Told | undefined) => {
+    const isAbout = judge()
+    if (soon || !isAbout || (told && !isAbout(told))) return
+    const passed_ms = performance.now() - read_ms
+    busy_ms = passed_ms < 2 * busy_ms ? Math.min(2 * busy_ms, every_ms) : BUSY_MS
+    soon = setTimeout(round, Math.max(SOON_MS, busy_ms - passed_ms))
+  }
+  const onSeen = () => void (document.hidden || round())
+  document.addEventListener('visibilitychange', onSeen)
+  const ends = [onEvent(onTold), following.listen(plan)]
+  void round()
+  return () => {
+    stop.abort()
+    clearTimeout(timer)
+    clearTimeout(soon)
+    for (const end of ends) end()
+    document.removeEventListener('visibilitychange', onSeen)
+  }
 }

@@ -28,6 +28,7 @@ export function Inbox(view: View) {
       return { users: users.rows, labels: labels.data }
     },
     NAMES_EVERY_MS,
+    ({ type }) => type.startsWith('label.'),
   )
   useShortcuts(view)
   const known = names.value ?? { users: [], labels: [] }

@@ -30,6 +30,7 @@ function TimerPart({ api, ticket, reload }: Props) {
     `timer ${api.organization_id}`,
     async (_before, signal) => (await api.get<Timer | null>('/timer/active', { signal })).data ?? null,
     SELDOM_MS,
+    ({ type }) => type.startsWith('time_entry.'),
   )
   const running = timer.value
   const start = async () => {
@@ -130,6 +131,7 @@ function Participants({ api, ticket }: Props) {
     path,
     async (_before, signal) => (await api.get<Participant[]>(`${path}?per_page=100`, { signal })).data,
     SELDOM_MS,
+    ({ ids }) => ids.includes(ticket.id),
   )
   const [is_open, setOpen] = useState(false)
   const add = async (email: string) => {

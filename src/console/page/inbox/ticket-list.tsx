@@ -1,6 +1,7 @@
 /** The list of tickets with its filters. */
 import { useState } from 'preact/hooks'
 import type { Ticket, TicketListMeta } from '../../../desk/tickets/model'
+import type { Told } from '../events'
 import { useRows } from '../lists'
 import { changed, go, hrefOf } from '../route'
 import { Action, Choice, Dot, Time, Waiting } from '../ui'
@@ -18,7 +19,7 @@ const STATUSES = [
 export function TicketList(view: View & { names: Names }) {
   const { api, route } = view
   const filter = Object.fromEntries(FILTERS.map((name) => [name, route.query.get(name) ?? '']))
-  const list = useRows<Ticket, TicketListMeta & { next_cursor: string | null }>(api, '/tickets', filter)
+  const list = useRows<Ticket, TicketListMeta & { next_cursor: string | null }>(api, '/tickets', filter, isAbout)
   return (
     <section class="list" aria-label="Tickets">
       <Filters {...view} />
@@ -38,6 +39,11 @@ export function TicketList(view: View & { names: Names }) {
       )}
     </section>
   )
+}
+
+/** The list shows nothing of time, nor how an email fares. */
+function isAbout({ type }: Told): boolean {
+  return !type.startsWith('time_entry.') && !type.startsWith('message.email_')
 }
 
 function counted({ total = 0, total_is_exact }: TicketListMeta): string {

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Ticket, TicketWithMessages } from '../../../desk/tickets/model'
 import { type Answer, Refusal } from '../api'
-import { useLive } from '../live'
+import { EVERY_MS, useLive } from '../live'
 import { hrefOf } from '../route'
 import { attempt, Button, Choice, Dialog, Field, Form, Time, tell, Waiting } from '../ui'
 import type { Change, Names, View } from '../view-types'
@@ -25,11 +25,19 @@ const PRIORITIES = ['low', 'normal', 'high', 'urgent']
 
 export function TicketView(view: View & { ticket_id: string; names: Names }) {
   const { api, route, ticket_id, names } = view
-  const live = useLive<Shown>(ticket_id, async (before, signal) => {
-    const headers = before?.etag ? { 'if-none-match': before.etag } : undefined
-    const answer = await api.get<TicketWithMessages>(`/tickets/${ticket_id}`, { headers, signal })
-    return before && answer.status === 304 ? before : { ticket: answer.data, etag: answer.etag }
-  })
+  const live = useLive<Shown>(
+    ticket_id,
+    async (before, signal) => {
+      const headers = before?.etag ? { 'if-none-match': before.etag } : undefined
+      const answer = await api.get<TicketWithMessages>(`/tickets/${ticket_id}`, { headers, signal })
+      return before && answer.status === 304 ? before : { ticket: answer.data, etag: answer.etag }
+    },
+    EVERY_MS,
+    ({ ids }, shown) => {
+      const { contact, labels } = shown?.ticket ?? { contact: null, labels: [] }
+      return [ticket_id, contact?.id, ...labels.map(({ id }) => id)].some((id) => id && ids.includes(id))
+    },
+  )
   const back = hrefOf(api.organization_id, ['tickets'], route.query)
   if (!live.value) {
     return (
