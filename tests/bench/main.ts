@@ -1,8 +1,8 @@
 /**
  * Runs `bun run bench [section ...] [--fresh]`: measures the product beside the bare limits of the same work, in one
  * run, and compares it with what is aimed at. Sections: latency, load, beside, mail, memory; without one, all of these
- * but beside. `memory` runs load and mail too. `outbox` and `cluster` run alone: the tops of their files say what they
- * measure.
+ * but beside. `memory` runs load and mail too. `outbox`, `cluster` and `streams` run alone: the tops of their files say
+ * what they measure.
  *
  * --fresh makes the data set anew. BENCH_ORGS: sizes of organizations, default 1000000x1,100000x1,10000x1,2000x50.
  * BENCH_DIR: where data sets are kept, default /tmp/deskwire-bench. Shorter runs: BENCH_SECONDS (5), BENCH_ROUNDS (3),
@@ -24,7 +24,7 @@ import { makeDataSet } from './volume/data-set'
 import { readSizes } from './volume/fill'
 
 const SECTIONS = ['latency', 'load', 'beside', 'mail', 'memory']
-const ALONE = ['outbox', 'cluster']
+const ALONE = ['outbox', 'cluster', 'streams']
 const BY_DEFAULT = ['latency', 'load', 'mail', 'memory']
 const ORGS = process.env.BENCH_ORGS ?? '1000000x1,100000x1,10000x1,2000x50'
 

@@ -51,6 +51,7 @@ export const EXCEPTIONS: Record<string, string[]> = {
     'people/auth/account-audit findNoted',
     'base/db/all-organizations organizationsByMachine',
     'base/db/fills fillSome',
+    'delivery/events/follow findPublished',
     'base/db/fills mayOlderRead',
     'desk/tallies/fold-changes fold',
     'delivery/outbox/due-lanes',

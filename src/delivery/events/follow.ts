@@ -1,7 +1,10 @@
 /** Follows the events of organizations with open streams: one reader for all streams of an organization. */
 import { Gauge } from 'prom-client'
 import { config } from '../../base/config'
+import { readOfAll } from '../../base/db/all-organizations'
+import { isAway } from '../../base/db/cluster/away'
 import { sharedTime } from '../../base/db/shared-time'
+import { type Connection, transact } from '../../base/db/transact'
 import { ApiError, type ErrorCode } from '../../base/errors'
 import { byteSteps } from '../../base/flow/byte-steps'
 import { log, safeError } from '../../base/log'
@@ -21,8 +24,6 @@ import { readOrder } from './settled-place'
 const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' }
 const STREAMS_OF_CALLER = 10
 const TICK_MS = 1000
-/** Organizations that are looked at in a tick. Events of this process are known without. */
-const LOOKED_AT_MOST = 50
 /** How often rights are judged again: the API promises 10 seconds. */
 const JUDGE_MS = 4000
 const PART = 100
@@ -125,7 +126,7 @@ async function readNew(feed: Feed): Promise<void> {
     }
   } catch (error) {
     log.warn({ error: safeError(error) }, 'streams of events were ended')
-    for (const stream of feed.streams) stream.end('SERVICE_UNAVAILABLE')
+    endAll(feed)
   }
 }
 
@@ -142,7 +143,7 @@ async function readNext(feed: Feed, order: { settled: string }): Promise<boolean
   return part.has_more
 }
 
-/** Looks for events of other processes, keeps places, and ends streams whose readers lost their rights. */
+/** Keeps places, and ends streams whose readers lost their rights. */
 function tick(): void {
   for (const open of all) {
     const { caller } = stateOf(open.request)
@@ -152,23 +153,38 @@ function tick(): void {
     const feed = feeds.get(open.scope.organization_id)
     if (feed?.streams.has(open.stream)) open.stream.keep(feed.place)
   }
-  for (const [organization_id, feed] of [...feeds].slice(0, LOOKED_AT_MOST)) {
-    void look(feed)
-    // The next tick begins with the others.
-    if (feeds.size > LOOKED_AT_MOST) feeds.delete(organization_id) && feeds.set(organization_id, feed)
+}
+
+/**
+ * Finds by one statement which organizations with streams have events of other processes: a job of each second. NOTIFY
+ * in each commit would take a lock of the whole database (`outbox/wake.ts`).
+ */
+export async function findPublished(connection: Connection): Promise<void> {
+  const looked = [...feeds].filter(([, { reading }]) => !reading)
+  if (looked.length === 0) return
+  try {
+    const found = await readOfAll(connection.sql, (among) =>
+      transact(connection, async ({ sql }) => {
+        // It has no use for plans that read all events of the table.
+        for (const name of ['hashjoin', 'mergejoin', 'seqscan']) await sql.unsafe(`set local enable_${name} = off`)
+        const ids = looked.map(([organization_id]) => organization_id)
+        return sql<{ organization_id: string }[]>`
+          select distinct p.organization_id from event_places p
+          join unnest(${ids}::uuid[], ${looked.map(([, { place }]) => place.place)}::bigint[]) as f (id, place)
+            on p.organization_id = f.id and p.place > f.place
+          where true ${among(sql`p.organization_id`)}`
+      }),
+    )
+    for (const { organization_id } of found) wake(feeds.get(organization_id))
+    for (const [organization_id, feed] of looked) if (isAway(organization_id)) endAll(feed)
+  } catch (error) {
+    for (const [, feed] of looked) endAll(feed)
+    throw error
   }
 }
 
-async function look(feed: Feed): Promise<void> {
-  const { sql, organization_id } = feed.scope
-  try {
-    const [last] = await sql<Place[]>`
-      select place::text, nth from event_places where organization_id = ${organization_id}
-      order by event_places.place desc, event_places.nth desc limit 1`
-    if (last && compare(last, feed.place) > 0) wake(feed)
-  } catch {
-    for (const stream of feed.streams) stream.end('SERVICE_UNAVAILABLE')
-  }
+function endAll({ streams }: Feed): void {
+  for (const stream of streams) stream.end('SERVICE_UNAVAILABLE')
 }
 
 /** Judges the reader of a stream as another request would be. */

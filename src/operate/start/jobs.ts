@@ -10,6 +10,7 @@ import { isNodeAway } from '../../base/db/violations'
 import { log, safeError } from '../../base/log'
 import { removeOldStats, writeStats } from '../../base/metrics/organization-figures'
 import { removeOldEvents } from '../../delivery/events/event-retention'
+import { findPublished } from '../../delivery/events/follow'
 import { endWaits } from '../../delivery/outbox/lane-faults'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/webhooks/upkeep'
 import { removeUnusedUploads } from '../../desk/attachments/commands'
@@ -42,6 +43,7 @@ import { removeOldInvitations } from '../../people/invitations/commands'
 type CronJob = { name: string; pattern: string; run(connection: Connection): Promise<unknown> }
 
 const JOBS: CronJob[] = [
+  { name: 'find events of other processes', pattern: '* * * * * *', run: findPublished },
   { name: 'analyze grown tables', pattern: '*/2 * * * * *', run: analyzeGrownTables },
   { name: 'fold ticket counts', pattern: '*/5 * * * * *', run: foldTicketCounts },
   { name: 'fold tallies', pattern: '*/2 * * * * *', run: foldTallies },

@@ -41,5 +41,10 @@ export function machinesAway(): string[] {
 
 /** Fails as a statement would, when the machine of an organization does not answer. @throws MachineAwayError */
 export function requireMachine(organization_id: string): void {
-  if (waiting.has(organization_id)) throw new MachineAwayError('the machine of the organization does not answer')
+  if (isAway(organization_id)) throw new MachineAwayError('the machine of the organization does not answer')
+}
+
+/** Tells if the machine of an organization does not answer. */
+export function isAway(organization_id: string): boolean {
+  return waiting.has(organization_id)
 }
