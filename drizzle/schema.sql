@@ -631,6 +631,8 @@ create table message_recipients (
   constraint message_recipients_kind CHECK ((kind = ANY (ARRAY['to'::text, 'cc'::text]))),
   constraint message_recipients_status CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'failed'::text, 'bounced'::text])))
 );
+CREATE INDEX message_recipients_domain ON message_recipients USING btree (organization_id, "substring"(email_key, '[^@]*$'::text), message_id);
+CREATE INDEX message_recipients_email ON message_recipients USING btree (organization_id, email_key, message_id);
 
 create table messages (
   organization_id uuid not null,
@@ -655,6 +657,9 @@ create table messages (
   original_ticket_id uuid,
   channel text,
   signature_html text,
+  mailbox_id uuid,
+  email_attempts integer,
+  server_response text,
   constraint messages_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint messages_ticket_fk FOREIGN KEY (organization_id, ticket_id) REFERENCES tickets(organization_id, id) ON DELETE CASCADE,
   constraint messages_channel CHECK ((channel = ANY (ARRAY['email'::text, 'api'::text, 'portal'::text]))) NOT VALID,
@@ -662,7 +667,10 @@ create table messages (
   constraint messages_email_status CHECK ((email_status = ANY (ARRAY['none'::text, 'queued'::text, 'sent'::text, 'failed'::text, 'bounced'::text]))),
   constraint messages_note CHECK ((is_internal = (direction IS NULL)))
 );
+CREATE INDEX messages_mailbox ON messages USING btree (organization_id, mailbox_id, id) WHERE (mailbox_id IS NOT NULL);
+CREATE INDEX messages_outbound ON messages USING btree (organization_id, id, ticket_id) WHERE (email_status <> 'none'::text);
 CREATE INDEX messages_ticket ON messages USING btree (organization_id, ticket_id, id);
+CREATE INDEX messages_undelivered ON messages USING btree (organization_id, email_status, id) WHERE (email_status = ANY (ARRAY['queued'::text, 'failed'::text, 'bounced'::text]));
 
 create table organizations (
   id uuid not null,

@@ -52,6 +52,7 @@ import { domainRoutes } from './mail/domains/routes'
 import { inboundMessageRoutes } from './mail/inbound-messages/routes'
 import { inboundRoutes, inletRoutes } from './mail/inlets/routes'
 import { mailboxRoutes } from './mail/mailboxes/routes'
+import { outboundMessageRoutes } from './mail/outbound-messages/routes'
 import { senderRuleRoutes } from './mail/sender-rules/routes'
 import { apiKeyRoutes } from './people/api-keys/routes'
 import { auditLogRoutes } from './people/audit-log/routes'
@@ -99,6 +100,7 @@ export function createApp(isReady: () => Promise<boolean>, stopping?: AbortSigna
     .use(mailboxRoutes)
     .use(domainRoutes)
     .use(inboundMessageRoutes)
+    .use(outboundMessageRoutes)
     .use(senderRuleRoutes)
     .use(inletRoutes)
     .use(inboundRoutes)

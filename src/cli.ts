@@ -12,7 +12,6 @@ import type { Connection } from './base/db/transact'
 import { safeError } from './base/log'
 import { build } from './base/process/build'
 import { inTransaction, SYSTEM } from './base/scope'
-import { isUuid } from './base/shapes/ids'
 import { drainOutbox } from './delivery/outbox/drain'
 import type { OutboxKind } from './delivery/outbox/job'
 import { outboxStats, retryOutbox } from './delivery/outbox/operate'
@@ -36,10 +35,12 @@ import { openDatabase, planDatabase } from './operate/start/database'
 import { DISTRIBUTE_COMMAND } from './operate/start/distribute-command'
 import { dropRoot } from './operate/start/drop-root'
 import { exitWith } from './operate/start/exit'
+import { organizationOption } from './operate/start/organization-option'
 import { givenPassword } from './operate/start/password-input'
 import { checkAuthorities } from './operate/start/preflight'
 import { PSQL_COMMAND } from './operate/start/psql'
 import { reportSettings, settingsMarkdown, settingsText } from './operate/start/report'
+import { resendOutbox } from './operate/start/resend-outbox'
 import { rotateSecrets } from './operate/start/rotate-secrets'
 import { createApiKeyForOperator } from './people/api-keys/commands'
 import { findFault } from './people/api-keys/model'
@@ -122,6 +123,14 @@ const COMMANDS: Command[] = [
     meaning: 'Makes all waiting work of an organization due now, except for failed webhooks.',
     needs: 'database',
     run: retryNow,
+  },
+  {
+    name: 'outbox resend',
+    options: '--organization ID [--since TIME]',
+    meaning: 'Sends all failed emails of an organization again, or those that were written since a time.',
+    needs: 'database',
+    run: async (options, connection) =>
+      resendOutbox(options, connection, await organizationOption(options, connection)),
   },
   {
     name: 'outbox drain',
@@ -252,15 +261,6 @@ async function makeApiKey(options: Options, connection: Connection): Promise<unk
 
 function wordsOf(option: string | boolean | undefined): string[] {
   return typeof option === 'string' ? option.split(',').flatMap((word) => word.trim() || []) : []
-}
-
-/** @throws UsageError when --organization is not the id of one */
-async function organizationOption(options: Options, connection: Connection): Promise<string> {
-  const organization_id = requiredOption(options, 'organization').toLowerCase()
-  if (!isUuid(organization_id)) throw new UsageError('--organization must be a UUID')
-  const organizations = await listOrganizations(connection)
-  if (!organizations.some(({ id }) => id === organization_id)) throw new UsageError('there is no such organization')
-  return organization_id
 }
 
 async function diagnose({ json }: Options): Promise<string> {

@@ -133,6 +133,9 @@ GET /stats / hour, day, month <- stats: figures > count mail in by outcome, mail
 GET /stats / webhooks <- stats: figures > count attempts of webhooks with their time
 GET /stats / the same on every replica <- stats: figures > of several processes are added up, and lost by none that the database refuses
 GET /stats / admins <- stats: figures > are those of the organization alone, and for admins
+GET /outbound-messages <- outbound-messages: lists what was sent, what failed and what waits, newest first, with the words of the server
+GET /outbound-messages / permission, other organizations <- outbound-messages: is read with messages:read, and shows nothing of other organizations
+cli outbox resend <- outbound-messages: the operator sends all failed emails of an organization again
 GET /retention <- retention: rules > are read and changed by admins, read by keys with the permission, and audited
 PATCH /retention <- retention: rules > wait a day after each change, and apply once a day
 POST /retention/preview <- retention: rules > a preview counts by the first rule that fits a ticket, and what is on hold, and changes nothing

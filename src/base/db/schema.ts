@@ -1011,6 +1011,11 @@ export const messages = distributedTable(
     email_message_id: text(),
     email_status: text({ enum: EMAIL_STATUSES }).notNull().default('none'),
     email_error: text(),
+    /** The mailbox that sends its email; null in rows of releases that did not keep it. The same holds below. */
+    mailbox_id: uuid(),
+    email_attempts: integer(),
+    /** What the mailbox's server said last. */
+    server_response: text(),
     /** The mailbox's signature as its email has it, sanitized. */
     signature_html: text(),
     /** The author of the draft that it was sent from, with the name at that time. */
@@ -1021,6 +1026,15 @@ export const messages = distributedTable(
     primaryKey({ columns: [table.organization_id, table.id] }),
     index('messages_ticket').on(table.organization_id, table.ticket_id, table.id),
     reference('messages_ticket', [table.organization_id, table.ticket_id], tickets, 'cascade'),
+    index('messages_outbound')
+      .on(table.organization_id, table.id, table.ticket_id)
+      .where(sql`${table.email_status} <> 'none'`),
+    index('messages_undelivered')
+      .on(table.organization_id, table.email_status, table.id)
+      .where(sql`${table.email_status} in ('queued', 'failed', 'bounced')`),
+    index('messages_mailbox')
+      .on(table.organization_id, table.mailbox_id, table.id)
+      .where(sql`${table.mailbox_id} is not null`),
     check('messages_direction', isOneOf(table.direction, MESSAGE_DIRECTIONS)),
     check('messages_channel', isOneOf(table.channel, MESSAGE_CHANNELS)),
     check('messages_note', sql`${table.is_internal} = (${table.direction} is null)`),
@@ -1112,6 +1126,12 @@ export const message_recipients = distributedTable(
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.message_id, table.position] }),
+    index('message_recipients_email').on(table.organization_id, table.email_key, table.message_id),
+    index('message_recipients_domain').on(
+      table.organization_id,
+      sql`substring(${table.email_key} from '[^@]*$')`,
+      table.message_id,
+    ),
     reference('message_recipients_message', [table.organization_id, table.message_id], messages, 'cascade'),
     check('message_recipients_kind', isOneOf(table.kind, RECIPIENT_KINDS)),
     check('message_recipients_status', isOneOf(table.status, RECIPIENT_STATUSES)),

@@ -23,6 +23,7 @@ export async function insertMessages(
       ...{ body, body_html, reply_text, is_internal, direction, sender_name, sender_email },
       ...{ channel, auto_reply, sender_verified, reply_to, cc, email_message_id, drafted_by },
       signature_html: email?.signature_html,
+      mailbox_id: email?.mailbox_id,
       email_status: email ? 'queued' : 'none',
     }
   })

@@ -12,6 +12,9 @@ import type { Message } from './model'
 import { planEmail } from './outgoing'
 import { getMessage } from './queries'
 
+/** Messages that are looked for at once. */
+const STEP = 500
+
 type Recipient = DraftRecipient & { position: number; email_key: string; is_failed: boolean }
 
 /**
@@ -21,7 +24,42 @@ type Recipient = DraftRecipient & { position: number; email_key: string; is_fail
  *   now)
  */
 export async function resendMessage(scope: Scope, ticket_id: string, id: string): Promise<Message> {
-  const message = await inTransaction(scope, async (scope) => {
+  const message = await queueAgain(scope, ticket_id, id)
+  await waitForFirstAttempt(scope, id, config.EMAIL_INLINE_WAIT_MS)
+  // The email is queued whatever happens now.
+  return getMessage(scope, ticket_id, id).catch(() => message)
+}
+
+/**
+ * Sends again all emails of the organization that failed, for the operator.
+ * @param since the lowest id of a message
+ * @returns how many are queued, and how many cannot be sent: they have no contact or no mailbox any more
+ */
+export async function resendFailed(scope: Scope, since: string): Promise<{ queued: number; refused: number }> {
+  const { sql, organization_id } = scope
+  const counts = { queued: 0, refused: 0 }
+  for (let after = since; ; ) {
+    const rows = await sql<{ id: string; ticket_id: string }[]>`
+      select id, ticket_id from messages
+      where organization_id = ${organization_id} and email_status = 'failed' and id > ${after}
+      order by id limit ${STEP}`
+    for (const { id, ticket_id } of rows) {
+      const is_queued = await queueAgain(scope, ticket_id, id).then(() => true, isRefused)
+      counts[is_queued ? 'queued' : 'refused']++
+    }
+    const last = rows.at(-1)
+    if (!last) return counts
+    after = last.id
+  }
+}
+
+function isRefused(error: unknown): false {
+  if (error instanceof ApiError) return false
+  throw error
+}
+
+function queueAgain(scope: Scope, ticket_id: string, id: string): Promise<Message> {
+  return inTransaction(scope, async (scope) => {
     const conversation = await lockConversation(scope, ticket_id)
     await getMessage(scope, ticket_id, id)
     const recipients = await readRecipients(scope, id)
@@ -33,14 +71,11 @@ export async function resendMessage(scope: Scope, ticket_id: string, id: string)
     if (!(await requeueEmail(scope, id, plan.mailbox_id, conversation.locked_at))) {
       throw refusal('The email is being sent just now: try again when that has ended')
     }
-    await queueRecipients(scope, id, again)
+    await queueRecipients(scope, id, again, plan.mailbox_id)
     const emails = again.map(({ email }) => email)
     await recordActivity(scope, ticket_id, [{ type: 'email_resent', data: { message_id: id, recipients: emails } }])
     return getMessage(scope, ticket_id, id)
   })
-  await waitForFirstAttempt(scope, id, config.EMAIL_INLINE_WAIT_MS)
-  // The email is queued whatever happens now.
-  return getMessage(scope, ticket_id, id).catch(() => message)
 }
 
 function refusal(reason: string): ApiError {
@@ -72,7 +107,12 @@ async function chooseRecipients(scope: Scope, all: Recipient[], contact: DraftRe
   })
 }
 
-async function queueRecipients({ sql, organization_id }: Scope, id: string, again: Recipient[]): Promise<void> {
+async function queueRecipients(
+  { sql, organization_id }: Scope,
+  id: string,
+  again: Recipient[],
+  mailbox_id: string,
+): Promise<void> {
   await sql`
     with given as materialized (
       select * from json_to_recordset(${JSON.stringify(again)}::text::json)
@@ -83,7 +123,7 @@ async function queueRecipients({ sql, organization_id }: Scope, id: string, agai
     from given
     where r.organization_id = ${organization_id} and r.message_id = ${id} and r.position = given.position`
   await sql`
-    update messages m set email_error = null, email_status = case when exists (
+    update messages m set email_error = null, mailbox_id = ${mailbox_id}, email_attempts = 0, email_status = case when exists (
         select 1 from message_recipients r
         where r.organization_id = ${organization_id} and r.message_id = ${id} and r.status = 'sent'
       ) then 'sent' else 'queued' end

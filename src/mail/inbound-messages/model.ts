@@ -84,7 +84,7 @@ export type InboundMessage = typeof InboundMessage.static
 const ADDRESS = 'An address, or `@` and a domain'
 
 /** An address, or `@domain`: a key of the ledger (`base/address/search-keys.ts`). */
-function queryAddress(description: string) {
+export function queryAddress(description: string) {
   const decode = (text: string) => {
     const address = text.trim()
     const is_valid = address.startsWith('@') ? toDomain(address.slice(1)) !== undefined : isEmailAddress(address)

@@ -12,18 +12,27 @@ import { recordActivity } from '../../desk/timeline/activity'
 /** The outcome of an attempt for one recipient. */
 export type RecipientResult = { position: number; status: 'sent' | 'failed' | 'queued'; error: string | null }
 
+/** What a server said to an attempt. */
+type Said = {
+  /** Attempts that were used, with this one. */
+  attempts: number
+  response: string | null
+  /** The Message-ID that it put in place of ours. */
+  message_id?: string
+}
+
 /**
  * Writes the results of recipients that were queued, and the status of the message: it is sent when one recipient's
  * server took it.
  * @param id of the message
- * @param server_message_id the Message-ID that the server put in place of ours
+ * @param said what the server said; undefined when it was not asked
  */
 export async function recordResults(
   scope: Scope,
   id: string,
   ticket_id: string,
   results: RecipientResult[],
-  server_message_id?: string,
+  said?: Said,
 ): Promise<void> {
   const { sql, organization_id } = scope
   const updated = await sql<{ email: string; status: string; error: string | null }[]>`
@@ -43,6 +52,11 @@ export async function recordResults(
       from message_recipients where organization_id = ${organization_id} and message_id = ${id}
     ) r
     where m.organization_id = ${organization_id} and m.id = ${id} and m.email_status <> 'bounced'`
+  if (said) {
+    await sql`
+      update messages set email_attempts = ${said.attempts}, server_response = ${said.response}
+      where organization_id = ${organization_id} and id = ${id}`
+  }
   const sent = updated.filter(({ status }) => status === 'sent').map(({ email }) => email)
   const refused = updated.filter(({ status }) => status === 'failed')
   afterCommit(scope, () => {
@@ -56,7 +70,7 @@ export async function recordResults(
       { type: 'email_failed', data: { message_id: id, recipient: email, error } },
     ])
   }
-  if (server_message_id) await addServerAnchor(scope, id, ticket_id, server_message_id)
+  if (said?.message_id) await addServerAnchor(scope, id, ticket_id, said.message_id)
   await publishEmailEvents(scope, id, [
     ...(sent.length > 0 ? (['message.email_sent'] as const) : []),
     ...(refused.length > 0 ? (['message.email_failed'] as const) : []),

@@ -177,7 +177,7 @@ const DESTINATION_TEXTS = {
 } as const
 
 /** Cuts an answer and hides secrets in it, plain or in base64: some servers repeat what they were sent. */
-function withoutSecrets(text: string, { username, password, tokens }: MailboxSmtp): string {
+export function withoutSecrets(text: string, { username, password, tokens }: MailboxSmtp): string {
   const short = storable(text, RESPONSE_MAX_LENGTH)
   const spellings = password
     ? [password, `\0${username}\0${password}`].flatMap((one) => [one, Buffer.from(one).toString('base64')])

@@ -29,14 +29,14 @@ export async function sendEmail(job: OutboxJob, connection: Connection): Promise
   if (!email || !recipients.some(({ is_queued }) => is_queued)) return { type: 'done' }
   const is_held = lane.error !== null && !(await takeTurn(scope, job))
   const attempt = is_held ? held(recipients, lane.error) : await tryToSend(scope, job.id, email, recipients)
-  const { heard, server_message_id } = attempt
+  const { heard } = attempt
   const waits = heard.lane === 'at fault' || heard.lane === 'held'
   const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
   const is_over = waits ? lane.is_late : delay_s === null
   const results = is_over ? attempt.results.map(giveUpOn) : attempt.results
   const settle = async (inner: Connection) => {
     const settling = { ...scope, ...inner }
-    await recordResults(settling, job.id, email.ticket_id, results, server_message_id)
+    await recordResults(settling, job.id, email.ticket_id, results, saidOf(attempt, job.attempts + (waits ? 0 : 1)))
     await recordWait(settling, await noteLane(settling, job, heard))
   }
   if (!is_held) log.info({ message_id: job.id, attempt: job.attempts + 1, results: countOf(results) }, 'email attempt')
@@ -62,7 +62,14 @@ function giveUp(job: OutboxJob): Outcome {
   }
 }
 
-type Attempt = { results: RecipientResult[]; heard: Heard; server_message_id?: string }
+type Attempt = { results: RecipientResult[]; heard: Heard; server_message_id?: string; response?: string }
+
+/** What the server said, as it is kept. Of a refusal the words stand with the recipient. */
+function saidOf({ results, heard, server_message_id, response }: Attempt, attempts: number) {
+  if (heard.lane === 'held' || heard.lane === 'not tried') return undefined
+  const refusal = results.find(({ error }) => error !== null)?.error
+  return { attempts, response: refusal ?? response ?? null, message_id: server_message_id }
+}
 
 async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailRecipient[]): Promise<Attempt> {
   const { address, active, smtp } = email
@@ -106,8 +113,9 @@ async function sendTo(group: MailRecipient[], reply: CustomerReply, smtp: Mailbo
     const sent = await traced({ name: 'send mail', kind: 'client', attributes }, () =>
       sendMail(smtp, mail, sendOptions()),
     )
-    const { server_message_id } = sent
-    return { results: group.map((one) => resultOf(one, sent)), heard: { lane: 'works' }, server_message_id }
+    const { server_message_id, response } = sent
+    const results = group.map((one) => resultOf(one, sent))
+    return { results, heard: { lane: 'works' }, server_message_id, response }
   } catch (error) {
     if (error instanceof ComposeError) {
       return { results: group.map(({ position }) => failed(position, error.message)), heard: { lane: 'not tried' } }
@@ -125,6 +133,7 @@ function joined(first: Attempt, second: Attempt): Attempt {
     results: [...first.results, ...second.results],
     heard: second.heard.lane === 'not tried' ? first.heard : second.heard,
     server_message_id: first.server_message_id ?? second.server_message_id,
+    response: second.response ?? first.response,
   }
 }
 

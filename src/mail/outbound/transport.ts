@@ -14,7 +14,16 @@ import { isInNetworks, networksAt } from '../../base/address/networks'
 import { resolveDestination } from '../../base/net/destination'
 import type { ComposedMail } from './compose'
 import { isMessageId } from './header-values'
-import { type DeliveryRefusal, isAboutServer, PortError, refusal, refusalsOf, SendError, sendError } from './send-error'
+import {
+  type DeliveryRefusal,
+  isAboutServer,
+  PortError,
+  refusal,
+  refusalsOf,
+  SendError,
+  sendError,
+  withoutSecrets,
+} from './send-error'
 import type { MailboxSmtp, SendOptions, SmtpTimeouts } from './settings'
 import { tokenSignIn } from './token-sign-in'
 
@@ -24,6 +33,8 @@ export type SendResult = {
   rejected: DeliveryRefusal[]
   /** The Message-ID that the server put in place of ours (SES, Microsoft 365), without angle brackets. */
   server_message_id?: string
+  /** Its reply to the end of the message. */
+  response?: string
 }
 
 /**
@@ -67,7 +78,8 @@ export async function sendMail(smtp: MailboxSmtp, mail: ComposedMail, options: S
     if (mail.needs_utf8 && !(await announcesUtf8(smtp, options))) return refusedByAll(mail, invalid)
     const info = await transportFor(smtp, options).sendMail({ ...mail.message, progress } as SendMailOptions)
     const rejected = [...invalid, ...refusedOf(info, mail, smtp)]
-    return { rejected, server_message_id: messageIdOf(info.serverMessageId) }
+    const response = withoutSecrets(info.response ?? '', smtp)
+    return { rejected, server_message_id: messageIdOf(info.serverMessageId), response }
   } catch (error) {
     const rejected = error instanceof Error ? refusedOf(error, mail, smtp) : []
     if (rejected.length < mail.recipients.length) throw sendError(error, smtp, isAtData(progress))

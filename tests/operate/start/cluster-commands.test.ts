@@ -113,6 +113,10 @@ const RECIPES: Record<string, Recipe> = {
     args: ({ desks }) => ['--organization', desks[0]!.id],
     expect: ([result]) => expect(result).toHaveProperty('due_now'),
   },
+  'outbox resend': {
+    args: ({ desks }) => ['--organization', desks[0]!.id],
+    expect: ([result]) => expect(result).toEqual({ queued: 0, refused: 0 }),
+  },
   'outbox drain': { expect: ([settled]) => expect(settled.webhook).toBeGreaterThanOrEqual(ORGANIZATIONS) },
   'secrets rotate': {
     env: { SECRET_KEY: 'another secret key that only tests use', SECRET_KEY_PREVIOUS: SECRET_KEY },
