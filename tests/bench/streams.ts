@@ -18,6 +18,8 @@ const ROUNDS = 3
 const OF_A_KEY = 10
 const PART = 50_000
 const PAGES = 30
+/** The time over which the events are spread. */
+const DAYS = 20
 
 const data_dir = path.join(process.env.TMPDIR!, 'streams')
 const service = await startService({ DATA_DIR: data_dir, STREAMS_PER_ORGANIZATION: String(STREAMS) })
@@ -84,7 +86,7 @@ async function measureChanges(): Promise<void> {
   print(Object.entries(times).map(([name, all]) => [name, median(all), undefined]))
 }
 
-/** Makes events of twenty days. */
+/** Makes events without their changes. */
 async function fill(): Promise<void> {
   const [own] = await sql<{ id: string }[]>`select id from organizations limit 1`
   const body = `{"event":"ticket.updated","data":{"text":"${'x'.repeat(800)}"}}`
@@ -93,7 +95,7 @@ async function fill(): Promise<void> {
   for (let from = 0; from < EVENTS; from += PART) {
     await sql`
       with made as materialized (
-        select n, now() - interval '20 days' * (1 - n::float8 / ${EVENTS}::int) as at
+        select n, now() - interval '1 day' * ${DAYS}::int * (1 - n::float8 / ${EVENTS}::int) as at
         from generate_series(${from + 1}::int, ${from + PART}::int) n
       ), named as materialized (
         select n, at, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7000'
@@ -112,8 +114,9 @@ async function fill(): Promise<void> {
 async function measurePages(): Promise<void> {
   printHead(`A page of 100 of ${EVENTS} events: median ms`)
   const at = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+  const days_at_end = (DAYS * 100 * (PAGES + 5)) / EVENTS
   const rows: [string, number, { at_most: number }][] = []
-  for (const [name, start] of Object.entries({ begin: 'oldest', middle: at(10), end: at(0.1) })) {
+  for (const [name, start] of Object.entries({ begin: 'oldest', middle: at(DAYS / 2), end: at(days_at_end) })) {
     const times: number[] = []
     let query = `start=${start}`
     for (let n = 0; n < PAGES; n++) {
