@@ -32,7 +32,7 @@ import { openInlet } from '../support/inlets'
 import { refuseSeveralNodes } from '../support/one-node'
 import { challengeOf, codeOf, enableSecondFactor } from '../support/second-factor'
 import { type ChangedSettings, withSettings } from '../support/settings'
-import { createWorld, goodBody, goodRaw, type World } from '../support/world'
+import { createWorld, goodBody, goodRaw, importEmail, type World } from '../support/world'
 
 /** The server tries a plan for all values at the sixth execution. Citus knows no other plan for most statements. */
 const ROUNDS = nodeUrls() ? 7 : 1
@@ -203,6 +203,12 @@ const PREPARED: Record<string, (place: Place, endpoint: Endpoint) => Promise<Par
     const logout_token = await provider.sign({ sub, nonce: undefined, jti: newId(), events })
     const body = new URLSearchParams({ logout_token }).toString()
     return { client: stranger(), ids: { organization_id: place.id }, body }
+  },
+  'POST /inbound-messages/{inbound_message_id}/release': async ({ admin }) => {
+    await admin.post('/sender-rules', { sender: 'customer.example', action: 'block' })
+    const { data } = (await admin.get('/mailboxes')).body
+    const held = await importEmail(admin, data[0].id, 'Held')
+    return { ids: { inbound_message_id: held.body.data.id } }
   },
   'POST /inbound/{token}': async ({ admin }) => {
     const { data } = (await admin.get('/mailboxes')).body
