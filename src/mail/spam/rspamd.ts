@@ -45,7 +45,8 @@ async function ask(url: string, { raw, recipient, envelope_sender, client }: Que
   if (!response.ok) throw new Error(`rspamd answered ${response.status}`)
   const answer: unknown = JSON.parse(await readText(response))
   const { action, score, is_skipped } = (answer ?? {}) as Record<string, unknown>
-  if (is_skipped === true) return null
+  // What a filter before all others decides, it calls skipped, too.
+  if (is_skipped === true && action === 'no action') return null
   if (typeof action !== 'string' || typeof score !== 'number' || !Number.isFinite(score)) {
     throw new Error('rspamd answered something else than a result')
   }
