@@ -205,6 +205,58 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await page.context().close()
   })
 
+  test('applies a macro as it is and as it was changed, merges by code, and undoes that', async () => {
+    const { service } = desk
+    const made = async (name: string, body: string | null, changes: object, is_internal = false) =>
+      expect((await service().call('POST', '/macros', { name, body, changes, is_internal })).status).toBe(201)
+    await made('Ask <b>', 'Is {{ticket.code}} on? <script>alert(1)</script>', { status: 'pending' })
+    await made('Urgent', null, { priority: 'urgent' })
+    const subject = await desk.mail('Done by macros')
+    const page = await desk.open()
+    await openTicket(page, subject)
+    const code = (await page.locator('.head .code').textContent())!
+    const area = page.getByPlaceholder('Reply to carla@customer.example')
+    const status = page.locator('.properties').getByLabel('Status')
+    const choose = (label: string) => page.getByLabel('Macro').selectOption({ label })
+    const apply = () => page.getByRole('button', { name: 'Apply' }).click()
+    await choose('Ask <b>')
+    await page.getByText('sends the answer, status pending').waitFor()
+    expect(await area.inputValue()).toBe(`Is ${code} on? <script>alert(1)</script>`)
+    await apply()
+    await page.getByText('“Ask <b>” is done.').waitFor()
+    expect([await status.inputValue(), await area.inputValue()]).toEqual(['pending', ''])
+    await status.selectOption('open')
+    await area.fill('Typed before')
+    await choose('Ask <b>')
+    await page.getByText('sends the answer').waitFor()
+    await apply()
+    await page.locator('.message.outbound').nth(1).waitFor()
+    await until('its changes are made', async () => (await status.inputValue()) === 'pending')
+    await area.fill('Not sent')
+    await choose('Urgent')
+    await apply()
+    await page.getByText('“Urgent” is done.').waitFor()
+    expect(await page.locator('.properties').getByLabel('Priority').inputValue()).toBe('urgent')
+    expect(await area.inputValue()).toBe('Not sent')
+
+    const other = await desk.mail('The same again')
+    await openTicket(page, other)
+    await page.getByRole('button', { name: /^Merge / }).click()
+    await page.getByLabel('Code of the other ticket').fill('NONE-1')
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('dialog').getByText('There is no ticket NONE-1.').waitFor()
+    await page.getByLabel('Code of the other ticket').fill(code.toLowerCase())
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: `Merge into ${code}` }).click()
+    await page.getByRole('heading', { name: subject }).waitFor()
+    await page.locator('.message.inbound').nth(1).waitFor()
+    await page.goBack()
+    await page.getByText('This ticket was merged into').waitFor()
+    await page.getByRole('button', { name: 'Undo the merge' }).click()
+    await page.locator('.message.inbound').waitFor()
+    await page.context().close()
+  })
+
   test('tabs are signed in and out together, and what was written waits for its writer alone', async () => {
     const subject = await desk.mail('For my eyes')
     const page = await desk.open()
@@ -255,7 +307,7 @@ describe.skipIf(reason !== undefined)('the inbox', () => {
     await openTicket(page, subject)
     const area = page.getByPlaceholder('Reply to carla@customer.example')
     await area.fill('Still here')
-    await desk.restart({ ACCESS_TOKEN_SECONDS: '1', REFRESH_TOKEN_SECONDS: '2' }, () =>
+    await desk.restart({ ACCESS_TOKEN_SECONDS: '1', REFRESH_TOKEN_SECONDS: '10' }, () =>
       page.getByText('The service cannot be reached').waitFor(),
     )
     await page.getByText('The service cannot be reached').waitFor({ state: 'hidden' })

@@ -1,6 +1,7 @@
 /** What the parts of the page hand to each other. */
 
 import type { Label } from '../../desk/labels/model'
+import type { Macro } from '../../desk/macros/model'
 import type { TicketChanges, TicketWithMessages } from '../../desk/tickets/model'
 import type { Me } from '../../people/auth/model'
 import type { User } from '../../people/users/model'
@@ -12,14 +13,19 @@ type Organization = Me['organizations'][number]
 /** What every view gets. */
 export type View = { api: Api; route: Route; me: Me; organization: Organization }
 
-/** People and labels of the organization, for the choices of the inbox. */
-export type Names = { users: User[]; labels: Label[] }
+/** People, labels and macros of the organization, for the choices of the inbox. */
+export type Names = { users: User[]; labels: Label[]; macros: Macro[] }
 
 /** Changes the ticket that is open. @returns whether it was done */
 export type Change = (changes: TicketChanges) => Promise<boolean>
 
 /** What the composer gets, and its parts. */
-export type ComposerProps = View & { ticket: TicketWithMessages; change: Change; reload: () => Promise<void> }
+export type ComposerProps = View & {
+  ticket: TicketWithMessages
+  names: Names
+  change: Change
+  reload: () => Promise<void>
+}
 
 /** Tells if the page shows somebody what is for admins. The service alone decides what they may do. */
 export function isAdmin({ role }: { role: Organization['role'] }): boolean {

@@ -8,6 +8,7 @@ import { useCell } from '../cell'
 import { Action, attempt, Button, bytes, Dialog, tell } from '../ui'
 import type { ComposerProps } from '../view-types'
 import { DraftState, Offers, useDrafts } from './drafts'
+import { MacroBar, useMacro } from './macros'
 import type { Writing } from './writing'
 import { writingOf } from './writings'
 
@@ -30,6 +31,7 @@ export function Composer(props: ComposerProps) {
     setNote(is_note)
     area.current?.focus()
   }
+  const macro = useMacro(props, kinds, choose, send)
   return (
     <>
       <Offers {...props} offers={drafts.offers} reload={drafts.reload} kinds={kinds} choose={choose} />
@@ -61,6 +63,7 @@ export function Composer(props: ComposerProps) {
           setUploading={setUploading}
           is_off={is_sending}
         />
+        <MacroBar {...macro} names={props.names} is_off={is_uploading || is_sending} />
         <SendButtons is_note={is_note} ticket={ticket} send={send} is_off={is_off} />
         {missed && <WhatCame missed={missed} send={() => send(missed.status)} onClose={() => setMissed(undefined)} />}
       </section>
@@ -70,7 +73,7 @@ export function Composer(props: ComposerProps) {
 
 type SendButtonsProps = Pick<ComposerProps, 'ticket'> & {
   is_note: boolean
-  send: (status?: Status) => Promise<void>
+  send: (status?: Status) => Promise<unknown>
   is_off: boolean
 }
 
@@ -118,26 +121,28 @@ function useSend(
     return true
   }
   const sendNow = async (status: Status | undefined) => {
-    if (showMissed(ticket, status)) return
+    if (showMissed(ticket, status)) return false
     const message = await writing.send().catch(async (error: unknown) => {
       if (!(error instanceof Refusal) || error.code !== 'DRAFT_STALE') throw error
       const { data: now } = await api.get<TicketWithMessages>(`/tickets/${ticket.id}`)
       await reload()
-      if (showMissed(now, status)) return
+      if (showMissed(now, status)) return undefined
       writing.see(now.messages)
       throw error
     })
-    if (!message) return
+    if (!message) return false
     setMissed(undefined)
     const words = outcomeOf(message)
     tell(words)
     await Promise.all([reload(), reloadDrafts()])
     if (status && (await change({ status }))) tell(`${words.replace(/\.$/, '')}, and the ticket is ${status}.`)
+    return true
   }
+  /** @returns false when something came that has to be looked at first */
   const send = async (status?: Status) => {
     setSending(true)
     try {
-      await sendNow(status)
+      return await sendNow(status)
     } finally {
       setSending(false)
     }
@@ -167,7 +172,7 @@ function Kinds({ is_note, choose, has_draft }: KindsProps) {
 }
 
 /** Shows what came while the answer was written. */
-function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promise<void>; onClose: () => void }) {
+function WhatCame({ missed, send, onClose }: { missed: Missed; send: () => Promise<unknown>; onClose: () => void }) {
   return (
     <Dialog title="The conversation went on" onClose={onClose}>
       <p>While you wrote, this came:</p>

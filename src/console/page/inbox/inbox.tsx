@@ -1,5 +1,6 @@
 /** The inbox: the list of tickets, and beside it the ticket that is open. On a phone one of them is shown. */
 import type { Label } from '../../../desk/labels/model'
+import type { Macro } from '../../../desk/macros/model'
 import type { User } from '../../../people/users/model'
 import { readRows } from '../lists'
 import { useLive } from '../live'
@@ -12,7 +13,7 @@ import { TicketView } from './ticket-view'
 
 const NAMES_EVERY_MS = 60_000
 /** More would not fit a choice. */
-const MOST_PEOPLE = 1000
+const MOST_CHOICES = 1000
 
 export function Inbox(view: View) {
   const { api, route } = view
@@ -20,18 +21,19 @@ export function Inbox(view: View) {
   const names = useLive<Names>(
     `names ${api.organization_id}`,
     async (_before, signal) => {
-      const [users, labels] = await Promise.all([
-        readRows<User>(api, '/users', {}, MOST_PEOPLE, signal),
+      const [users, labels, macros] = await Promise.all([
+        readRows<User>(api, '/users', {}, MOST_CHOICES, signal),
         api.get<Label[]>('/labels', { signal }),
+        readRows<Macro>(api, '/macros', {}, MOST_CHOICES, signal),
         readMe(),
       ])
-      return { users: users.rows, labels: labels.data }
+      return { users: users.rows, labels: labels.data, macros: macros.rows }
     },
     NAMES_EVERY_MS,
     ({ type }) => type.startsWith('label.'),
   )
   useShortcuts(view)
-  const known = names.value ?? { users: [], labels: [] }
+  const known = names.value ?? { users: [], labels: [], macros: [] }
   return (
     <div class={ticket_id ? 'inbox has-ticket' : 'inbox'}>
       <TicketList {...view} names={known} />

@@ -8,6 +8,7 @@ import { attempt, Button, Choice, Dialog, Field, Form, Time, tell, Waiting } fro
 import type { Change, Names, View } from '../view-types'
 import { Composer } from './composer'
 import { Labels } from './labels'
+import { Merge, Merged } from './merge'
 import { Conversation } from './message-list'
 import { Side } from './side'
 
@@ -42,9 +43,7 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
   if (!live.value) {
     return (
       <section class="ticket" aria-label="Ticket">
-        <a class="back" href={back}>
-          Back to the list
-        </a>
+        <Back href={back} />
         <Waiting error={live.error} />
       </section>
     )
@@ -57,12 +56,19 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
     await live.reload()
     return done !== undefined
   }
+  if (ticket.merged_into) {
+    return (
+      <section class="ticket" aria-label={`Ticket ${ticket.code}`}>
+        <Back href={back} />
+        <h1>{ticket.subject}</h1>
+        <Merged {...view} ticket={ticket} reload={live.reload} />
+      </section>
+    )
+  }
   return (
     <section class="ticket" aria-label={`Ticket ${ticket.code}`}>
-      <a class="back" href={back}>
-        Back to the list
-      </a>
-      <Head ticket={ticket} change={change} />
+      <Back href={back} />
+      <Head {...view} ticket={ticket} change={change} />
       <Properties {...view} ticket={ticket} names={names} change={change} />
       {live.error && <Waiting error={live.error} />}
       <div class="columns">
@@ -76,6 +82,14 @@ export function TicketView(view: View & { ticket_id: string; names: Names }) {
   )
 }
 
+function Back({ href }: { href: string }) {
+  return (
+    <a class="back" href={href}>
+      Back to the list
+    </a>
+  )
+}
+
 /** Says in words that somebody else was faster. */
 async function patch(send: () => Promise<Answer<Ticket>>): Promise<Answer<Ticket>> {
   try {
@@ -86,7 +100,7 @@ async function patch(send: () => Promise<Answer<Ticket>>): Promise<Answer<Ticket
   }
 }
 
-function Head({ ticket, change }: { ticket: TicketWithMessages; change: Change }) {
+function Head({ ticket, change, ...view }: View & { ticket: TicketWithMessages; change: Change }) {
   const [is_editing, setEditing] = useState(false)
   const { code, subject, created_at, contact, company } = ticket
   return (
@@ -100,6 +114,7 @@ function Head({ ticket, change }: { ticket: TicketWithMessages; change: Change }
         </span>
         <Time at={created_at} />
         <Button text="Edit the subject" onClick={() => setEditing(true)} />
+        <Merge {...view} ticket={ticket} />
       </p>
       {is_editing && (
         <Dialog title="Edit the subject" onClose={() => setEditing(false)}>

@@ -1,0 +1,125 @@
+/** Macros in the composer: one is chosen, its text is put in, what it changes is shown, and all of it is done. */
+import { useState } from 'preact/hooks'
+import type { Macro, MacroPreview } from '../../../desk/macros/model'
+import type { Message } from '../../../desk/messages/model'
+import { Action, attempt, Button, Choice, tell } from '../ui'
+import type { ComposerProps, Names } from '../view-types'
+import type { Writing } from './writing'
+
+/** A macro that was chosen, and what it would do to the ticket. */
+type Chosen = { macro: Macro; preview: MacroPreview }
+
+/**
+ * Puts the text of a macro into the composer, and does all of it.
+ * @param send sends what is written; answers false when something has to be looked at first
+ */
+export function useMacro(
+  { api, ticket, names, reload }: ComposerProps,
+  kinds: readonly [Writing, Writing],
+  choose: (is_note: boolean) => void,
+  send: () => Promise<boolean>,
+) {
+  const [chosen, setChosen] = useState<Chosen>()
+  const begin = (id: string) =>
+    attempt(async () => {
+      const macro = names.macros.find((one) => one.id === id)!
+      const { data: preview } = await api.post<MacroPreview>(`/macros/${id}/preview`, { ticket_id: ticket.id })
+      setChosen({ macro, preview })
+      if (preview.body === null) return
+      const writing = kinds[preview.is_internal ? 1 : 0]
+      // What was typed before stays.
+      const before = writing.cell.value.text.trimEnd()
+      writing.write({ text: before ? `${before}\n\n${preview.body}` : preview.body }, ticket.messages)
+      choose(preview.is_internal)
+    })
+  const makeChanges = async ({ changes }: MacroPreview) => {
+    if (Object.keys(changes).length === 0) return
+    const { data } = await api.post<Result[]>('/tickets/bulk', { ids: [ticket.id], changes })
+    if (data[0]?.error) throw `The ticket was not changed: ${data[0].error.message}`
+  }
+  const applyNow = () => api.post(`/macros/${chosen!.macro.id}/apply`, { ticket_id: ticket.id })
+  const apply = async () => {
+    const { macro, preview } = chosen!
+    const writing = kinds[preview.is_internal ? 1 : 0]
+    const { text, files, seen } = writing.cell.value
+    const is_its_own =
+      text === preview.body && files.length === 0 && ticket.messages.every(({ id }) => seen.includes(id))
+    if (preview.body === null) await applyNow()
+    else if (is_its_own) await insteadOf(writing, ticket.messages, applyNow)
+    else {
+      // The text is sent as the person left it.
+      if (!writing.isEmpty && !(await send())) return
+      await makeChanges(preview)
+    }
+    setChosen(undefined)
+    tell(`“${macro.name}” is done.`)
+    await reload()
+  }
+  return { chosen, begin, apply, drop: () => setChosen(undefined) }
+}
+
+/** Does what makes a draft needless; the text comes back when that fails. */
+async function insteadOf(writing: Writing, messages: Message[], run: () => Promise<unknown>): Promise<void> {
+  const { text } = writing.cell.value
+  writing.write({ text: '' }, messages)
+  try {
+    await writing.save()
+    await run()
+  } catch (error) {
+    writing.write({ text }, messages)
+    throw error
+  }
+}
+
+type Result = { error: { message: string } | null }
+
+type BarProps = {
+  names: Names
+  chosen: Chosen | undefined
+  begin: (id: string) => Promise<unknown>
+  apply: () => Promise<void>
+  drop: () => void
+  is_off: boolean
+}
+
+/** The choice of a macro, or what the one that was chosen changes. */
+export function MacroBar({ names, chosen, begin, apply, drop, is_off }: BarProps) {
+  if (chosen) {
+    return (
+      <p class="kept">
+        <span>
+          <strong>{chosen.macro.name}</strong>: {wordsOf(chosen.preview, names).join(', ') || 'changes nothing'}
+        </span>
+        <Action kind="main" run={apply} disabled={is_off}>
+          Apply
+        </Action>
+        <Button text="Without it" onClick={drop} />
+      </p>
+    )
+  }
+  if (names.macros.length === 0) return null
+  return (
+    <Choice
+      label="Macro"
+      is_quiet
+      value=""
+      options={[{ value: '', text: 'Macro …' }, ...names.macros.map(({ id, name }) => ({ value: id, text: name }))]}
+      onChoose={(id) => void (id && begin(id))}
+    />
+  )
+}
+
+function wordsOf({ body, is_internal, changes }: MacroPreview, names: Names): string[] {
+  const { status, priority, assignee_id, add_label_ids = [], custom = {} } = changes
+  const person = names.users.find(({ id }) => id === assignee_id)
+  const labels = add_label_ids.map((id) => names.labels.find((label) => label.id === id)?.name ?? 'a deleted label')
+  return [
+    body !== null && (is_internal ? 'adds the note' : 'sends the answer'),
+    status && `status ${status}`,
+    priority && `priority ${priority}`,
+    assignee_id === null && 'assigned to nobody',
+    assignee_id && `assigned to ${person?.name ?? 'somebody who left'}`,
+    labels.length > 0 && `label ${labels.join(', ')}`,
+    ...Object.keys(custom ?? {}).map((name) => `sets ${name}`),
+  ].filter((word) => typeof word === 'string')
+}
