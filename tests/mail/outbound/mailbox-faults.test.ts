@@ -229,6 +229,26 @@ describe('while a mailbox is at fault', () => {
     expect(await sendingOf(mailbox)).toMatchObject({ ok: false, queued: 1 })
   })
 
+  test('of a server that is away for a day every answer leaves once when it is back', async () => {
+    const mailbox = await mailboxTo({ port: await freePort() })
+    const messages = []
+    for (let count = 0; count < 5; count++) messages.push(await write())
+    await drain()
+    // A try each hour.
+    for (let hour = 0; hour < 24; hour++) {
+      await connection().sql`update outbox set queued_at = queued_at - interval '1 hour' where lane_id = ${mailbox.id}`
+      await connection().sql`update lane_faults set failing_since = failing_since - interval '1 hour'`
+      await tryNow()
+    }
+    for (const message of messages) expect(await rowOf(message)).toMatchObject({ attempts: 0, parked: true })
+    using sink = await startSmtpSink()
+    await desk.admin.patch(`/mailboxes/${mailbox.id}`, { smtp: smtpTo(sink) })
+    await drain()
+    for (const message of messages) expect(await read(message)).toMatchObject({ email_status: 'sent' })
+    const recipients = sink.messages.flatMap(({ to }) => to)
+    expect([recipients.length, new Set(recipients).size]).toEqual([5, 5])
+  })
+
   test('the turn of a message that is deleted goes to the next one', async () => {
     const port = await freePort()
     await mailboxTo({ port })
