@@ -8,7 +8,7 @@ import type { CONTACT_TOKEN_SCOPES } from '../../base/db/schema'
 import { sharedTime } from '../../base/db/shared-time'
 import type { Connection } from '../../base/db/transact'
 import { ApiError } from '../../base/errors'
-import { rolesThatMay } from '../request/permissions'
+import { grantsOf, rolesThatMay } from '../request/permissions'
 import { hashKey } from './key-format'
 import { Remembered } from './remembered'
 
@@ -91,6 +91,7 @@ async function readCustomer(
       exists (
         select 1 from api_keys k
         where k.organization_id = ${organization_id} and k.id = t.api_key_id and k.revoked_at is null
+          and k.permissions && ${grantsOf('contact_tokens:write')}::text[]
       ) or exists (
         select 1 from memberships m
         where m.organization_id = ${organization_id} and m.user_id = t.user_id and m.role = any(${rolesThatMay('contact_tokens:write')}::text[]) and m.active

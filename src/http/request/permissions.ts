@@ -93,6 +93,11 @@ export function permissionsOf(grants: readonly string[]): ReadonlySet<string> {
   return new Set(PERMISSIONS.filter((permission) => grants.some((grant) => includes(grant, permission))))
 }
 
+/** The words by which an API key has a permission. */
+export function grantsOf(needed: Permission): string[] {
+  return GRANTS.filter((grant) => includes(grant, needed))
+}
+
 /** The roles whose holders have a permission. */
 export function rolesThatMay(needed: Permission): Role[] {
   return ROLES.filter((role) => roleMay(role, needed))

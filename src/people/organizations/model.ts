@@ -51,10 +51,10 @@ export const Organization = Type.Object({
 })
 export type Organization = typeof Organization.static
 
-/** True for scheme, host and port of a page, exactly as browsers write them in `Origin`. */
+/** True for scheme, host and port of a page, exactly as browsers write them in `Origin`: never with `*`. */
 function isOrigin(value: string): boolean {
   const { origin, protocol } = URL.parse(value) ?? {}
-  return origin === value && (protocol === 'https:' || protocol === 'http:')
+  return origin === value && (protocol === 'https:' || protocol === 'http:') && !value.includes('*')
 }
 
 export const OrganizationChanges = body({
