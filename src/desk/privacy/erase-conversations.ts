@@ -37,7 +37,7 @@ export async function finishErasures(scope: Scope): Promise<void> {
     if (rows.length === 0) return
     const ids = rows.flatMap(({ ids }) => ids)
     const isIn = isNamedIn(new Set(ids))
-    await eraseAnswers(scope, { isIn, contact_id: null })
+    await eraseAnswers(scope, { isIn, contact_ids: [] })
     await eraseEvents(scope, { isIn, ids, contact_ids: [], address_like: [] })
     await sql`
       delete from retention_erasures

@@ -35,7 +35,7 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
     const since = firstIdAt(sharedTime() - CLOCKS_MS)
     const traces = await tracesOf(scope, contact_id)
     await inTransaction(scope, (inner) => requirePersonFree(inner, traces))
-    await endWriting(scope, traces.contact_id)
+    await endWriting(scope, traces)
     // Before the rows whose ids lead to them.
     await eraseAnswers(scope, traces)
     await eraseEvents(scope, traces)
@@ -53,13 +53,17 @@ export async function erasePerson(scope: Scope, contact_id: string): Promise<Era
   }
 }
 
-/** Ends the tokens of the contact, so that it writes nothing more, and removes its unused uploads. */
-async function endWriting(scope: Scope, contact_id: string): Promise<void> {
+/**
+ * Ends the tokens of the contact, so that it writes nothing more, and removes the unused uploads that it, and the
+ * contacts that were merged into it, have left.
+ */
+async function endWriting(scope: Scope, { contact_id, contact_ids }: Traces): Promise<void> {
   await inTransaction(scope, async ({ sql, organization_id }) => {
     await sql`delete from contact_tokens where organization_id = ${organization_id} and contact_id = ${contact_id}`
     const removed = await sql<{ storage_key: string }[]>`
       delete from attachments
-      where organization_id = ${organization_id} and uploader_id = ${contact_id} and message_id is null
+      where organization_id = ${organization_id} and uploader_id = any(${contact_ids}::uuid[])
+        and message_id is null
       returning storage_key`
     await removeSoon(sql, removed)
   })

@@ -79,7 +79,7 @@ async function writeEvents({ sql, organization_id }: Scope, events: { id: string
 /** Leaves of stored answers ids only: a request that is repeated with its key still changes nothing. */
 export async function eraseAnswers(
   scope: Scope,
-  { isIn, contact_id }: Pick<Traces, 'isIn'> & { contact_id: string | null },
+  { isIn, contact_ids }: Pick<Traces, 'isIn' | 'contact_ids'>,
 ): Promise<void> {
   const { sql, organization_id } = scope
   let after: Key = { user_id: ZERO_ID, key_digest: '' }
@@ -92,7 +92,7 @@ export async function eraseAnswers(
     const last = rows.at(-1)
     if (!last) return
     const found = rows
-      .filter(({ user_id, answer }) => user_id === contact_id || isIn(answer))
+      .filter(({ user_id, answer }) => contact_ids.includes(user_id) || isIn(answer))
       .map((row) => ({ ...row, answer: idsOnly(row.answer) }))
     if (found.length > 0) {
       await sql`
