@@ -19,12 +19,12 @@ import type { MyMessage, MyTicket, MyTicketFilter } from './model'
 export type MyMessages = { data: MyMessage[]; meta: PageMeta }
 
 /** The tickets that the customer is shown, newest first. */
-export function listMyTickets(scope: Scope, filter: MyTicketFilter): Promise<Page<MyTicket>> {
+export async function listMyTickets(scope: Scope, filter: MyTicketFilter): Promise<Page<MyTicket>> {
   const { sql, organization_id } = scope
   const live = () => sql`
     from tickets t where t.organization_id = ${organization_id} and t.deleted_at is null
       ${filter.status ? sql`and t.status = ${filter.status}` : sql``}`
-  return page(scope, filter, {
+  const { data, meta } = await page(scope, filter, {
     name: 'my tickets',
     sort: { keys: [{ sql: sql`t.id`, field: 'id' }], direction: 'desc' },
     rows: ({ head, slice, order }) => sql<MyTicket[]>`
@@ -33,6 +33,7 @@ export function listMyTickets(scope: Scope, filter: MyTicketFilter): Promise<Pag
       ${withContact(scope)} ${order}`,
     count: () => sql<{ total: number }[]>`select count(*) as total ${live()} and ${isShown(scope, 't')}`,
   })
+  return { data: data.map(presentTicket), meta }
 }
 
 /** The first tickets of the contact and of its company: each comes in order from an index of its own. */
@@ -50,7 +51,18 @@ export async function getMyTicket(scope: Scope, id: string): Promise<MyTicket> {
     select ${fields(scope)} from tickets t ${withContact(scope)}
     where t.organization_id = ${organization_id} and t.id = ${id} and t.deleted_at is null and ${isShown(scope, 't')}`
   if (!ticket) throw new ApiError('TICKET_NOT_FOUND')
-  return ticket
+  return presentTicket(ticket)
+}
+
+function presentTicket(ticket: MyTicket): MyTicket {
+  return { ...ticket, contact: ticket.contact && { name: withoutAddresses(ticket.contact.name) } }
+}
+
+const DOMAIN_OF_ADDRESS = /(?<=[^\s<])@[^\s<>"(),;@]+\.[^\s<>"(),;@]+/g
+
+/** Leaves of an address that stands in a name what is before the `@`: customers see no addresses of others. */
+function withoutAddresses(name: string): string {
+  return name.replace(DOMAIN_OF_ADDRESS, '')
 }
 
 function fields({ sql }: Scope): Fragment {
@@ -123,15 +135,19 @@ async function writersOf(scope: Scope, ticket_id: string, contact_id: string | n
         and m.sender_email is not null`,
     // What a merge or a split moved stands in the timeline of the ticket where it was written.
     sql<{ ticket_id: string; contact_id: string }[]>`
-      select distinct a.ticket_id, a.actor_id as contact_id from activities a
+      with timelines as materialized (
+        select coalesce(m.original_ticket_id, m.ticket_id) as id from messages m
+        where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
+        union
+        select t.split_from_id from tickets t
+        where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.split_from_id is not null
+      )
+      select a.ticket_id, a.actor_id as contact_id from activities a
       where a.organization_id = ${organization_id} and a.type = 'message' and a.actor_type = 'contact'
-        and a.actor_id is not null and a.ticket_id in (
-          select coalesce(m.original_ticket_id, m.ticket_id) from messages m
-          where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
-          union
-          select t.split_from_id from tickets t
-          where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.split_from_id is not null
-        )`,
+        and a.actor_id is not null and a.ticket_id in (select id from timelines)
+      union
+      select t.id, t.contact_id from tickets t
+      where t.organization_id = ${organization_id} and t.contact_id is not null and t.id in (select id from timelines)`,
   ])
   const shown = isShownWriter(scope, ticket_id, contact_id === null ? [id] : [id, contact_id])
   const keys = written.map(({ email }) => addressKey(email))
@@ -181,12 +197,20 @@ function isShownWriter(scope: Scope, ticket_id: string, ids: string[]): Fragment
   )`
 }
 
-/** A condition on `messages m`: one of the people wrote it. Whoever forged an address is nobody. */
+/**
+ * A condition on `messages m`: one of the people wrote it. Whoever forged an address is nobody. What the team opened a
+ * ticket with (its description) is the words of its contact.
+ */
 function isBy({ sql, organization_id }: Scope, timelines: string[], { addresses, contact_ids }: Written): Fragment {
   return sql`(m.sender_verified is not false and (m.sender_email = any(${addresses}::text[]) or m.id in (
     select (a.data ->> 'message_id')::uuid from activities a
+    join tickets w on w.organization_id = ${organization_id} and w.id = a.ticket_id
     where a.organization_id = ${organization_id} and a.ticket_id = any(${timelines}::uuid[]) and a.type = 'message'
-      and a.actor_type = 'contact' and a.actor_id = any(${contact_ids}::uuid[])
+      and case a.actor_type
+        when 'contact' then a.actor_id
+        when 'system' then null
+        else case when a.data ->> 'direction' = 'inbound' then w.contact_id end
+      end = any(${contact_ids}::uuid[])
   )))`
 }
 
@@ -207,7 +231,7 @@ function presentMine(organization_id: string, row: MessageRow, mine: boolean): M
     id,
     body_html: viewHtml(html, urlOf, direction === 'inbound' ? 'wait' : 'as written'),
     direction,
-    sender: { name: row.sender.name },
+    sender: { name: withoutAddresses(row.sender.name) },
     mine,
     attachments,
     created_at,

@@ -134,6 +134,24 @@ test('a customer sees the fields of the closed list, and no word that the team k
   for (const secret of ['secret', '@', agent.user_id, company.id]) expect(said).not.toContain(secret)
 })
 
+test('of a name that is an address, or has one, a customer sees what is before the @', async () => {
+  const { admin } = await createOrganization()
+  const company_id = (await createCompany(admin)).id
+  const boss = await createCustomer(admin, { company_id, scope: 'company' })
+  for (const [name, shown] of [
+    ['paul@other.example', 'paul'],
+    ['Paul <paul@other.example>', 'Paul <paul>'],
+    ['Paul @ Other, @paul', 'Paul @ Other, @paul'],
+  ]) {
+    const paul = await createContact(admin, { name, company_id })
+    const { id } = await createTicket(admin, { contact_id: paul.id, description: 'x' })
+    const ticket = { id, contact: { name: shown } }
+    expect((await boss.get('/my/tickets')).body.data[0]).toMatchObject(ticket)
+    expect((await boss.get(`/my/tickets/${id}`)).body.data).toMatchObject(ticket)
+    expect((await boss.get(`/my/tickets/${id}/messages`)).body.data).toMatchObject([{ sender: { name: shown } }])
+  }
+})
+
 test('messages of strangers, and of who forged an address, are not shown; of a confirmed participant they are', async () => {
   const { admin, scope } = await createOrganization()
   const { sql, organization_id } = scope
@@ -171,11 +189,15 @@ test('what a contact wrote stays its own when its address changes', async () => 
   const { admin } = await createOrganization()
   const carla = await createCustomer(admin)
   const { id } = (await carla.post('/my/tickets', { subject: 'Fire', body: 'It burns' })).body.data
+  const by_team = await createTicket(admin, { contact_id: carla.contact.id, description: 'It smokes, she says' })
   await admin.patch(`/contacts/${carla.contact.id}`, { email: 'another@customer.example' })
   const again = await tokenOf(admin, carla.contact)
-  expect((await again.get(`/my/tickets/${id}/messages`)).body.data).toMatchObject([
-    { body_html: 'It burns', mine: true },
-  ])
+  const shown = async (id: string) => (await again.get(`/my/tickets/${id}/messages`)).body.data
+  expect(await shown(id)).toMatchObject([{ body_html: 'It burns', mine: true }])
+  const described = { body_html: 'It smokes, she says', mine: true }
+  expect(await shown(by_team.id)).toMatchObject([described])
+  await admin.post(`/tickets/${id}/merge`, { source_ids: [by_team.id] })
+  expect(await shown(id)).toMatchObject([{ body_html: 'It burns', mine: true }, described])
 })
 
 test('of an email the new part is shown, not what it quotes', async () => {
