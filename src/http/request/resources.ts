@@ -65,7 +65,11 @@ const RESOURCES = {
     deleted: 'removed_at',
     foreign_keys: ['tickets_assignee_fk'],
   },
-  mailbox_id: { table: 'mailboxes', code: 'MAILBOX_NOT_FOUND' },
+  mailbox_id: {
+    table: 'mailboxes',
+    code: 'MAILBOX_NOT_FOUND',
+    foreign_keys: ['inbound_messages_mailbox_fk', 'tickets_mailbox_fk'],
+  },
   domain_id: { table: 'domains', code: 'DOMAIN_NOT_FOUND' },
   api_key_id: { table: 'api_keys', code: 'API_KEY_NOT_FOUND', deleted: 'revoked_at' },
   view_id: { table: 'views', code: 'VIEW_NOT_FOUND', private_of: 'owner_id' },

@@ -1,5 +1,6 @@
 /** Files mail that was held as spam. */
 import { audit } from '../../base/audit/audit'
+import { violates } from '../../base/db/violations'
 import { ApiError } from '../../base/errors'
 import { InboundSteps } from '../../base/metrics/inbound-steps'
 import { inTransaction, type Scope } from '../../base/scope'
@@ -16,6 +17,16 @@ import { getInboundMessage } from './queries'
  * @throws INBOUND_MESSAGE_NOT_FOUND; NOT_HELD, also when its original is gone
  */
 export async function releaseMessage(scope: Scope, id: string): Promise<InboundMessage> {
+  await release(scope, id).catch((error) => {
+    if (!violates(error, 'tickets_mailbox_fk')) throw error
+    // The mailbox was deleted meanwhile: now the mail is of none.
+    return release(scope, id)
+  })
+  return getInboundMessage(scope, id)
+}
+
+/** @throws INBOUND_MESSAGE_NOT_FOUND, NOT_HELD */
+async function release(scope: Scope, id: string): Promise<void> {
   const { entry, storage_key } = await getHeld(scope, id)
   const raw = await storage().read(storage_key)
   const steps = new InboundSteps()
@@ -31,7 +42,6 @@ export async function releaseMessage(scope: Scope, id: string): Promise<InboundM
     await discardAfter(error, scope, filing)
     throw error
   })
-  return getInboundMessage(scope, id)
 }
 
 /** @throws INBOUND_MESSAGE_NOT_FOUND, NOT_HELD */

@@ -3,12 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toNetwork } from '../../../src/base/address/networks'
 import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
+import { transact } from '../../../src/base/db/transact'
 import { replyAddress } from '../../../src/desk/messages/anchors'
 import { readRelayVerdict } from '../../../src/mail/spam/relay-verdict'
 import { type Answer, expectError, stranger } from '../../support/api'
 import { createProgram } from '../../support/api-keys'
 import { type Desk, type StartedDesk, startDesk } from '../../support/desk'
 import { startDns, type TestDns } from '../../support/dns'
+import { someoneWaits } from '../../support/lock-waits'
 import { deliver, importMail, ledgerOf, rawMail } from '../../support/mail'
 import { type ChangedSettings, withSettings } from '../../support/settings'
 
@@ -160,6 +162,19 @@ describe('a release', () => {
     const answers = await Promise.all([release(id), release(id)])
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 422])
     expect(await rowsOf('tickets')).toBe(tickets + 1)
+  })
+
+  test('files mail whose mailbox is deleted at the same time', async () => {
+    const mailbox = (await desk.admin.post('/mailboxes', { address: `${newId()}@desk.example` })).body.data
+    const { id } = await sent(SPAM, { to: mailbox.address })
+    let releasing: Promise<Answer> | undefined
+    await transact(connection(), async ({ sql }) => {
+      await sql`delete from mailboxes where organization_id = ${desk.id} and id = ${mailbox.id}`
+      releasing = release(id)
+      await someoneWaits()
+    })
+    const answer = await releasing!
+    expect([answer.status, answer.body.data]).toMatchObject([200, { outcome: 'ticket', mailbox: { id: null } }])
   })
 
   test('is for those who may write inbound messages, of what is held, with its original', async () => {
