@@ -39,7 +39,7 @@ export async function eraseEvents(scope: Scope, traces: Sought, since = ZERO_ID)
 
 /**
  * Finds among the next events those that may tell of the person. Events of earlier releases do not say their ids.
- * Measured with 300,000 events: 5 seconds of the database, where reading them all took 17 seconds of the service.
+ * With 300,000 events that takes less than half the time of reading all of them in the service.
  */
 async function findEvents({ sql, organization_id }: Scope, traces: Sought, after: string) {
   const texts = [...traces.contact_ids.map((id) => `%${id}%`), ...traces.address_like]
