@@ -18,6 +18,7 @@ import {
   uploadFile,
   writtenEvents,
 } from '../../support/factories'
+import { someoneWaits } from '../../support/lock-waits'
 
 beforeAll(() => startApi())
 afterAll(stopApi)
@@ -192,11 +193,7 @@ describe('rules', () => {
     const changing = inTransaction(desk.scope, async ({ sql, organization_id }) => {
       await sql`update tickets set updated_at = now() where organization_id = ${organization_id} and id = ${busy.id}`
       locked.resolve()
-      for (let waits = 0; waits === 0; ) {
-        const [row] = await connection().sql<[{ n: number }]>`
-          select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-        waits = row.n
-      }
+      await someoneWaits()
     })
     await locked.promise
     await Promise.all([apply(), changing])
