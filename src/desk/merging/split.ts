@@ -24,6 +24,8 @@ type Chosen = {
   sender_email: string | null
   sender_verified: boolean | null
   cc: string[]
+  /** The contact that wrote it, as its timeline knows: somebody else may have the address by now. */
+  writer_id: string | null
   /** The mailbox of the ticket that it was written on. */
   mailbox_id: string | null
 }
@@ -74,11 +76,26 @@ export function splitTicket(scope: Scope, id: string, { message_ids, subject }: 
 /** @returns the messages, oldest first @throws MESSAGE_NOT_FOUND for those of another ticket */
 async function readChosen({ sql, organization_id }: Scope, ticket_id: string, given: string[]): Promise<Chosen[]> {
   const chosen = await sql<Chosen[]>`
-    select m.id, m.direction, m.sender_name, m.sender_email, m.sender_verified, m.cc, (
-      select t.mailbox_id from tickets t
-      where t.organization_id = ${organization_id} and t.id = coalesce(m.original_ticket_id, m.ticket_id)
-    ) as mailbox_id
+    select m.id, m.direction, m.sender_name, m.sender_email, m.sender_verified, m.cc, w.mailbox_id, (
+      select c.id from activities a
+      left join merged_contacts g on g.organization_id = ${organization_id} and g.id = a.actor_id
+      join contacts c on c.organization_id = ${organization_id} and c.id = case a.actor_type
+        when 'contact' then coalesce(g.contact_id, a.actor_id)
+        when 'system' then null
+        else w.contact_id
+      end
+      where a.organization_id = ${organization_id} and a.type = 'message' and a.data ->> 'message_id' = m.id::text
+        and a.ticket_id = any(array(
+          select w.id
+          union all select w.split_from_id
+          union all
+          select s.id from tickets s
+          where s.organization_id = ${organization_id} and s.merged_into_id = w.split_from_id
+        ))
+      limit 1
+    ) as writer_id
     from messages m
+    join tickets w on w.organization_id = ${organization_id} and w.id = coalesce(m.original_ticket_id, m.ticket_id)
     where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.id = any(${asIds(given)}::uuid[])
     order by m.id`
   const found = new Set(chosen.map(({ id }) => id))
@@ -95,20 +112,21 @@ function isOpener(message: Chosen | undefined): message is Opener {
 /** Opens the new ticket with its participants. @returns its id */
 async function open(scope: Scope, old: Ticket, opener: Opener | undefined, subject: string): Promise<string> {
   const id = newId()
-  const contact = opener
-    ? (await findOrCreateContacts(scope, [{ name: opener.sender_name, email: opener.sender_email }]))[0]!
-    : old.contact
+  const contact_id = opener ? (opener.writer_id ?? (await contactOf(scope, opener))) : (old.contact?.id ?? null)
   const filed = opener && (await filedAs(scope, opener))
   const mailbox_id = opener ? (filed?.mailbox_id ?? opener.mailbox_id) : await mailboxOf(scope, old.id)
   const { actor } = scope
-  await openTickets(scope, [
-    { id, subject, contact_id: contact?.id ?? null, mailbox_id, actor, first: null, split_from_id: old.id },
-  ])
-  const ticket = { id, contact_id: contact?.id ?? null }
+  await openTickets(scope, [{ id, subject, contact_id, mailbox_id, actor, first: null, split_from_id: old.id }])
+  const ticket = { id, contact_id }
   for (const [standing, people] of await peopleOf(scope, old.id, opener, filed)) {
     await addParticipants(scope, ticket, people, standing)
   }
   return id
+}
+
+async function contactOf(scope: Scope, { sender_name: name, sender_email: email }: Opener): Promise<string> {
+  const [contact] = await findOrCreateContacts(scope, [{ name, email }])
+  return contact!.id
 }
 
 async function mailboxOf({ sql, organization_id }: Scope, ticket_id: string): Promise<string | null> {

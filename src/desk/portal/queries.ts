@@ -133,21 +133,7 @@ async function writersOf(scope: Scope, ticket_id: string, contact_id: string | n
       select distinct m.sender_email as email from messages m
       where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id} and m.direction = 'inbound'
         and m.sender_email is not null`,
-    // What a merge or a split moved stands in the timeline of the ticket where it was written.
-    sql<{ ticket_id: string; contact_id: string }[]>`
-      with timelines as materialized (
-        select coalesce(m.original_ticket_id, m.ticket_id) as id from messages m
-        where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
-        union
-        select t.split_from_id from tickets t
-        where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.split_from_id is not null
-      )
-      select a.ticket_id, a.actor_id as contact_id from activities a
-      where a.organization_id = ${organization_id} and a.type = 'message' and a.actor_type = 'contact'
-        and a.actor_id is not null and a.ticket_id in (select id from timelines)
-      union
-      select t.id, t.contact_id from tickets t
-      where t.organization_id = ${organization_id} and t.contact_id is not null and t.id in (select id from timelines)`,
+    actedOn(scope, ticket_id),
   ])
   const shown = isShownWriter(scope, ticket_id, contact_id === null ? [id] : [id, contact_id])
   const keys = written.map(({ email }) => addressKey(email))
@@ -183,6 +169,32 @@ async function writersOf(scope: Scope, ticket_id: string, contact_id: string | n
   }
   const timelines = [...new Set(acted.map((row) => row.ticket_id))]
   return { shown: wrote(() => true), own: wrote(({ is_own }) => is_own), timelines }
+}
+
+/**
+ * Reads who wrote on a ticket by the timelines. What a merge or a split moved stands in that of the ticket where it was
+ * written: of a split ticket in that of the one it was split from, or of one that this had taken in. The contacts of
+ * these tickets count too, whose descriptions the team wrote.
+ */
+function actedOn({ sql, organization_id }: Scope, ticket_id: string) {
+  return sql<{ ticket_id: string; contact_id: string }[]>`
+    with timelines as materialized (
+      select coalesce(m.original_ticket_id, m.ticket_id) as id from messages m
+      where m.organization_id = ${organization_id} and m.ticket_id = ${ticket_id}
+      union
+      select t.split_from_id from tickets t
+      where t.organization_id = ${organization_id} and t.id = ${ticket_id} and t.split_from_id is not null
+      union
+      select s.id from tickets t
+      join tickets s on s.organization_id = ${organization_id} and s.merged_into_id = t.split_from_id
+      where t.organization_id = ${organization_id} and t.id = ${ticket_id}
+    )
+    select a.ticket_id, a.actor_id as contact_id from activities a
+    where a.organization_id = ${organization_id} and a.type = 'message' and a.actor_type = 'contact'
+      and a.actor_id is not null and a.ticket_id in (select id from timelines)
+    union
+    select t.id, t.contact_id from tickets t
+    where t.organization_id = ${organization_id} and t.contact_id is not null and t.id in (select id from timelines)`
 }
 
 /** A condition on `contacts c`: what it writes on the ticket is shown. @param ids of contacts of which that is known */

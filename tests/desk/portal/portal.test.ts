@@ -200,6 +200,33 @@ test('what a contact wrote stays its own when its address changes', async () => 
   expect(await shown(id)).toMatchObject([{ body_html: 'It burns', mine: true }, described])
 })
 
+test('what a contact wrote is its own after a split, also when somebody else has its address of then', async () => {
+  const { admin } = await createOrganization()
+  const [carla, former] = [await createCustomer(admin), await createCustomer(admin)]
+  const { email } = former.contact
+  const { id } = (await former.post('/my/tickets', { subject: 'Fire', body: 'It burns' })).body.data
+  const again = (await former.post(`/my/tickets/${id}/messages`, { body: 'It smokes' })).body.data
+  const by_team = await createTicket(admin, { contact_id: former.contact.id, description: 'It is hot, she says' })
+  await admin.post(`/contacts/${carla.contact.id}/merge`, { source_ids: [former.contact.id] })
+  await admin.patch(`/contacts/${carla.contact.id}`, { emails: ['another@customer.example'] })
+  const heir = await createCustomer(admin, { email })
+  await admin.post(`/tickets/${id}/merge`, { source_ids: [by_team.id] })
+  const { data } = (await admin.get(`/tickets/${id}/messages`)).body
+  const described = data.find(({ body }: { body: string }) => body.includes('hot'))
+  for (const [message_id, body_html] of [
+    [again.id, 'It smokes'],
+    [described.id, 'It is hot, she says'],
+  ]) {
+    const split = await admin.post(`/tickets/${id}/split`, { message_ids: [message_id] })
+    expect([split.status, split.body.data.contact.id]).toEqual([201, carla.contact.id])
+    const path = `/my/tickets/${split.body.data.id}/messages`
+    expectError(await heir.get(path), 404, 'TICKET_NOT_FOUND')
+    expect((await carla.get(path)).body.data).toMatchObject([{ body_html, mine: true }])
+    const later = await admin.post(`/tickets/${split.body.data.id}/split`, { message_ids: [message_id] })
+    expect(later.body.data.contact.id).toBe(carla.contact.id)
+  }
+})
+
 test('of an email the new part is shown, not what it quotes', async () => {
   const { admin, scope } = await createOrganization()
   const { sql, organization_id } = scope
