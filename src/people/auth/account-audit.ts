@@ -16,19 +16,23 @@ const BATCH = 500
 
 /**
  * Notes one entry about an account for every organization that it is a member of, inactive ones too, in the caller's
- * transaction. Behind its commit the caller calls `writeAccountEntries`.
+ * transaction. Behind its commit the caller calls `writeAccountEntries`. An import alone tells an organization nothing
+ * of an account: the person has not joined it.
  * @param actor missing: the account itself
+ * @param only the organization of a session that acts in one alone: its identity provider writes in no other's log
  */
 export async function auditAccount(
   { sql, origin, actor }: Pick<Connection, 'sql'> & { origin?: Origin; actor?: Auditor },
   user_id: string,
   entry: AuditEntry,
+  only: string | null = null,
 ): Promise<void> {
   // It is one entry: its id is the same in all of them.
   const id = newId()
   const members = await sql<{ organization_id: string; name: string }[]>`
     select m.organization_id, u.name from memberships m join users u on u.id = m.user_id
-    where m.user_id = ${user_id} and m.removed_at is null`
+    where m.user_id = ${user_id} and m.removed_at is null and not m.is_imported
+      and m.organization_id = coalesce(${only}, m.organization_id)`
   const rows = members.map(({ organization_id, name }) => {
     const by = actor ?? { type: 'user' as const, id: user_id, name }
     const row = { ...auditRow({ organization_id, actor: by, origin }, entry), id }

@@ -14,7 +14,16 @@ import { findAccount, getMe, kindOf, lockVerified, needsProvider } from './queri
 import { noteRefusedSignIn } from './refused-sign-ins'
 import { hasSecondFactor, removeSecondFactor } from './second-factor'
 import { beginChallenge, secondFactorRequired } from './second-step'
-import { claimsOf, endSession, endSessions, getSession, noteUse, type SignedIn, startSession } from './sessions'
+import {
+  claimsOf,
+  endSession,
+  endSessions,
+  getSession,
+  isOfKind,
+  noteUse,
+  type SignedIn,
+  startSession,
+} from './sessions'
 
 /** The account of an access token, and its session. */
 type Caller = { id: string; session_id: string | null }
@@ -71,21 +80,24 @@ export async function refresh(
   return { claims, session_id }
 }
 
-/** Ends the session of a refresh token, with its access tokens, if it is the caller's own. */
+/** Ends the session of a refresh token, with its access tokens, if it is one that the caller may see. */
 export async function signOut(
   connection: Connection,
-  user_id: string,
+  caller: Caller,
   refresh_token: string,
   origin: Origin,
 ): Promise<void> {
+  const { id: user_id, session_id } = caller
   const ended = await transact(connection, async (inner) => {
-    const [session] = await inner.sql<{ id: string }[]>`
+    const { sql } = inner
+    const [session] = await sql<{ id: string; only: string | null }[]>`
       update refresh_tokens set signed_out_at = now()
       where token_hash = ${hashToken(refresh_token)} and user_id = ${user_id} and signed_out_at is null
-      returning id`
+        and ${isOfKind(sql, session_id)}
+      returning id, provider_organization_id as only`
     if (!session) return false
     const resource = { type: 'session', id: session.id } as const
-    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource })
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.logout', resource }, session.only)
     return true
   })
   if (!ended) return
@@ -102,9 +114,9 @@ export async function endOwnSession(
 ): Promise<void> {
   const { id: user_id } = caller
   await transact(connection, async (inner) => {
-    await endSession(inner, caller, session_id)
+    const only = await endSession(inner, caller, session_id)
     const resource = { type: 'session', id: session_id } as const
-    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource })
+    await auditAccount({ ...inner, origin }, user_id, { action: 'auth.session_ended', resource }, only)
   })
   forgetMemberships(user_id)
   await writeAccountEntries(connection, user_id)
@@ -113,22 +125,24 @@ export async function endOwnSession(
 /** Ends all sessions of the caller but the present one. */
 export async function endOtherSessions(connection: Connection, caller: Caller, origin: Origin): Promise<void> {
   await transact(connection, async (inner) => {
-    await endOthers(inner, caller)
+    const only = await endOthers(inner, caller)
     const resource = { type: 'user', id: caller.id } as const
-    await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource })
+    await auditAccount({ ...inner, origin }, caller.id, { action: 'auth.session_ended', resource }, only)
   })
   forgetMemberships(caller.id)
   await writeAccountEntries(connection, caller.id)
 }
 
-/** Ends the other sessions that the caller's may see. */
-async function endOthers(inner: Connection, { id, session_id }: Caller): Promise<void> {
+/** Ends the other sessions that the caller's may see. @returns the organization that these act in alone; null for all */
+async function endOthers(inner: Connection, { id, session_id }: Caller): Promise<string | null> {
   const { sql } = inner
   const [session] = await sql<{ only: string | null }[]>`select ${kindOf(sql, session_id)} as only`
-  if (!session?.only) return endSessions(inner, id, session_id)
-  await sql`
-    delete from refresh_tokens
-    where user_id = ${id} and id <> ${session_id} and provider_organization_id = ${session.only}`
+  const only = session?.only ?? null
+  if (only === null) await endSessions(inner, id, session_id)
+  else
+    await sql`
+      delete from refresh_tokens where user_id = ${id} and id <> ${session_id} and provider_organization_id = ${only}`
+  return only
 }
 
 /**

@@ -100,7 +100,7 @@ async function sendReset(connection: Connection, email: string): Promise<void> {
   const memberships = await sql<{ id: string; email: string; organization_id: string; active: boolean }[]>`
     select u.id, u.email, m.organization_id, m.active
     from users u join memberships m on m.user_id = u.id
-    where u.email_key = ${addressKey(email.trim())} and m.removed_at is null
+    where u.email_key = ${addressKey(email.trim())} and m.removed_at is null and not m.is_imported
     order by m.created_at, m.organization_id`
   const first = memberships.find(({ active }) => active)
   if (!first) return

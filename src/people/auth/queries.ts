@@ -59,14 +59,15 @@ export async function getMe({ sql }: Connection, user_id: string, session_id: st
   return { id: user_id, email: me.email, name: me.user_name, organizations }
 }
 
-/** Tells whether an account is a member of another organization too. */
+/** Tells whether an account is a member of another organization too. One that an import has brought is none yet. */
 export async function isMemberElsewhere(
   { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
   user_id: string,
 ): Promise<boolean> {
   const found = await sql`
     select from memberships
-    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null limit 1`
+    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null and not is_imported
+    limit 1`
   return found.length > 0
 }
 

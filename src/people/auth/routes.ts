@@ -104,7 +104,7 @@ export const authRoutes = new Elysia({
 
   .post(
     '/auth/logout',
-    ({ user, body, request }) => done(signOut(connection(), user.id, body.refresh_token, originOf(request))),
+    ({ user, body, request }) => done(signOut(connection(), user, body.refresh_token, originOf(request))),
     {
       body: RefreshToken,
       response: { 204: NoContent },

@@ -119,18 +119,22 @@ export async function listSessions({ sql }: Connection, user_id: string, current
     order by coalesce(last_used_at, refresh_tokens.created_at) desc, id desc`
 }
 
-/** Ends a session by its id. @throws SESSION_NOT_FOUND when the account has no such session */
+/**
+ * Ends a session by its id. @returns the organization that it acts in alone; null for all
+ * @throws SESSION_NOT_FOUND when the account has no such session
+ */
 export async function endSession(
   { sql }: Connection,
   caller: { id: string; session_id: string | null },
   session_id: string,
-): Promise<void> {
-  const ended = await sql`
+): Promise<string | null> {
+  const [ended] = await sql<{ only: string | null }[]>`
     delete from refresh_tokens
     where id = ${session_id} and user_id = ${caller.id} and signed_out_at is null and expires_at > now()
       and ${isOfKind(sql, caller.session_id)}
-    returning id`
-  if (ended.length === 0) throw new ApiError('SESSION_NOT_FOUND')
+    returning provider_organization_id as only`
+  if (!ended) throw new ApiError('SESSION_NOT_FOUND')
+  return ended.only
 }
 
 /**
@@ -176,6 +180,6 @@ export async function endProviderSessions(
 }
 
 /** SQL of what a session may see of its account: one of an identity provider those of it alone. */
-function isOfKind(sql: Sql, session_id: string | null): Fragment {
+export function isOfKind(sql: Sql, session_id: string | null): Fragment {
   return sql`coalesce(provider_organization_id = ${kindOf(sql, session_id)}, ${kindOf(sql, session_id)} is null)`
 }

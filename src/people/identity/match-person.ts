@@ -11,7 +11,7 @@ import type { Scope } from '../../base/scope'
 import { withdrawLetters } from '../../mail/letters/enqueue-letter'
 import { addMembership } from '../auth/add-membership'
 import { endSessions } from '../auth/sessions'
-import { createInvitation } from '../invitations/commands'
+import { createInvitation, revokeInvitation } from '../invitations/commands'
 import { isAdmin } from '../users/memberships'
 import { hasActiveAdmin, isReliedOnElsewhere, lockAdmins } from '../users/queries'
 import type { StoredProvider } from './queries'
@@ -100,7 +100,7 @@ async function welcome(
   if (!invitation && !mayProvision(provider, newcomer)) throw new NotAllowed('not_allowed')
   const account = await lockAccountOf(scope, email)
   if (await isReliedOnElsewhere(scope, email)) {
-    if (!invitation) await invite(scope, newcomer)
+    if (!invitation) await invite(scope, newcomer, found?.id)
     return { reason: 'invited' }
   }
   const user_id = account?.id ?? (await createAccount(scope, newcomer))
@@ -129,7 +129,9 @@ function mayProvision({ provision, domains }: StoredProvider, { email, role }: N
   return provision === 'claim' && role !== undefined
 }
 
-async function invite(scope: Scope, { email, name, role }: Newcomer): Promise<void> {
+/** @param expired the invitation of before, whose place the new one takes */
+async function invite(scope: Scope, { email, name, role }: Newcomer, expired: string | undefined): Promise<void> {
+  if (expired) await revokeInvitation(scope, expired)
   await createInvitation(scope, { email, name, ...(role && { role }) }).catch((error) => {
     throw error instanceof ApiError ? new NotAllowed('not_allowed') : error
   })

@@ -24,46 +24,50 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
 export type Provider = { organization_id: string; issuer: string; client_id: string; client_secret: string | null }
 
 type Metadata = {
+  issuer: string
   authorization_endpoint: string
   token_endpoint: string
   jwks_uri: string
-  token_endpoint_auth_methods_supported: string[]
+  takes_basic: boolean
 }
 
 /** Signals that a provider does not answer, or not as it should. Its message is for the log. */
 export class ProviderError extends Error {}
 
-/** By organization, so that what one has configured says nothing to others. */
+/**
+ * By organization, so that what one has configured says nothing to others. One entry each, and of an answer only what is
+ * needed: a hostile provider must not fill the memory.
+ */
 const known = new LRUCache<string, Metadata>({ max: 1000, ttl: KEYS_KEPT_MS })
-const keys = new LRUCache<string, ReturnType<typeof createRemoteJWKSet>>({ max: 1000, ttl: 24 * KEYS_KEPT_MS })
+type KeySet = { jwks_uri: string; keys: ReturnType<typeof createRemoteJWKSet> }
+const key_sets = new LRUCache<string, KeySet>({ max: 1000, ttl: 24 * KEYS_KEPT_MS })
+const MOST_KEYS = 50
+/** Characters of a key; an RSA key of 8,192 bits has 1,400. */
+const LONGEST_KEY = 4096
 
 type Named = Pick<Provider, 'organization_id' | 'issuer'>
 
 /** Returns what a provider says of itself, as it said in the last hour. @throws ProviderError */
 export async function metadataOf(provider: Named): Promise<Metadata> {
-  return known.get(keyOf(provider)) ?? discover(provider)
+  const found = known.get(provider.organization_id)
+  return found?.issuer === provider.issuer ? found : discover(provider)
 }
 
 /** Asks a provider what it says of itself (OpenID Connect Discovery). @throws ProviderError */
 export async function discover(provider: Named): Promise<Metadata> {
-  const { issuer } = provider
+  const { issuer, organization_id } = provider
   const answer = await asked(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, { method: 'GET' })
-  const found = (await objectOf(answer)) as Partial<Metadata> & { issuer?: unknown }
+  const found = (await objectOf(answer)) as Record<string, unknown>
   if (found.issuer !== issuer) throw new ProviderError('another issuer')
   const { authorization_endpoint, token_endpoint, jwks_uri, token_endpoint_auth_methods_supported: methods } = found
   for (const url of [authorization_endpoint, token_endpoint, jwks_uri]) {
     if (typeof url !== 'string' || checkUrl(url)) throw new ProviderError('an endpoint is missing')
   }
-  const metadata = {
-    ...({ authorization_endpoint, token_endpoint, jwks_uri } as Pick<Metadata, 'jwks_uri'> & Metadata),
-    token_endpoint_auth_methods_supported: Array.isArray(methods) ? methods : ['client_secret_basic'],
-  }
-  known.set(keyOf(provider), metadata)
+  const endpoints = { authorization_endpoint, token_endpoint, jwks_uri } as Omit<Metadata, 'issuer' | 'takes_basic'>
+  const takes_basic = !Array.isArray(methods) || methods.includes('client_secret_basic')
+  const metadata = { issuer, ...endpoints, takes_basic }
+  known.set(organization_id, metadata)
   return metadata
-}
-
-function keyOf({ organization_id, issuer }: Named): string {
-  return `${organization_id} ${issuer}`
 }
 
 /** Exchanges a code for the claims of the ID token. @throws ProviderError */
@@ -76,8 +80,7 @@ export async function exchangeCode(
   const { code, redirect_uri, code_verifier, nonce } = given
   const form = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri, code_verifier })
   const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
-  const is_basic = metadata.token_endpoint_auth_methods_supported.includes('client_secret_basic')
-  if (client_secret !== null && is_basic) {
+  if (client_secret !== null && metadata.takes_basic) {
     const pair = [client_id, client_secret]
       .map((text) => new URLSearchParams([['', text]]).toString().slice(1))
       .join(':')
@@ -128,18 +131,34 @@ function isName(value: unknown): boolean {
   return typeof value === 'string' && value !== '' && value.length <= 255 && isCleanText(value)
 }
 
-function keysOf({ organization_id, issuer }: Provider, jwks_uri: string) {
-  const key = `${organization_id} ${issuer} ${jwks_uri}`
-  const found =
-    keys.get(key) ??
-    createRemoteJWKSet(new URL(jwks_uri), {
-      cacheMaxAge: KEYS_KEPT_MS,
-      cooldownDuration: KEYS_PAUSE_MS,
-      timeoutDuration: TIMEOUT_MS,
-      [customFetch]: (url) => asked(url, { method: 'GET' }),
-    })
-  keys.set(key, found)
-  return found
+function keysOf({ organization_id }: Provider, jwks_uri: string): KeySet['keys'] {
+  const kept = key_sets.get(organization_id)
+  const found = kept?.jwks_uri === jwks_uri ? kept : { jwks_uri, keys: fetchedKeys(jwks_uri) }
+  key_sets.set(organization_id, found)
+  return found.keys
+}
+
+function fetchedKeys(jwks_uri: string): KeySet['keys'] {
+  return createRemoteJWKSet(new URL(jwks_uri), {
+    cacheMaxAge: KEYS_KEPT_MS,
+    cooldownDuration: KEYS_PAUSE_MS,
+    timeoutDuration: TIMEOUT_MS,
+    [customFetch]: async (url) => {
+      const { keys } = (await objectOf(await asked(url, { method: 'GET' }))) as { keys?: unknown }
+      const given: unknown[] = Array.isArray(keys) ? keys : []
+      return Response.json({ keys: given.flatMap(keyOf).slice(0, MOST_KEYS) })
+    },
+  })
+}
+
+/** Takes of a key what checking a signature needs. @returns nothing for what is no such key */
+function keyOf(given: unknown): [Record<string, unknown>] | [] {
+  if (typeof given !== 'object' || given === null) return []
+  const { kty, kid, alg, use, crv, n, e, x, y } = given as Record<string, unknown>
+  const key = { kty, kid, alg, use, crv, n, e, x, y }
+  const texts = Object.values(key).filter((value) => value !== undefined)
+  const is_key = typeof kty === 'string' && texts.every((value) => typeof value === 'string')
+  return is_key && texts.join('').length <= LONGEST_KEY ? [key] : []
 }
 
 /** @returns the answer with its whole body @throws ProviderError also for another status than 200 */

@@ -164,9 +164,9 @@ export async function redeemCode(
   })
 }
 
-/** Deletes tokens a day after they expired, for a background job. */
+/** Deletes tokens an hour after they expired, for a background job: anybody can make states, which must not pile up. */
 export async function deleteProviderTokens({ sql }: Connection): Promise<void> {
-  await sql`delete from provider_tokens where expires_at < now() - interval '1 day'`
+  await sql`delete from provider_tokens where expires_at < now() - interval '1 hour'`
 }
 
 type Kind = 'state' | 'code'

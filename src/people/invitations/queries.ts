@@ -54,7 +54,7 @@ export async function findInvitedAccount(
   const [account] = await sql<InvitedAccount[]>`
     select u.id, u.email, u.name, u.password_hash, u.is_password_held, exists (
       select 1 from memberships m
-      where m.user_id = u.id and m.organization_id <> ${organization_id} and m.removed_at is null
+      where m.user_id = u.id and m.organization_id <> ${organization_id} and m.removed_at is null and not m.is_imported
     ) as is_member_elsewhere, exists (
       select 1 from second_factors f where f.id = u.id and f.confirmed_at is not null
     ) as has_second_factor

@@ -95,13 +95,13 @@ export async function hasActiveAdmin({ sql, organization_id }: Scope): Promise<b
 
 /**
  * Tells whether another organization has, had or awaits a member with this email: an invitation that can still be
- * accepted counts as a membership.
+ * accepted counts as a membership, and an import does not: anybody's address can stand in its files.
  */
 export async function isReliedOnElsewhere({ sql, organization_id }: Scope, email: string): Promise<boolean> {
   const [found] = await sql<{ is_relied_on: boolean }[]>`
     select exists (
       select 1 from memberships m join users u on u.id = m.user_id
-      where m.organization_id <> ${organization_id} and u.email_key = ${addressKey(email)}
+      where m.organization_id <> ${organization_id} and u.email_key = ${addressKey(email)} and not m.is_imported
     ) or exists (
       select 1 from invitations
       where organization_id <> ${organization_id} and email_key = ${addressKey(email)} and expires_at > now()

@@ -214,6 +214,22 @@ describe('signing in', () => {
     expect(stub.counted.jwks).toBe(asked)
   })
 
+  test('keeps no more than 50 keys of a provider, and none that is no key', async () => {
+    const real = (await (await fetch(`${stub.issuer}/jwks`, { tls: { rejectUnauthorized: false } })).json()).keys
+    const person = { sub: 'one', email: desk.agent.email, email_verified: true }
+    const key = (kid: number) => ({ kty: 'EC', crv: 'P-256', kid: String(kid), x: 'x', y: 'y' })
+    const many = Array.from({ length: 50 }, (_, kid) => key(kid))
+    for (const [keys, error] of [
+      [[...many, ...real], 'provider_error'],
+      [[{}, null, 'key', { ...key(1), n: 'n'.repeat(5000) }, { ...key(2), x: [] }, ...many.slice(1), ...real], null],
+    ] as const) {
+      desk = await createOrganization()
+      await put({})
+      stub.answers = { '/jwks': () => Response.json({ keys }) }
+      expect(await errorOf({ ...person, email: desk.agent.email })).toBe(error)
+    }
+  })
+
   test('gives who becomes a member again no password of before', async () => {
     const email = `${crypto.randomUUID()}@acme.example`
     const made = await desk.admin.post('/users', { email, name: 'Former', password: PASSWORD })
@@ -254,6 +270,10 @@ describe('signing in', () => {
     for (let i = 0; i < 2; i++) expect(await errorOf(person)).toBe('invited')
     const invited = (await desk.admin.get('/users?status=invited')).body.data
     expect(invited).toMatchObject([{ email: agent.email, role: 'agent' }])
+    await connection().sql`update invitations set expires_at = now() where organization_id = ${desk.id}`
+    expect(await errorOf(person)).toBe('invited')
+    const [again] = (await desk.admin.get('/users?status=invited')).body.data
+    expect(again.id).not.toBe(invited[0].id)
     expect((await agent.get('/auth/me')).body).toMatchObject({ name: 'Alan Agent', organizations: [{ name: 'Other' }] })
     expect((await signIn(agent.email)).user_id).toBe(agent.user_id)
   })
@@ -358,6 +378,30 @@ describe('a session of the provider', () => {
       select extract(epoch from expires_at - now())::int as left from refresh_tokens
       where provider_organization_id = ${desk.id}`
     expect(row!.left).toBeWithin(200, 301)
+  })
+
+  test('leaves no trace in the log of another organization, and ends no session with a password', async () => {
+    const other = await createOrganization()
+    await connection().sql`
+      insert into memberships (organization_id, user_id, role) values (${other.id}, ${desk.admin.user_id}, 'agent')`
+    const second = (await signInAs({ sub: 'one', sid: 's2' })).body
+    const [first] = (await stranger().get('/auth/sessions', session)).body.data.filter(
+      ({ current }: { current: boolean }) => !current,
+    )
+    const actions = async ({ admin }: Organization) =>
+      (await admin.get(`/audit-log?per_page=100&actor_id=${desk.admin.user_id}`)).body.data.map(
+        ({ action }: { action: string }) => action,
+      )
+    const password = (await stranger().post('/auth/login', { email: desk.admin.email, password: PASSWORD })).body
+    const before = await actions(other)
+    expect((await stranger().send('DELETE', `/auth/sessions/${first.id}`, undefined, session)).status).toBe(204)
+    expect((await stranger().send('DELETE', '/auth/sessions', undefined, session)).status).toBe(204)
+    for (const { refresh_token } of [password, second, answer.body]) {
+      expect((await stranger().post('/auth/logout', { refresh_token }, session)).status).toBe(204)
+    }
+    expect((await stranger().get('/auth/me', tokenOf({ ...answer, body: password }))).status).toBe(200)
+    expect(await actions(other)).toEqual(before)
+    expect((await actions(desk)).slice(0, 3)).toEqual(['auth.logout', 'auth.session_ended', 'auth.session_ended'])
   })
 
   test('ends after session_seconds, with the access token that it still has', async () => {
@@ -495,6 +539,21 @@ test('a hostile tenant whose provider claims the admin of another opens nothing 
   // A code of one organization says which it is: it is no code of another.
   const code = await codeFor({ sub: 'one' })
   expectError(await redeem(code.replace(desk.id, victim.id)), 401, 'INVALID_TOKEN')
+})
+
+test('an import that names a person of another organization learns nothing of the account, and holds nothing up', async () => {
+  const hostile = await createOrganization('Hostile')
+  const { user_id, email } = desk.agent
+  await connection().sql`
+    insert into memberships (organization_id, user_id, role, active, is_imported)
+    values (${hostile.id}, ${user_id}, 'agent', false, true)`
+  await stranger().post('/auth/login', { email, password: PASSWORD })
+  const listed = async ({ admin }: Organization) =>
+    (await admin.get(`/audit-log?actor_id=${user_id}`)).body.data.map(({ action }: { action: string }) => action)
+  expect(await listed(desk)).toContain('auth.login')
+  expect(await listed(hostile)).toEqual([])
+  expect((await desk.admin.patch(`/users/${user_id}`, { name: 'Renamed' })).status).toBe(200)
+  expectError(await hostile.admin.patch(`/users/${user_id}`, { password: PASSWORD }), 403, 'FORBIDDEN')
 })
 
 const base = () => ({ issuer: stub.issuer, client_id: 'desk' })
