@@ -59,16 +59,19 @@ export async function getMe({ sql }: Connection, user_id: string, session_id: st
   return { id: user_id, email: me.email, name: me.user_name, organizations }
 }
 
-/** Tells whether an account is a member of another organization too. One that an import has brought is none yet. */
+/**
+ * Tells whether an account is a member of another organization too. An import elsewhere counts only for an organization
+ * that knows the person by an import alone: anybody's address can stand in its files.
+ */
 export async function isMemberElsewhere(
   { sql, organization_id }: Pick<Scope, 'sql' | 'organization_id'>,
   user_id: string,
 ): Promise<boolean> {
-  const found = await sql`
-    select from memberships
-    where organization_id <> ${organization_id} and user_id = ${user_id} and removed_at is null and not is_imported
-    limit 1`
-  return found.length > 0
+  const found = await sql<{ is_own: boolean; is_imported: boolean }[]>`
+    select organization_id = ${organization_id} as is_own, is_imported from memberships
+    where user_id = ${user_id} and removed_at is null`
+  const has_joined = found.some(({ is_own, is_imported }) => is_own && !is_imported)
+  return found.some(({ is_own, is_imported }) => !is_own && !(is_imported && has_joined))
 }
 
 /** SQL of the organization whose identity provider a session began at; null for one that began with a password. */

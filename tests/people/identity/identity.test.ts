@@ -554,6 +554,8 @@ test('an import that names a person of another organization learns nothing of th
   expect(await listed(hostile)).toEqual([])
   expect((await desk.admin.patch(`/users/${user_id}`, { name: 'Renamed' })).status).toBe(200)
   expectError(await hostile.admin.patch(`/users/${user_id}`, { password: PASSWORD }), 403, 'FORBIDDEN')
+  await connection().sql`update memberships set is_imported = true where user_id = ${user_id}`
+  expectError(await hostile.admin.patch(`/users/${user_id}`, { email: 'evil@evil.example' }), 403, 'FORBIDDEN')
 })
 
 const base = () => ({ issuer: stub.issuer, client_id: 'desk' })
