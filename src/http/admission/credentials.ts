@@ -31,9 +31,9 @@ export async function identify(request: Request, state: RequestState): Promise<v
     const [, token] = BEARER.exec(header) ?? []
     if (!token) throw new ApiError('INVALID_TOKEN')
     if (isCustomerToken(token)) return await identifyCustomer(state, token)
-    const { sub, email, org_id, session_id, iat, exp } = await verifyAccessToken(token)
-    const times = { issued_at_s: iat, expires_at_s: exp }
-    state.caller = { type: 'user', id: sub, email, organization_id: org_id, session_id, ...times }
+    const { sub, email, org_id, session_id, is_from_provider, iat, exp } = await verifyAccessToken(token)
+    const rest = { session_id, is_from_provider, issued_at_s: iat, expires_at_s: exp }
+    state.caller = { type: 'user', id: sub, email, organization_id: org_id, ...rest }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     state.credential_error = error
@@ -51,8 +51,12 @@ async function mayLookUp({ address }: RequestState): Promise<boolean> {
   return !(await isUsedUp(byAddress(address)))
 }
 
-/** What requests are counted by: their caller, or the address of those who have no valid credential. */
+/**
+ * What requests are counted by: their caller, or the address of those who have no valid credential. A session of an
+ * identity provider counts by itself: who has the provider must not use up what the person has in other organizations.
+ */
 export function countedBy({ caller, address }: RequestState): string {
+  if (caller?.type === 'user' && caller.is_from_provider) return `user ${caller.id} ${caller.organization_id}`
   return caller ? `${caller.type} ${caller.id}` : byAddress(address)
 }
 

@@ -14,11 +14,15 @@ export type Claims = { sub: string; email: string; org_id: string; role: string 
 /** The claims of a valid token, and what it says of itself. */
 type VerifiedClaims = Claims & { iat: number; exp: number; jti?: string }
 
-/** Claims, with the session that the token belongs to; null in tokens of a release without sessions. */
-type SessionClaims = VerifiedClaims & { session_id: string | null }
+/** The session that a token belongs to; null in tokens of a release without sessions. */
+type TokenSession<Id = string | null> = { session_id: Id; is_from_provider: boolean }
+type SessionClaims = VerifiedClaims & TokenSession
 
 /** HS256 and nothing else: a token that names another algorithm is not valid. */
 const ALGORITHM = 'HS256'
+
+/** Stands in the id of a token whose session is of an identity provider. */
+const FROM_PROVIDER = 'provider'
 
 /** How far the clocks of two processes may differ: a token from further ahead was not made by a process of ours. */
 const CLOCK_SKEW_MS = 60_000
@@ -26,10 +30,14 @@ const CLOCK_SKEW_MS = 60_000
 /** Tokens that were verified before. Checking a signature takes 33 to 50 µs; this look-up 4. */
 const verified = new LRUCache<string, SessionClaims>({ max: 10_000 })
 
-/** Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session. */
-export function signAccessToken(claims: Claims, session_id: string): Promise<string> {
+/**
+ * Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session, and says
+ * whether the session is of an identity provider.
+ */
+export function signAccessToken(claims: Claims, session_id: string, is_from_provider = false): Promise<string> {
   const issued_s = Math.floor(sharedTime() / 1000)
-  return new SignJWT({ ...claims, jti: `${session_id}.${randomBytes(9).toString('base64url')}` })
+  const begin = is_from_provider ? `${session_id}.${FROM_PROVIDER}` : session_id
+  return new SignJWT({ ...claims, jti: `${begin}.${randomBytes(9).toString('base64url')}` })
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setIssuedAt(issued_s)
     .setExpirationTime(issued_s + config.ACCESS_TOKEN_SECONDS)
@@ -37,9 +45,9 @@ export function signAccessToken(claims: Claims, session_id: string): Promise<str
 }
 
 /** Makes the answer that holds an access token. */
-export async function accessTokenFor(claims: Claims, session_id: string) {
+export async function accessTokenFor(claims: Claims, { session_id, is_from_provider }: TokenSession<string>) {
   return {
-    access_token: await signAccessToken(claims, session_id),
+    access_token: await signAccessToken(claims, session_id, is_from_provider),
     token_type: 'bearer' as const,
     expires_in: config.ACCESS_TOKEN_SECONDS,
   }
@@ -58,9 +66,9 @@ export async function verifyAccessToken(token: string): Promise<SessionClaims> {
   }
   const claims = await verifySignature(token)
   if (!isInTime(claims)) throw new ApiError('TOKEN_EXPIRED')
-  const [session_id = ''] = claims.jti?.split('.') ?? []
+  const [session_id = '', kind] = claims.jti?.split('.') ?? []
   const known_session = claims.jti?.includes('.') && isUuid(session_id) ? session_id : null
-  const session_claims = { ...claims, session_id: known_session }
+  const session_claims = { ...claims, session_id: known_session, is_from_provider: kind === FROM_PROVIDER }
   verified.set(token, session_claims)
   return session_claims
 }

@@ -72,12 +72,12 @@ export async function refresh(
   connection: Connection,
   refresh_token: string,
   origin: Origin,
-): Promise<{ claims: Claims; session_id: string }> {
+): Promise<{ claims: Claims; session_id: string; is_from_provider: boolean }> {
   const { session_id, only, account } = await getSession(connection, refresh_token)
   const claims = await claimsOf(connection, account, only)
   if (!claims) throw new ApiError('INVALID_TOKEN')
   await noteUse(connection, session_id, origin)
-  return { claims, session_id }
+  return { claims, session_id, is_from_provider: only !== null }
 }
 
 /** Ends the session of a refresh token, with its access tokens, if it is one that the caller may see. */
@@ -133,7 +133,7 @@ export async function endOtherSessions(connection: Connection, caller: Caller, o
   await writeAccountEntries(connection, caller.id)
 }
 
-/** Ends the other sessions that the caller's may see. @returns the organization that these act in alone; null for all */
+/** Ends the other sessions that the caller's may see. @returns the organization that they act in alone; null for all */
 async function endOthers(inner: Connection, { id, session_id }: Caller): Promise<string | null> {
   const { sql } = inner
   const [session] = await sql<{ only: string | null }[]>`select ${kindOf(sql, session_id)} as only`

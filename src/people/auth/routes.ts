@@ -61,8 +61,8 @@ export const authRoutes = new Elysia({
   .post(
     '/auth/refresh',
     async ({ body, request }) => {
-      const { claims, session_id } = await refresh(connection(), body.refresh_token, originOf(request))
-      return accessTokenFor(claims, session_id)
+      const { claims, ...session } = await refresh(connection(), body.refresh_token, originOf(request))
+      return accessTokenFor(claims, session)
     },
     {
       body: RefreshToken,

@@ -19,6 +19,7 @@ export type SignedIn = {
   account: { id: string; email: string; name: string }
   claims: Claims
   session_id: string
+  is_from_provider: boolean
   refresh_token: string
 }
 
@@ -39,9 +40,9 @@ export async function startSession(
 }
 
 /** Makes the answer to a sign-in. */
-export async function signedInAnswer({ account, claims, session_id, refresh_token }: SignedIn): Promise<Tokens> {
+export async function signedInAnswer({ account, claims, refresh_token, ...session }: SignedIn): Promise<Tokens> {
   const { id, email, name } = account
-  const { access_token, ...rest } = await accessTokenFor(claims, session_id)
+  const { access_token, ...rest } = await accessTokenFor(claims, session)
   return { access_token, refresh_token, ...rest, user: { id, email, name } }
 }
 
@@ -68,7 +69,7 @@ export async function beginSession(
   user_id: string,
   { ip, user_agent }: Pick<Origin, 'ip' | 'user_agent'>,
   provider: ProviderSession | null = null,
-): Promise<{ session_id: string; refresh_token: string }> {
+): Promise<Omit<SignedIn, 'account' | 'claims'>> {
   const refresh_token = newSecretToken()
   const session_id = newId()
   const seconds = Math.min(config.REFRESH_TOKEN_SECONDS, provider?.seconds ?? config.REFRESH_TOKEN_SECONDS)
@@ -77,7 +78,7 @@ export async function beginSession(
       provider_organization_id, provider_subject, provider_sid)
     values (${hashToken(refresh_token)}, ${session_id}, ${user_id}, now() + make_interval(secs => ${seconds}), now(),
       ${ip}, ${user_agent}, ${provider?.organization_id ?? null}, ${provider?.subject ?? null}, ${provider?.sid ?? null})`
-  return { session_id, refresh_token }
+  return { session_id, is_from_provider: provider !== null, refresh_token }
 }
 
 /**

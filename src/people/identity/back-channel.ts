@@ -7,7 +7,7 @@ import { forgetMemberships } from '../../http/admission/membership'
 import { hashToken } from '../../http/admission/tokens'
 import { endProviderSessions } from '../auth/sessions'
 import { ProviderError, verifyToken } from './provider-requests'
-import { getStoredProvider } from './queries'
+import { getStoredProvider, lockProvider } from './queries'
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 const MOST_MS = 9000
@@ -39,6 +39,8 @@ export async function endByProvider(
   if (iat! < Date.now() / 1000 - REMEMBERED_S) throw wrongToken()
   await inTransaction({ ...connection, organization_id, actor: SYSTEM }, async (scope) => {
     if (!(await isFirst(scope, jti))) throw wrongToken()
+    // A code that is being redeemed becomes a session before, or is gone after.
+    await lockProvider(scope)
     const { sql } = scope
     await sql`
       delete from provider_tokens

@@ -35,8 +35,8 @@ type Metadata = {
 export class ProviderError extends Error {}
 
 /**
- * By organization, so that what one has configured says nothing to others. One entry each, and of an answer only what is
- * needed: a hostile provider must not fill the memory.
+ * By organization, so that what one has configured says nothing to others. One entry each, and of an answer only what
+ * is needed: a hostile provider must not fill the memory.
  */
 const known = new LRUCache<string, Metadata>({ max: 1000, ttl: KEYS_KEPT_MS })
 type KeySet = { jwks_uri: string; keys: ReturnType<typeof createRemoteJWKSet> }

@@ -143,25 +143,29 @@ export async function redeemCode(
   origin: Origin,
 ): Promise<SignedIn> {
   const organization_id = organizationOf(code)
-  const kept = organization_id && (await take<Proven>(connection, 'code', code))
-  if (!kept || kept.is_expired) throw new ApiError('INVALID_TOKEN')
-  const { data: proven } = kept
-  if (challengeOf(code_verifier) !== proven.code_challenge) throw new ApiError('INVALID_TOKEN')
-  const { user_id, subject, sid, seconds, issuer } = proven
-  return inTransaction({ ...connection, organization_id, actor: SYSTEM, origin }, async (scope) => {
+  if (!organization_id) throw new ApiError('INVALID_TOKEN')
+  // A code that opens nothing is used up too: the transaction goes through.
+  const signed_in = await inTransaction({ ...connection, organization_id, actor: SYSTEM, origin }, async (scope) => {
     await lockProvider(scope)
+    const kept = await take<Proven>(scope, 'code', code)
+    if (!kept || kept.is_expired) return undefined
+    const { data: proven } = kept
+    if (challengeOf(code_verifier) !== proven.code_challenge) return undefined
+    const { user_id, subject, sid, seconds, issuer } = proven
     await lockAccount(scope, user_id)
     const provider = await getStoredProvider(scope, organization_id).catch(() => undefined)
     const person = await findPerson(scope, issuer, subject)
-    if (!provider || !isSame(provider, proven) || person?.user_id !== user_id) throw new ApiError('INVALID_TOKEN')
+    if (!provider || !isSame(provider, proven) || person?.user_id !== user_id) return undefined
     const { email, name } = person
     const claims = await claimsOf(scope, { id: user_id, email }, organization_id)
-    if (!claims) throw new ApiError('INVALID_TOKEN')
+    if (!claims) return undefined
     const session = await beginSession(scope, user_id, origin, { organization_id, subject, sid, seconds })
     const actor = { type: 'user', id: user_id, name } as const
     await audit({ ...scope, actor }, { action: 'auth.login', resource: { type: 'session', id: session.session_id } })
     return { account: { id: user_id, email, name }, claims, ...session }
   })
+  if (!signed_in) throw new ApiError('INVALID_TOKEN')
+  return signed_in
 }
 
 /** Deletes tokens an hour after they expired, for a background job: anybody can make states, which must not pile up. */

@@ -5,6 +5,8 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { generateKeyPair } from 'jose'
 import { connection } from '../../../src/base/db/pool'
+import { transact } from '../../../src/base/db/transact'
+import { lockProvider } from '../../../src/people/identity/queries'
 import {
   type Answer,
   type Client,
@@ -404,6 +406,36 @@ describe('a session of the provider', () => {
     expect((await actions(desk)).slice(0, 3)).toEqual(['auth.logout', 'auth.session_ended', 'auth.session_ended'])
   })
 
+  test('uses up no requests of the person in other organizations', async () => {
+    using _ = withSettings({ RATE_LIMIT_PER_MINUTE: 1000 })
+    const left = async (headers: Record<string, string>) =>
+      Number((await stranger().get('/auth/me', headers)).headers.get('x-ratelimit-remaining'))
+    const password = tokenOf(await stranger().post('/auth/login', { email: desk.admin.email, password: PASSWORD }))
+    const refreshed = tokenOf(await stranger().post('/auth/refresh', { refresh_token: answer.body.refresh_token }))
+    expect([await left(password), await left(session), await left(refreshed)]).toEqual([999, 999, 998])
+    expect(await left(password)).toBe(998)
+  })
+
+  test('that begins while the provider ends it does not go on', async () => {
+    const { sql } = connection()
+    const code = await codeFor({ sub: 'one', sid: 's9' })
+    const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
+    const logout_token = await stub.sign({ nonce: undefined, jti: crypto.randomUUID(), events, sid: 's9' })
+    const waiting = async () => (await sql`select from pg_locks where locktype = 'advisory' and not granted`).length
+    const calls = await transact(connection(), async (inner) => {
+      await lockProvider({ ...inner, organization_id: desk.id })
+      const redeeming = redeem(code)
+      await until('the code is being redeemed', async () => (await waiting()) === 1)
+      let is_over = false
+      const ending = endBy(logout_token).finally(() => (is_over = true))
+      await until('the logout waits, or is over', async () => is_over || (await waiting()) === 2)
+      return { redeeming, ending }
+    })
+    expect((await calls.ending).status).toBe(200)
+    const begun = await calls.redeeming
+    expectError(await stranger().get('/auth/me', tokenOf(begun)), 401, 'INVALID_TOKEN')
+  })
+
   test('ends after session_seconds, with the access token that it still has', async () => {
     await connection().sql`
       update refresh_tokens set expires_at = now() where provider_organization_id = ${desk.id}`
@@ -475,12 +507,8 @@ describe('a session of the provider', () => {
     const events = { 'http://schemas.openid.net/event/backchannel-logout': {} }
     const logout = async (claims: object) => {
       const logout_token = await stub.sign({ nonce: undefined, jti: crypto.randomUUID(), events, ...claims })
-      return send(logout_token)
+      return endBy(logout_token)
     }
-    const send = (logout_token: string) =>
-      stranger().post(`/auth/oidc/${desk.id}/logout`, new URLSearchParams({ logout_token }).toString(), {
-        'content-type': 'application/x-www-form-urlencoded',
-      })
     for (const wrong of [
       { sub: 'one', events: {} },
       { sub: 'one', nonce: 'x' },
@@ -490,13 +518,13 @@ describe('a session of the provider', () => {
     ]) {
       expect((await logout(wrong)).status).toBe(400)
     }
-    expect((await send('garbage')).status).toBe(400)
+    expect((await endBy('garbage')).status).toBe(400)
     expect((await logout({ sid: 'another' })).status).toBe(200)
     expect((await stranger().get('/tickets', session)).status).toBe(200)
     const once = await stub.sign({ nonce: undefined, jti: 'once', events, sid: 's1' })
-    expect((await send(once)).status).toBe(200)
+    expect((await endBy(once)).status).toBe(200)
     expectError(await stranger().get('/tickets', session), 401, 'INVALID_TOKEN')
-    expect((await send(once)).status).toBe(400)
+    expect((await endBy(once)).status).toBe(400)
     const next = tokenOf(await signInAgain())
     expect((await logout({ sub: 'one' })).status).toBe(200)
     expectError(await stranger().get('/tickets', next), 401, 'INVALID_TOKEN')
@@ -599,6 +627,13 @@ const errorOf = async (claims: Record<string, unknown>) => (await answered(claim
 
 function redeem(code: string, code_verifier = VERIFIER): Promise<Answer> {
   return stranger().post('/auth/oidc/token', { code, code_verifier })
+}
+
+/** What the provider sends to end sessions. */
+function endBy(logout_token: string): Promise<Answer> {
+  const form = new URLSearchParams({ logout_token }).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  return stranger().post(`/auth/oidc/${desk.id}/logout`, form, headers)
 }
 
 async function signInAs(claims: Record<string, unknown>): Promise<Answer> {
