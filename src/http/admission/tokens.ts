@@ -31,8 +31,8 @@ const CLOCK_SKEW_MS = 60_000
 const verified = new LRUCache<string, SessionClaims>({ max: 10_000 })
 
 /**
- * Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session, and says
- * whether the session is of an identity provider.
+ * Signs an access token that is valid for ACCESS_TOKEN_SECONDS. Its id (`jti`) begins with that of its session, and
+ * says whether the session is of an identity provider.
  */
 export function signAccessToken(claims: Claims, session_id: string, is_from_provider = false): Promise<string> {
   const issued_s = Math.floor(sharedTime() / 1000)

@@ -15,7 +15,7 @@ export type Caller =
       organization_id: string
       /** The session of the access token, and when the token was issued and ends (Unix seconds). */
       session_id: string | null
-      /** Whether it began at an identity provider. It acts in `organization_id` alone then. */
+      /** Tells if it began at an identity provider. It acts in `organization_id` alone then. */
       is_from_provider: boolean
       issued_at_s: number
       expires_at_s: number
