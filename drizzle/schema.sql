@@ -61,14 +61,17 @@ create table attachments (
   uploader_id uuid,
   draft_id uuid,
   is_by_contact boolean default false not null,
+  scan text,
   constraint attachments_organization_id_id_pk PRIMARY KEY (organization_id, id),
   constraint attachments_draft_fk FOREIGN KEY (organization_id, draft_id) REFERENCES drafts(organization_id, id) ON DELETE CASCADE,
   constraint attachments_message_fk FOREIGN KEY (organization_id, message_id) REFERENCES messages(organization_id, id) ON DELETE CASCADE,
+  constraint attachments_scan CHECK ((scan = ANY (ARRAY['clean'::text, 'infected'::text, 'pending'::text, 'skipped'::text]))) NOT VALID,
   constraint attachments_size CHECK ((size >= 0)),
   constraint attachments_storage_key CHECK ((storage_key ~ '^attachments/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))
 );
 CREATE INDEX attachments_draft ON attachments USING btree (organization_id, draft_id) WHERE (draft_id IS NOT NULL);
 CREATE INDEX attachments_message ON attachments USING btree (organization_id, message_id, id);
+CREATE INDEX attachments_pending ON attachments USING btree (organization_id, id) WHERE (scan = 'pending'::text);
 CREATE INDEX attachments_unused ON attachments USING btree (id) WHERE (message_id IS NULL);
 CREATE INDEX attachments_unused_by ON attachments USING btree (organization_id, uploader_id) WHERE (message_id IS NULL);
 

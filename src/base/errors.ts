@@ -37,6 +37,7 @@ export const ERRORS = {
   UNAUTHORIZED: [403, 'Only an admin may change the time entries of others'],
   SECOND_FACTOR_MISSING: [403, 'The organization requires a second factor: set one up for your account'],
   PROVIDER_REQUIRED: [403, 'The organization wants its members to sign in at its identity provider'],
+  ATTACHMENT_INFECTED: [403, 'A scan for viruses found one in the file'],
   NOT_FOUND: [404, 'There is no such route'],
   TICKET_NOT_FOUND: [404, 'The ticket does not exist'],
   MESSAGE_NOT_FOUND: [404, 'The message does not exist'],

@@ -225,6 +225,14 @@ Spam / held <- spam: spam by the word of a trusted relay > is held: no ticket, c
 Spam / spam_policy <- spam: spam by the word of a trusted relay > is filed when the policy is to mark it; what is no spam is filed with its score
 Spam / anchors, proven contacts <- spam: spam by the word of a trusted relay > holds no answer with an anchor of ours, and no contact whose sender is proven
 Spam / rspamd <- spam: rspamd > its action %p with %p becomes %s
+Viruses / scan <- scan: an upload > is clean, infected or too large for the scanner; one that is infected leaves nothing
+Viruses / scan / null <- scan: an upload > is not scanned without a scanner, and nothing waits for one that is gone
+Viruses / content / ATTACHMENT_INFECTED, 503 <- scan: content > of a pending file is 503, of an infected one 403: by token, link, HEAD, Range and If-None-Match
+Viruses / original of mail <- scan: mail > is filed with an infected file, which nobody gets, nor the original
+Viruses / clamd away, 10 s <- scan: mail > waits some 10 seconds for a silent clamd, and not again; the job scans its files when clamd is back
+Viruses / not in a message <- scan: a message > with an infected file is refused, and so is a draft
+Viruses / not sent <- scan: a message > with a pending file waits, and is sent once the file is clean; an infected one fails it
+Viruses / customers and imports <- scan: customers and imports > are no way around the scan
 Spam / rspamd / 5 s, no answer: none <- spam: rspamd > that is away or silent says nothing within some 5 seconds
 GET /macros <- macros: a macro is made, read, listed by name, changed and removed
 POST /macros <- macros: a macro is made, read, listed by name, changed and removed

@@ -67,6 +67,8 @@ export const SPAM_POLICIES = ['hold', 'mark'] as const
 export const SENDER_RULE_ACTIONS = ['block', 'allow'] as const
 /** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
 export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
+/** What a scan for viruses says of a file. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
+export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
 export const WEBHOOK_STATUSES = ['active', 'failed'] as const
 export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
 export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
@@ -1225,10 +1227,13 @@ export const attachments = distributedTable(
     storage_key: text().notNull(),
     /** Content-ID of an inline image of an email, without angle brackets. */
     content_id: text(),
+    /** What a scan for viruses found; null when it came while there was no scanner. */
+    scan: text({ enum: SCANS }),
     created_at: createdAt(),
   },
   (table) => [
     primaryKey({ columns: [table.organization_id, table.id] }),
+    index('attachments_pending').on(table.organization_id, table.id).where(sql`${table.scan} = 'pending'`),
     index('attachments_message').on(table.organization_id, table.message_id, table.id),
     index('attachments_draft').on(table.organization_id, table.draft_id).where(sql`${table.draft_id} is not null`),
     index('attachments_unused').on(table.id).where(sql`${table.message_id} is null`),
@@ -1236,6 +1241,7 @@ export const attachments = distributedTable(
     reference('attachments_message', [table.organization_id, table.message_id], messages, 'cascade'),
     reference('attachments_draft', [table.organization_id, table.draft_id], drafts, 'cascade'),
     check('attachments_size', sql`${table.size} >= 0`),
+    check('attachments_scan', isOneOf(table.scan, SCANS)),
     check('attachments_storage_key', isStorageKey(table.storage_key, 'attachments')),
   ],
 )

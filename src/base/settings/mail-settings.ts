@@ -15,6 +15,8 @@ import {
 
 const CLIENTS = wholeNumber(1, 100_000)
 const DAYS = wholeNumber(1, 36_500)
+const HOST_AND_PORT =
+  /^([\w-]+(\.[\w-]+)*\.?|\[[\da-f:.]+\])(:([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5]))?$/i
 
 export const MAIL_SETTINGS = {
   SMTP_PORT: {
@@ -74,6 +76,11 @@ export const MAIL_SETTINGS = {
     meaning:
       'Address of an rspamd (its normal worker, such as `http://rspamd:11333`) that judges mail of which no trusted relay has said if it is spam. It gets the whole mail. Without an answer in 5 seconds mail is not judged.',
     read: url('http:', 'https:'),
+  },
+  CLAMD_HOST: {
+    meaning:
+      'Host and port of a clamd (`clamd`, `[fd00::1]:3310`; without a port 3310) that scans attachments. It gets their bytes. While it is away, files that came wait for it and are not handed out.',
+    read: textLike(HOST_AND_PORT, 'must be a host, or host:port, such as clamd:3310'),
   },
   DNS_SERVERS: {
     meaning:

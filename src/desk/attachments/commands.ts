@@ -1,8 +1,10 @@
 /** Stores files, and removes those that no message or draft used. */
+import { config } from '../../base/config'
 import { type InOrganization, withRows, workOffInBatches } from '../../base/db/all-organizations'
 import { newId } from '../../base/db/columns'
 import { insertRows } from '../../base/db/insert-rows'
 import type { Connection, Fragment } from '../../base/db/transact'
+import { fieldError } from '../../base/errors'
 import { turns } from '../../base/flow/turns'
 import { inTransaction, type Scope, together } from '../../base/scope'
 import { holdBody } from '../../http/request/arriving-body'
@@ -13,6 +15,7 @@ import { allowUpload, whileThereIsRoom } from './allowance'
 import type { Attachment } from './model'
 import { getAttachment } from './queries'
 import { keepEach, promiseRemoval, removeNow, removeSoon } from './removals'
+import { type Scan, scanNow } from './scan'
 import { storage } from './storage'
 import type { Bytes } from './store'
 
@@ -36,20 +39,18 @@ const PUTS_AT_ONCE = 8
 /**
  * Stores the file of a request.
  * @throws BAD_REQUEST, VALIDATION_ERROR, PAYLOAD_TOO_LARGE (while reading, or for the quota); RATE_LIMITED for a user
- *   with
- *   too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full
+ *   with too many unused uploads; SERVICE_UNAVAILABLE when the disk is nearly full; ATTACHMENT_INFECTED (422)
  */
 export async function uploadAttachment(scope: Scope, request: Request): Promise<Attachment> {
   holdBody(request, scope.organization_id, 'streamed')
   const allowance = await allowUpload(scope, request)
   try {
     const { id } = await readUpload(request, ({ bytes, ...file }) =>
-      storeAttachment(scope, {
-        ...file,
-        body: whileThereIsRoom(bytes),
-        uploader_id: scope.actor.id,
-        is_by_contact: isCustomer(scope),
-      }),
+      storeAttachment(
+        scope,
+        { ...file, body: whileThereIsRoom(bytes), uploader_id: scope.actor.id, is_by_contact: isCustomer(scope) },
+        'refuse infected',
+      ),
     )
     return await getAttachment(scope, id)
   } finally {
@@ -57,9 +58,16 @@ export async function uploadAttachment(scope: Scope, request: Request): Promise<
   }
 }
 
+/** What happens to files that come: they are scanned at once (what is infected is kept, or refused), or by the job. */
+type Scanning = 'keep infected' | 'refuse infected' | 'scan later'
+
 /** Stores a file, as `storeAttachments` does. */
-export async function storeAttachment(scope: Scope, file: NewAttachment): Promise<{ id: string }> {
-  const [stored] = await storeAttachments(scope, [file])
+export async function storeAttachment(
+  scope: Scope,
+  file: NewAttachment,
+  scanning: Scanning = 'keep infected',
+): Promise<{ id: string }> {
+  const [stored] = await storeAttachments(scope, [file], scanning)
   return stored!
 }
 
@@ -67,8 +75,13 @@ export async function storeAttachment(scope: Scope, file: NewAttachment): Promis
  * Stores bytes, several files at a time, then the rows of all: uploads that no message uses yet. To be called outside a
  * transaction (see `removals.ts`). When one fails, nothing of any is left.
  * @returns their ids, in the order of the files
+ * @throws ATTACHMENT_INFECTED (422) if such files are to be refused
  */
-export async function storeAttachments(scope: Scope, files: NewAttachment[]): Promise<{ id: string }[]> {
+export async function storeAttachments(
+  scope: Scope,
+  files: NewAttachment[],
+  scanning: Scanning = 'keep infected',
+): Promise<{ id: string }[]> {
   const given = files.map((file) => {
     const id = newId()
     return { id, storage_key: `attachments/${id}`, file }
@@ -79,7 +92,11 @@ export async function storeAttachments(scope: Scope, files: NewAttachment[]): Pr
   try {
     const rows = await allOf(
       given.map(({ file, ...named }) =>
-        inTurn(async () => ({ ...named, ...rowOf(file), ...(await storage().put(named.storage_key, file.body)) })),
+        inTurn(async () => {
+          const stored = await storage().put(named.storage_key, file.body)
+          const scan = await scanFile({ ...named, ...stored, file }, scanning)
+          return { ...named, ...rowOf(file), ...stored, scan }
+        }),
       ),
     )
     await inTransaction(scope, (inner) => insertAttachments(inner, rows))
@@ -88,6 +105,16 @@ export async function storeAttachments(scope: Scope, files: NewAttachment[]): Pr
     await Promise.all(keys.map((key) => removeNow(scope.sql, key).catch(() => {})))
     throw error
   }
+}
+
+type Written = { storage_key: string; size: number; file: NewAttachment }
+
+async function scanFile({ storage_key, size, file }: Written, scanning: Scanning): Promise<Scan | null> {
+  if (scanning === 'scan later') return config.CLAMD_HOST ? 'pending' : null
+  const { body } = file
+  const scan = await scanNow(() => (body instanceof Uint8Array ? body : storage().open(storage_key)), size)
+  if (scan === 'infected' && scanning === 'refuse infected') throw fieldError('ATTACHMENT_INFECTED', '/file')
+  return scan
 }
 
 /** The results of all, or the error of the first to fail once none of the others writes any more. */
@@ -101,7 +128,13 @@ function rowOf({ content_id = null, uploader_id = null, is_by_contact = false, .
   return { filename, content_type, content_id, uploader_id, is_by_contact }
 }
 
-type Row = ReturnType<typeof rowOf> & { id: string; storage_key: string; size: number; digest: string }
+type Row = ReturnType<typeof rowOf> & {
+  id: string
+  storage_key: string
+  size: number
+  digest: string
+  scan: Scan | null
+}
 
 async function insertAttachments({ sql, organization_id }: Scope, rows: Row[]): Promise<void> {
   await together([

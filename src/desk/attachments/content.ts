@@ -3,15 +3,17 @@ import { create as contentDisposition } from 'content-disposition'
 import fresh from 'fresh'
 import type { Scope } from '../../base/scope'
 import { getStoredAttachment } from './queries'
+import { requireClean } from './scan'
 import { storage } from './storage'
 import type { ByteRange } from './store'
 
 /**
  * Answers GET and HEAD: 200, 206 for one range (several ranges get all bytes), 304, or 416 without a body.
- * @throws ATTACHMENT_NOT_FOUND
+ * @throws ATTACHMENT_NOT_FOUND, ATTACHMENT_INFECTED; SERVICE_UNAVAILABLE while it waits for a scan
  */
 export async function contentResponse(scope: Scope, id: string, request: Request): Promise<Response> {
-  const { filename, content_type, size, digest, storage_key } = await getStoredAttachment(scope, id)
+  const { filename, content_type, size, scan, digest, storage_key } = await getStoredAttachment(scope, id)
+  requireClean(scan)
   const etag = `"${digest}"`
   const headers: Record<string, string> = {
     etag,

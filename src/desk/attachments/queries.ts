@@ -16,7 +16,7 @@ export async function getAttachment(scope: Scope, id: string): Promise<Attachmen
 /** @throws ATTACHMENT_NOT_FOUND, also when its ticket is deleted */
 export async function getStoredAttachment({ sql, organization_id }: Scope, id: string): Promise<StoredAttachment> {
   const [attachment] = await sql<StoredAttachment[]>`
-    select a.id, a.filename, a.content_type, a.size, a.digest, a.storage_key
+    select a.id, a.filename, a.content_type, a.size, a.scan, a.digest, a.storage_key
     from attachments a
     left join messages m on m.organization_id = ${organization_id} and m.id = a.message_id
     left join drafts d on d.organization_id = ${organization_id} and d.id = a.draft_id
@@ -27,6 +27,9 @@ export async function getStoredAttachment({ sql, organization_id }: Scope, id: s
 }
 
 /** Adds the address of the bytes, which works for an hour without a token. */
-export function withUrl(organization_id: string, attachment: Omit<Attachment, 'url'>): Attachment {
+export function withUrl<File extends { id: string }>(
+  organization_id: string,
+  attachment: File,
+): File & { url: string } {
   return { ...attachment, url: attachmentUrl(organization_id, attachment.id) }
 }

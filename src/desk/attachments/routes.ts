@@ -22,6 +22,7 @@ export const attachmentRoutes = new Elysia({
       summary: 'Upload attachment',
       permission: 'messages:write',
       or_permission: 'drafts:write',
+      codes_422: ['ATTACHMENT_INFECTED'],
       idempotency: 'afterwards',
       requestBody: {
         required: true,
@@ -48,6 +49,7 @@ export const attachmentRoutes = new Elysia({
       detail: {
         summary: 'Download attachment',
         permission: 'messages:read',
+        codes: ['ATTACHMENT_INFECTED'],
         link: organizationOfUrl,
         description: 'The bytes. Needs a bearer token or the signature that the `url` of an attachment carries.',
         responses: {

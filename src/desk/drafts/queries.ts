@@ -99,7 +99,7 @@ function draftFields(scope: Scope) {
     d.body, d.body_html, d.text, d.is_internal, d.cc,
     (
       select coalesce(json_agg(json_build_object(
-        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
+        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size, 'scan', a.scan
       ) order by a.id), '[]')
       from attachments a where a.organization_id = ${organization_id} and a.draft_id = d.id
     ) as attachments,

@@ -49,7 +49,7 @@ export function detailFields({ sql, organization_id }: Scope) {
     json_build_object('name', m.sender_name, 'email', m.sender_email) as sender,
     (
       select coalesce(json_agg(json_build_object(
-        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size
+        'id', a.id, 'filename', a.filename, 'content_type', a.content_type, 'size', a.size, 'scan', a.scan
       ) order by a.id), '[]')
       from attachments a where a.organization_id = ${organization_id} and a.message_id = m.id
     ) as attachments,

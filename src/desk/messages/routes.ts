@@ -48,6 +48,7 @@ export const messageRoutes = new Elysia({
         summary: 'Create message',
         permission: 'messages:write',
         codes: ['EMAIL_SEND_FAILED', 'PRECONDITION_FAILED'],
+        codes_422: ['ATTACHMENT_INFECTED'],
         idempotency: 'by its command',
       },
     },

@@ -8,7 +8,6 @@ import { publish } from '../../delivery/webhooks/publish'
 import { type Customer, requireCustomer } from '../../http/request/permissions'
 import { holdUploads } from '../attachments/claim-uploads'
 import { discardUploads, uploadAttachment } from '../attachments/commands'
-import type { Attachment } from '../attachments/model'
 import { addMessage, createdEvent } from '../messages/commands'
 import { lockConversation, nextMessageId } from '../messages/conversation'
 import type { DraftWithId } from '../messages/draft'
@@ -17,7 +16,7 @@ import { getMessage } from '../messages/queries'
 import { addParticipants } from '../participants/commands'
 import { openTickets } from '../tickets/open-tickets'
 import { reopensOnReply, reopenTickets } from '../tickets/reopen'
-import type { MyMessage, MyTicket, NewMyMessage, NewMyTicket } from './model'
+import type { MyAttachment, MyMessage, MyTicket, NewMyMessage, NewMyTicket } from './model'
 import { contactOfShown, getMyTicket, getWritten } from './queries'
 
 /** Opens a ticket of the customer. @throws EMPTY_BODY, ATTACHMENT_NOT_FOUND; INVALID_TOKEN when the token has ended */
@@ -67,8 +66,8 @@ export async function createMyMessage(scope: Scope, ticket_id: string, input: Ne
  * Stores a file that only the customer can use.
  * @throws as `uploadAttachment`; INVALID_TOKEN when the token has ended
  */
-export async function uploadMine(scope: Scope, request: Request): Promise<Attachment> {
-  const attachment = await uploadAttachment(scope, request)
+export async function uploadMine(scope: Scope, request: Request): Promise<MyAttachment> {
+  const { scan: _, ...attachment } = await uploadAttachment(scope, request)
   // The contact may have been erased while the bytes arrived.
   await inTransaction(scope, asCustomer).catch(async (error) => {
     await discardUploads(scope, [attachment.id])

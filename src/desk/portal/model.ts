@@ -53,6 +53,7 @@ export const MyAttachment = Type.Object({
   size: Type.Integer({ description: 'Bytes' }),
   url: Type.String({ format: 'uri', description: 'Where the bytes are; works for an hour without a token' }),
 })
+export type MyAttachment = typeof MyAttachment.static
 
 export const MyMessage = Type.Object({
   id: Uuid,

@@ -73,7 +73,12 @@ export const portalRoutes = new Elysia(SECTION)
   .post('/my/tickets', ({ scope, body }) => created(createMyTicket(scope, body)), {
     body: NewMyTicket,
     response: { 201: one(MyTicket) },
-    detail: { summary: 'Create my ticket', permission: 'customer', idempotency: 'by its command' },
+    detail: {
+      summary: 'Create my ticket',
+      permission: 'customer',
+      codes_422: ['ATTACHMENT_INFECTED'],
+      idempotency: 'by its command',
+    },
   })
 
   .get('/my/tickets/:ticket_id', ({ scope, params }) => data(getMyTicket(scope, params.ticket_id)), {
@@ -104,6 +109,7 @@ export const portalRoutes = new Elysia(SECTION)
         summary: 'Create my message',
         permission: 'customer',
         codes: ['TICKET_MERGED'],
+        codes_422: ['ATTACHMENT_INFECTED'],
         idempotency: 'by its command',
       },
     },
@@ -115,6 +121,7 @@ export const portalRoutes = new Elysia(SECTION)
     detail: {
       summary: 'Upload my attachment',
       permission: 'customer',
+      codes_422: ['ATTACHMENT_INFECTED'],
       idempotency: 'afterwards',
       requestBody: {
         required: true,

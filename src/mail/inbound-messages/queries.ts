@@ -6,6 +6,7 @@ import type { Scope } from '../../base/scope'
 import { escapeLike } from '../../base/shapes/fold'
 import { firstIdAt } from '../../base/shapes/ids'
 import { type Page, page } from '../../base/shapes/page'
+import { requireClean, type Scan, scanNow } from '../../desk/attachments/scan'
 import { storage } from '../../desk/attachments/storage'
 import { presented, taken } from '../inbound/select-ledger'
 import type { InboundFilter, InboundMessage } from './model'
@@ -38,13 +39,23 @@ export async function getInboundMessage(scope: Scope, id: string): Promise<Inbou
 
 /**
  * Opens an original. Until it is filed nobody knows if it holds a letter of the service.
- * @throws INBOUND_MESSAGE_NOT_FOUND, also while it is pending, and once it was removed
+ * @throws INBOUND_MESSAGE_NOT_FOUND, also while it is pending, and once it was removed; ATTACHMENT_INFECTED;
+ *   SERVICE_UNAVAILABLE when the scanner gives no verdict
  */
 export async function openOriginal({ sql, organization_id }: Scope, id: string): Promise<ReadableStream<Uint8Array>> {
-  const [row] = await sql<{ storage_key: string | null }[]>`
-    select storage_key from inbound_messages where organization_id = ${organization_id} and id = ${id} and outcome <> 'pending'`
+  const [row] = await sql<{ storage_key: string | null; size: number; scans: Scan[] }[]>`
+    select i.storage_key, i.size, array(
+      select distinct a.scan from attachments a
+      where a.organization_id = ${organization_id} and a.message_id = i.message_id and a.scan is not null
+    ) as scans
+    from inbound_messages i
+    where i.organization_id = ${organization_id} and i.id = ${id} and i.outcome <> 'pending'`
   if (!row?.storage_key) throw new ApiError('INBOUND_MESSAGE_NOT_FOUND')
-  return storage().open(row.storage_key)
+  const { storage_key, size } = row
+  row.scans.toSorted().forEach(requireClean)
+  // What was held has no files, and what was removed none any more.
+  requireClean(await scanNow(() => storage().open(storage_key), size))
+  return storage().open(storage_key)
 }
 
 /** Conditions on columns that mail which was taken and mail which was refused both have. */

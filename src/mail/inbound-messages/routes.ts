@@ -84,6 +84,7 @@ export const inboundMessageRoutes = new Elysia({
       detail: {
         summary: 'Download inbound message',
         permission: 'inbound_messages:read',
+        codes: ['ATTACHMENT_INFECTED'],
         responses: { 200: { description: 'The email as it came', content: { 'message/rfc822': {} } } },
       },
     },

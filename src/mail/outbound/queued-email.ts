@@ -6,6 +6,7 @@ import { placeImages } from '../../base/html/view'
 import type { Scope } from '../../base/scope'
 import { decrypt } from '../../base/secrets'
 import type { OutboxJob } from '../../delivery/outbox/job'
+import { type Scan, waitsForScan } from '../../desk/attachments/scan'
 import { storage } from '../../desk/attachments/storage'
 import { bounceAddress, replyAddress } from '../../desk/messages/anchors'
 import { mayUseAddress } from '../../desk/messages/mailbox-address'
@@ -78,6 +79,14 @@ export async function readRecipients({ sql, organization_id }: Scope, id: string
     select position, kind, name, email, status = 'queued' as is_queued from message_recipients
     where organization_id = ${organization_id} and message_id = ${id}
     order by position`
+}
+
+/** What keeps the files of a message from being sent: `infected`, `pending`, or null. @param id of the message */
+export async function readFilesFault({ sql, organization_id }: Scope, id: string): Promise<Scan | null> {
+  const rows = await sql<{ scan: Scan | null }[]>`
+    select distinct scan from attachments where organization_id = ${organization_id} and message_id = ${id}`
+  if (rows.some(({ scan }) => scan === 'infected')) return 'infected'
+  return rows.some(({ scan }) => waitsForScan(scan)) ? 'pending' : null
 }
 
 /**

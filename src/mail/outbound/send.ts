@@ -10,13 +10,25 @@ import { nextDelay_s } from '../../delivery/outbox/retry'
 import { tokenSource } from './access-token'
 import { ComposeError, type CustomerReply, composeReply } from './compose'
 import { needsUtf8 } from './header-values'
-import { decryptColumn, type Email, type MailRecipient, readEmail, readRecipients, replyOf } from './queued-email'
+import {
+  decryptColumn,
+  type Email,
+  type MailRecipient,
+  readEmail,
+  readFilesFault,
+  readRecipients,
+  replyOf,
+} from './queued-email'
 import { type RecipientResult, recordResults, recordWait } from './record-results'
 import { heardFrom, SendError } from './send-error'
 import { type MailboxSmtp, sendOptions } from './settings'
 import { type SendResult, sendMail } from './transport'
 
 const NO_SERVER = 'The mailbox is switched off or has no SMTP settings, or its domain is not verified'
+const INFECTED = 'The scan for viruses found one in an attachment'
+const UNSCANNED = 'An attachment waits for a scan for viruses'
+/** Seconds until a message is looked at again whose files wait for a scan. */
+const SCAN_WAIT_S = 30
 
 /** Makes one attempt to send a message to the recipients that are still queued, when it is its turn. */
 export async function sendEmail(job: OutboxJob, connection: Connection): Promise<Outcome> {
@@ -30,8 +42,8 @@ export async function sendEmail(job: OutboxJob, connection: Connection): Promise
   const is_held = lane.error !== null && !(await takeTurn(scope, job))
   const attempt = is_held ? held(recipients, lane.error) : await tryToSend(scope, job.id, email, recipients)
   const { heard } = attempt
-  const waits = heard.lane === 'at fault' || heard.lane === 'held'
-  const delay_s = waits ? null : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
+  const waits = attempt.wait_s !== undefined || heard.lane === 'at fault' || heard.lane === 'held'
+  const delay_s = waits ? (attempt.wait_s ?? null) : nextDelay_s(job.attempts + 1, config.RETRY_SCHEDULE_SECONDS)
   const is_over = waits ? lane.is_late : delay_s === null
   const results = is_over ? attempt.results.map(giveUpOn) : attempt.results
   const settle = async (inner: Connection) => {
@@ -62,7 +74,14 @@ function giveUp(job: OutboxJob): Outcome {
   }
 }
 
-type Attempt = { results: RecipientResult[]; heard: Heard; server_message_id?: string; response?: string }
+type Attempt = {
+  results: RecipientResult[]
+  heard: Heard
+  server_message_id?: string
+  response?: string
+  /** Seconds until it can be tried: its files wait, which uses no attempt. */
+  wait_s?: number
+}
 
 /** What the server said, as it is kept. Of a refusal the words stand with the recipient. */
 function saidOf({ results, heard, server_message_id, response }: Attempt, attempts: number) {
@@ -80,6 +99,11 @@ async function tryToSend(scope: Scope, id: string, email: Email, everyone: MailR
   }
   // This may be undone: the message waits, as it does for a server that cannot be reached.
   if (!active || !smtp) return atFault(recipients, NO_SERVER)
+  const fault = await readFilesFault(scope, id)
+  if (fault === 'infected') {
+    return { results: recipients.map(({ position }) => failed(position, INFECTED)), heard: { lane: 'not tried' } }
+  }
+  if (fault) return { ...later(recipients, UNSCANNED), heard: { lane: 'not tried' }, wait_s: SCAN_WAIT_S }
   const reply = await replyOf(scope, id, email, address, everyone)
   const password = smtp.password ? decryptColumn(scope, email, 'smtp_password', smtp.password) : null
   const { organization_id } = scope

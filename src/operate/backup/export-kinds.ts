@@ -181,7 +181,7 @@ function activityRows(scope: Scope, after: string, most: Fragment) {
 function attachmentRows(scope: Scope, after: string, most: Fragment) {
   const { sql, organization_id } = scope
   return sql<{ id: string }[]>`
-    select a.id, a.message_id, a.draft_id, a.filename, a.content_type, a.size, a.digest as sha256,
+    select a.id, a.message_id, a.draft_id, a.filename, a.content_type, a.size, a.scan, a.digest as sha256,
       'files/attachments/' || a.id as url, a.created_at
     from attachments a ${withLiveMessage(scope)}
     where a.organization_id = ${organization_id} and a.id > ${after} and t.deleted_at is null order by a.id ${most}`

@@ -21,6 +21,7 @@ import { checkService } from './own-service'
 import { checkLimits } from './process-limits'
 import { checkRedis } from './redis'
 import { checkRelays } from './relay-doubts'
+import { checkScanner } from './scanner'
 import { checkSchema } from './schema-state'
 import { checkMailboxDomains, checkProcesses, checkSettingsAlone } from './settings-fit'
 import { checkStoredSecrets } from './stored-secrets'
@@ -37,6 +38,7 @@ const CHECKS: Check[] = [
   { name: 'limits', needs: 'nothing', run: () => checkLimits() },
   { name: 'store', needs: 'nothing', run: checkObjectStore },
   { name: 'redis', needs: 'nothing', run: checkRedis },
+  { name: 'scanner', needs: 'nothing', run: checkScanner },
   { name: 'system mail', needs: 'nothing', run: checkSystemServer },
   { name: 'settings', needs: 'nothing', run: checkSettingsAlone },
   { name: 'key file', needs: 'nothing', run: checkSecretFile },

@@ -81,6 +81,7 @@ async function storeFiles(scope: Scope, lines: Line<ImportedMessage>[]): Promise
       ...{ filename, content_type, content_id },
       body: bytesOf(url),
     })),
+    'scan later',
   )
   const ids = new Map<string, string[]>()
   for (const [at, { key }] of given.entries()) ids.set(key, [...(ids.get(key) ?? []), stored[at]!.id])

@@ -15,6 +15,7 @@ import { endWaits } from '../../delivery/outbox/lane-faults'
 import { forgetSecrets, purgeDeliveries, sweepDeliveries } from '../../delivery/webhooks/upkeep'
 import { removeUnusedUploads } from '../../desk/attachments/commands'
 import { removeStoredBytes } from '../../desk/attachments/removals'
+import { scanPending } from '../../desk/attachments/scan'
 import { removeOldTokens } from '../../desk/portal/contact-tokens'
 import { applyRetention } from '../../desk/retention/apply'
 import { fillDocuments } from '../../desk/search/fill-documents'
@@ -61,6 +62,7 @@ const JOBS: CronJob[] = [
   { name: 'write entries about accounts', pattern: '6-59/10 * * * * *', run: writeNotedEntries },
   { name: 'write key uses', pattern: '5 * * * * *', run: writeKeyUses },
   { name: 'remove stored bytes', pattern: '45 * * * * *', run: removeStoredBytes },
+  { name: 'scan pending attachments', pattern: '7-59/10 * * * * *', run: scanPending },
   { name: 'forget released addresses', pattern: '45 25 3 * * *', run: forgetReleasedAddresses },
   { name: 'forget secrets', pattern: '30 15 * * * *', run: forgetSecrets },
   { name: 'remove unused uploads', pattern: '0 5 * * * *', run: removeUnusedUploads },

@@ -36,6 +36,7 @@ test('an upload answers with the attachment, and GET gives the same', async () =
     filename: 'hello.txt',
     content_type: 'text/plain',
     size: 5,
+    scan: null,
     url: expect.stringContaining(`${config.BASE_URL}/api/v1/attachments/${answer.body.data.id}/content?`),
   })
   const again = await agent.get(`/attachments/${answer.body.data.id}`)

@@ -38,6 +38,7 @@ describe('settings', () => {
       SMTP_TRUSTED_RELAYS: [],
       TRUSTED_AUTHSERV_ID: undefined,
       RSPAMD_URL: undefined,
+      CLAMD_HOST: undefined,
       DNS_SERVERS: [],
       SMTP_MAX_CLIENTS: 1000,
       SMTP_MAX_CLIENTS_PER_ADDRESS: 50,
