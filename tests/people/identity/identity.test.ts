@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { generateKeyPair } from 'jose'
+import { newId } from '../../../src/base/db/columns'
 import { connection } from '../../../src/base/db/pool'
 import { transact } from '../../../src/base/db/transact'
 import { lockProvider } from '../../../src/people/identity/queries'
@@ -251,7 +252,7 @@ describe('signing in', () => {
       const email = `${crypto.randomUUID()}@invited.example`
       await connection().sql`
         insert into invitations (organization_id, id, email, email_key, name, role, token_hash, is_proof, expires_at)
-        values (${desk.id}, ${crypto.randomUUID()}, ${email}, ${email}, 'I', 'admin', ${Buffer.from(email)}, false,
+        values (${desk.id}, ${newId()}, ${email}, ${email}, 'I', 'admin', ${Buffer.from(email)}, false,
           now() + make_interval(days => ${days}))`
       expect(await errorOf({ sub: email, email, email_verified: true })).toBe(ending)
       const { data } = (await desk.admin.get('/users?per_page=100')).body
