@@ -116,7 +116,7 @@ describe('refusals of the message', () => {
     const reply = '250 2.0.0 OK <new@AM0.eurprd01.prod.outlook.com> [Hostname=AM0.eurprd01.prod.outlook.com]'
     using sink = await startSmtpSink({ answer: ({ stage }) => (stage === 'data' ? reply : undefined) })
     const result = await send(sink)
-    expect(result).toEqual({ rejected: [], server_message_id: 'new@AM0.eurprd01.prod.outlook.com' })
+    expect(result).toMatchObject({ rejected: [], server_message_id: 'new@AM0.eurprd01.prod.outlook.com' })
   })
 })
 

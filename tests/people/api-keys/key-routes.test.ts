@@ -117,6 +117,7 @@ describe('every route', () => {
       'GET /contacts/{contact_id}/export',
       'GET /identity-provider',
       'GET /stats',
+      'PATCH /retention',
       'POST /contacts/{contact_id}/erase',
       'POST /users/{user_id}/invite',
       'PUT /identity-provider',
