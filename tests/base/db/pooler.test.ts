@@ -108,7 +108,10 @@ describe.skipIf(Boolean(WHY_NO_PGBOUNCER))(`behind a pooler${WHY_NO_PGBOUNCER ? 
     expect(first.flat().length).toBeGreaterThan(20)
     expect(files).toEqual([])
     await runOnServer(database.url, async (sql) => {
-      expect([...(await sql`select from pg_locks where locktype = 'advisory' and objid = 5710313`)]).toEqual([])
+      const left = await sql`
+        select from pg_locks l join pg_database d on d.oid = l.database and d.datname = ${name}
+        where l.locktype = 'advisory' and l.objid = 5710313`
+      expect([...left]).toEqual([])
       await sql`drop database ${sql(name)} with (force)`
     })
   })
