@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 
 const TESTS = path.join(import.meta.dir, '..')
+/** Of files of tests, also of those that take long. */
+const SUFFIX = /\.(?:test|long)\.ts$/
 
 /**
  * A call whose first argument is a name and whose second is a function: `test(...)`, `describe(...)`,
@@ -13,11 +15,11 @@ const NAMED =
 
 /** `file: name` and `file: group > name`, as they stand in the source (`%s` for what a table fills in). */
 export async function readTestNames(): Promise<Set<string>> {
-  const files = (await readdir(TESTS, { recursive: true })).filter((file) => file.endsWith('.test.ts'))
+  const files = (await readdir(TESTS, { recursive: true })).filter((file) => SUFFIX.test(file))
   const names = await Promise.all(
     files.map(async (file) => namesIn(await readFile(path.join(TESTS, file), 'utf8')).map((name) => ({ file, name }))),
   )
-  return new Set(names.flat().map(({ file, name }) => `${path.basename(file, '.test.ts')}: ${name}`))
+  return new Set(names.flat().map(({ file, name }) => `${path.basename(file).replace(SUFFIX, '')}: ${name}`))
 }
 
 /** Names of the tests of a source, with those of the groups around them. */

@@ -9,6 +9,7 @@ import { clientWithKey, createOrganization, type Organization, signIn, startApi,
 import { type Ended, runCli } from '../../support/backups'
 import { WHY_NO_CLUSTER, waitForNoService } from '../../support/cluster'
 import type { TestDatabase } from '../../support/database'
+import { writeFiles, ZENDESK } from '../../support/old-desks'
 import { createWorld } from '../../support/world'
 
 const SECRET_KEY = 'a secret key that only tests use'
@@ -83,6 +84,18 @@ const RECIPES: Record<string, Recipe> = {
   export: {
     args: ({ desks, folder }) => [folder, '--organization', desks[1]!.id],
     expect: ([made]) => expect(made).toMatchObject({ files: 3, missing_files: 0, rows: { tickets: 2, messages: 3 } }),
+  },
+  convert: {
+    args({ folder }) {
+      fs.mkdirSync(`${folder}-zendesk`)
+      writeFiles(`${folder}-zendesk`, ZENDESK)
+      return ['zendesk', `${folder}-zendesk`, `${folder}-converted`]
+    },
+    expect: ([made]) => expect(made.rows).toMatchObject({ tickets: 2 }),
+  },
+  import: {
+    args: ({ desks, folder }) => [`${folder}-converted`, '--organization', desks[2]!.id],
+    expect: ([numbers]) => expect(numbers.tickets).toMatchObject({ created: 2 }),
   },
   psql: {
     args: () => ['-c', 'select count(*) as found from tickets'],

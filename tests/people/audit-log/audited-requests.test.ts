@@ -37,6 +37,8 @@ const ACTIONS: Record<string, string | null> = {
   'PATCH /api-keys/{api_key_id}': 'api_key.updated',
   'DELETE /api-keys/{api_key_id}': 'api_key.revoked',
   'POST /domains': 'domain.created',
+  'PATCH /retention': 'retention.updated',
+  'POST /retention/preview': null,
   'DELETE /domains/{domain_id}': 'domain.deleted',
   'GET /time-entries/export': 'time_entries.exported',
   'DELETE /contacts/{contact_id}/tokens/{contact_token_id}': 'contact_token.revoked',
@@ -52,8 +54,7 @@ const LISTED_READS = [
   'GET /contacts/{contact_id}/export',
 ]
 
-/** Need a DNS server or a provider: `tests/mail/domains` and `tests/people/identity` have their entries. */
-/** The same for mail that is held: `tests/mail/spam`. */
+/** Need a DNS server, a provider or held mail: `mail/domains`, `people/identity` and `mail/spam` have their entries. */
 const ELSEWHERE = [
   'POST /inbound-messages/{inbound_message_id}/release',
   'POST /domains/{domain_id}/verify',
