@@ -41,15 +41,17 @@ type Tried = { mailboxes: Mailbox[]; why: string | undefined }
 /** Tries the servers of all mailboxes that send, each once for the same account. */
 export async function checkMailboxServers(connection: Connection): Promise<Finding[]> {
   const { sql } = connection
-  const rows = await sql<Mailbox[]>`
+  const rows = await sql<Omit<Mailbox, 'version'>[]>`
     select organization_id, id, address, smtp_host as host, smtp_port as port, smtp_security as security,
-      smtp_username as username, smtp_password as password, (
-        select version from mailbox_sign_ins s where s.organization_id = m.organization_id and s.id = m.id
-      ) as version
+      smtp_username as username, smtp_password as password
     from mailboxes m where active and smtp_host is not null and ${mayUseAddress(sql)} order by id desc`
+  const ids = rows.map(({ id }) => id)
+  const sign_ins = await sql<{ id: string; version: string }[]>`
+    select id, version from mailbox_sign_ins where id = any(${ids}::uuid[])`
+  const version_of = new Map(sign_ins.map(({ id, version }) => [id, version]))
   const accounts = [
     ...Map.groupBy(
-      rows.flatMap((row) => withSecrets(connection, row)),
+      rows.flatMap((row) => withSecrets(connection, { ...row, version: version_of.get(row.id) ?? null })),
       accountOf,
     ).values(),
   ]

@@ -32,6 +32,14 @@ type Recipe = {
   expect?(lines: any[], place: Place, stdout: string): unknown
 }
 
+/** Secrets that each organization has. */
+const KEPT_BY_EACH = [
+  'webhooks.secret',
+  'mailboxes.smtp_password',
+  'identity_providers.client_secret',
+  'inlets.signing_key',
+]
+
 /** In the order in which they run. */
 const RECIPES: Record<string, Recipe> = {
   help: { expect: (_lines, _place, stdout) => expect(stdout).toContain('bun run cli distribute') },
@@ -79,11 +87,11 @@ const RECIPES: Record<string, Recipe> = {
   },
   'api-key create': {
     args: ({ desks }) => ['--organization', desks[0]!.id, '--name', 'Key', '--permissions', 'tickets:read'],
-    expect: async ([{ key }]) => expect((await clientWithKey(key).get('/tickets')).body.meta.total).toBe(2),
+    expect: async ([{ key }]) => expect((await clientWithKey(key).get('/tickets')).body.meta.total).toBe(3),
   },
   export: {
     args: ({ desks, folder }) => [folder, '--organization', desks[1]!.id],
-    expect: ([made]) => expect(made).toMatchObject({ files: 3, missing_files: 0, rows: { tickets: 2, messages: 3 } }),
+    expect: ([made]) => expect(made).toMatchObject({ files: 3, missing_files: 0, rows: { tickets: 3 } }),
   },
   convert: {
     args({ folder }) {
@@ -99,14 +107,16 @@ const RECIPES: Record<string, Recipe> = {
   },
   psql: {
     args: () => ['-c', 'select count(*) as found from tickets'],
-    expect: (_lines, _place, stdout) => expect(stdout).toMatch(new RegExp(`found[^]*\\b${2 * ORGANIZATIONS}\\b`)),
+    expect: (_lines, _place, stdout) => expect(stdout).toMatch(new RegExp(`found[^]*\\b${3 * ORGANIZATIONS + 2}\\b`)),
   },
   doctor: {
     args: () => ['--json'],
     // Nothing listens where the mailboxes send.
     codes: [0, 1],
     expect([report]) {
-      const messages: string[] = report.findings.map(({ message }: { message: string }) => message)
+      const messages: string[] = report.findings.map(
+        ({ check, message }: Record<'check' | 'message', string>) => `${check}: ${message}`,
+      )
       // A busy machine may take longer than the doctor waits.
       expect(messages.filter((text) => text.includes('could not be looked at') && !text.includes('no answer'))).toEqual(
         [],
@@ -120,7 +130,7 @@ const RECIPES: Record<string, Recipe> = {
   profile: { args: () => ['1'], codes: [1] },
   'outbox stats': {
     expect: (lines) =>
-      expect(lines.find(({ kind }) => kind === 'webhook')).toMatchObject({ due: 2 * ORGANIZATIONS, leased: 0 }),
+      expect(lines.find(({ kind }) => kind === 'webhook')).toMatchObject({ due: 3 * ORGANIZATIONS, leased: 0 }),
   },
   'outbox retry': {
     args: ({ desks }) => ['--organization', desks[0]!.id],
@@ -137,7 +147,7 @@ const RECIPES: Record<string, Recipe> = {
       expect(lines).toEqual(
         ENCRYPTED_COLUMNS.map((column) => ({
           column,
-          rotated: column === 'webhooks.secret' || column === 'mailboxes.smtp_password' ? ORGANIZATIONS : 0,
+          rotated: KEPT_BY_EACH.includes(column) ? ORGANIZATIONS : 0,
           unreadable: 0,
         })),
       ),
@@ -189,7 +199,7 @@ describe.skipIf(Boolean(WHY_NO_CLUSTER))(`on a cluster${WHY_NO_CLUSTER ? ` (${WH
       if (recipe.is_alone) connectDatabase(database.target, 5)
       const { code, stdout, stderr } = ended
       expect({ ended, is_right: (recipe.codes ?? [0]).includes(code!) }).toMatchObject({ is_right: true })
-      expect(stderr).toBe('')
+      if (code === 0) expect(stderr).toBe('')
       await recipe.expect?.(parsed(stdout), place, stdout)
     })
   }

@@ -76,7 +76,7 @@ describe('a mailbox', () => {
     settings.restore()
     const entries = await logOf(admin)
     expect(JSON.stringify(entries)).not.toContain('-secret-')
-    const masked = { ...smtp, password: '***' }
+    const masked = { ...smtp, password: '***', auth: null }
     const [deleted, renamed, changed, created] = entries
     expect(created).toMatchObject({ action: 'mailbox.created', resource: { type: 'mailbox', id: mailbox.id } })
     expect(created.changes.smtp).toEqual({ from: null, to: masked })
