@@ -39,7 +39,7 @@ async function start(): Promise<void> {
   await checkSettings()
   const certificate = readCertificate()
   const keeper = new CertificateKeeper(certificate)
-  const why_root = await dropRoot('create')
+  const why_root = await dropRoot('serve')
   if (why_root) log.warn(`the service stays root, because ${why_root}`)
   const stopping = new AbortController()
   // First, because it fails when a route declares too little.

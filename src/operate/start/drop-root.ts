@@ -28,12 +28,13 @@ const NEEDED_PACKAGES = ['node_modules/elysia/package.json', 'node_modules/embed
 /**
  * Makes this process the owner of the data, with all of DATA_DIR. Changes nothing for another user than root, nor when
  * there is no database and none is to be made.
+ * @param no_database what happens without one; `serve` is the service, which makes one and opens ports
  * @param folder that the operator named: becomes the user's with what is in it, as far as it is root's
  * @returns why the process stays root; undefined when it is not root
  * @throws EmbeddedError, ConfigError when DATA_DIR cannot be prepared
  */
 export async function dropRoot(
-  no_database: 'refuse' | 'create',
+  no_database: 'refuse' | 'create' | 'serve',
   settings: Config = config,
   folder?: string,
 ): Promise<string | undefined> {
@@ -41,7 +42,7 @@ export async function dropRoot(
   if (process.getuid?.() !== 0) return undefined
   if (no_database === 'refuse' && !DATABASE_URL && !fs.existsSync(path.join(DATA_DIR, 'postgres'))) return undefined
   const user = userOfData(DATA_DIR)
-  const reason = whyNot(settings, user)
+  const reason = whyNot(settings, user, no_database === 'serve')
   if (reason) {
     keepForRoot(DATA_DIR, user)
     return reason
@@ -62,14 +63,15 @@ function userOfData(data_dir: string): OsUser {
   return userBehind(owner ?? { uid: 0, gid: 0 })
 }
 
-/** One reason for which the service has to stay root. */
-function whyNot(settings: Config, user: OsUser): string | undefined {
+/** One reason for which the process has to stay root. */
+function whyNot(settings: Config, user: OsUser, is_service: boolean): string | undefined {
   const { DATA_DIR } = settings
+  const is_users = fs.statSync(DATA_DIR, { throwIfNoEntry: false })?.uid === user.uid
   const port = [settings.PORT, settings.SMTP_PORT, settings.METRICS_PORT ?? 0].find(needsRoot)
-  if (port) return `port ${port} is only for root`
+  // A command leaves the data to the user of a service that systemd lets open the port without root.
+  if (port && (is_service || !is_users)) return `port ${port} is only for root`
   const foreign = foreignEntry(DATA_DIR)
-  if (foreign && fs.statSync(DATA_DIR).uid !== user.uid)
-    return `DATA_DIR ${DATA_DIR} holds other files, such as ${foreign}`
+  if (foreign && !is_users) return `DATA_DIR ${DATA_DIR} holds other files, such as ${foreign}`
   const needed = [...NEEDED_FILES, ...NEEDED_PACKAGES].map((file) => path.join(ROOT, file))
   const files = [...needed, settings.WEBHOOK_CA_FILE, settings.MAIL_CA_FILE, settings.IDENTITY_CA_FILE].filter(
     (file) => file !== undefined,
