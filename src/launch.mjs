@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 /** The Bun that the product is made and tested with. A newer one on this machine is used instead. */
 const BUN_VERSION = '1.4.5'
@@ -34,7 +35,8 @@ const PRODUCTION_MARK = ' production'
 
 const PREPARE = '--prepare'
 
-const root = path.join(import.meta.dirname, '..')
+// Node 18 of Debian 12 knows no `import.meta.dirname`.
+const root = fileURLToPath(new URL('..', import.meta.url))
 const modules = path.join(root, 'node_modules')
 const runtime = path.join(modules, '.bun-runtime')
 /** A lock that nobody touched for this long belongs to a launcher that was killed. */
@@ -241,7 +243,7 @@ function createNew(file) {
 
 /** Runs launch.sh as a child. Ctrl-C reaches the child from the terminal, other signals are passed on. */
 function run(args) {
-  const child = spawn('/bin/sh', [path.join(import.meta.dirname, 'launch.sh'), ...args], { stdio: 'inherit' })
+  const child = spawn('/bin/sh', [path.join(root, 'src/launch.sh'), ...args], { stdio: 'inherit' })
   process.on('SIGINT', () => {})
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (status, signal) => process.exit(status ?? 128 + os.constants.signals[signal]))
