@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { startConsole, whyNoConsole } from '../support/console'
 
-const GUIDE = path.join(import.meta.dir, '../../src/guide/portal.md')
+const PAGE = path.join(import.meta.dir, '../../src/guide/operate/portal.html')
 
 const reason = whyNoConsole()
 if (reason) console.warn(`The page of the guide is not looked at: ${reason}`)
@@ -59,7 +59,7 @@ test.skipIf(reason !== undefined)(
 
 /** The site of the customer's company: the page of the guide, and the tokens that it asks for. */
 function serveSite(service_url: string, makeToken: () => Promise<string>) {
-  const [, html = ''] = /```html\n([\s\S]*?)```/.exec(readFileSync(GUIDE, 'utf8')) ?? []
+  const html = readFileSync(PAGE, 'utf8')
   const shown = html.replace('https://desk.example', service_url)
   expect(shown).not.toBe(html)
   return Bun.serve({

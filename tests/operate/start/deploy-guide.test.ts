@@ -1,4 +1,4 @@
-/** The examples of the guide `deploy.md`: their settings exist and fit, and they give the service the time it needs. */
+/** The files of the guide, and the commands of `deploy.md`: their settings exist, and the service gets its time. */
 import { expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -20,21 +20,21 @@ type Compose = { services: { desk: { environment: Environment; stop_grace_period
 // biome-ignore lint/suspicious/noExplicitAny: resources of Kubernetes have many shapes
 type Resource = any
 
-const [alone, beside_others] = blocks('yaml')
-  .slice(0, 2)
-  .map((text) => Bun.YAML.parse(text) as Compose)
-const resources = Bun.YAML.parse(blocks('yaml')[2]!) as Resource[]
+const FILES = 'src/guide/operate'
+const [alone, beside_others] = ['compose', 'compose-postgres'].map(
+  (name) => Bun.YAML.parse(read(`${FILES}/${name}.yml`)) as Compose,
+)
+const resources = Bun.YAML.parse(read(`${FILES}/kubernetes.yml`)) as Resource[]
 const pod = resources.find(({ kind }) => kind === 'Deployment').spec.template.spec
-const unit = blocks('ini')[0]!
+const unit = read(`${FILES}/deskwire.service`)
 
 test('every setting of an example exists, and the service takes its value', () => {
   const secret = resources.find(({ kind }) => kind === 'Secret')
   const pairs: { name: string; value: string }[] = pod.containers[0].env
   const kubernetes = { ...secret.stringData, ...Object.fromEntries(pairs.map(({ name, value }) => [name, value])) }
   const command = Object.fromEntries([...GUIDE.matchAll(/--env (\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
-  const service = Object.fromEntries(
-    [...unit.matchAll(/^Environment=(DATA_DIR)=(.*)$/gm)].map(([, name, value]) => [name, value]),
-  )
+  const lines = `${unit.replaceAll('Environment=DATA_DIR', 'DATA_DIR')}\n${read(`${FILES}/settings`)}`
+  const service = Object.fromEntries([...lines.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]))
   const examples: Environment[] = [alone!, beside_others!].map(({ services }) => services.desk.environment)
   for (const example of [...examples, kubernetes, command, service]) {
     expect(Object.keys(example).length).toBeGreaterThan(0)
@@ -75,11 +75,15 @@ test('the image and the unit give Bun the settings of the launcher', () => {
 const analyze = Bun.which('systemd-analyze')
 if (!analyze) console.warn('systemd-analyze is missing: it does not check the unit of the guide')
 
-test.skipIf(!analyze)('systemd understands the unit, and finds little that it exposes', () => {
+test.skipIf(!analyze)('systemd understands the units, and finds little that it exposes', () => {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'unit-'))
   const file = path.join(dir, 'deskwire.service')
+  const others = ['deskwire-certificate.service', 'deskwire-certificate.path']
   fs.writeFileSync(file, unit.replace('/usr/local/bin/bun ', `${process.execPath} `))
-  const verified = spawnSync(analyze!, ['verify', file], { encoding: 'utf8' })
+  for (const name of others) fs.copyFileSync(path.join(ROOT, FILES, name), path.join(dir, name))
+  const verified = spawnSync(analyze!, ['verify', file, ...others.map((name) => path.join(dir, name))], {
+    encoding: 'utf8',
+  })
   expect([verified.status, verified.stderr]).toEqual([0, ''])
   const { stdout } = spawnSync(analyze!, ['security', '--offline=true', file], { encoding: 'utf8' })
   expect(Number(/exposure level for \S+: ([\d.]+)/.exec(stdout)![1])).toBeLessThan(2)
@@ -97,7 +101,7 @@ test.skipIf(!analyze)('systemd understands the nightly backup', () => {
   fs.rmSync(dir, { recursive: true })
 })
 
-function blocks(language: string, guide = GUIDE): string[] {
+function blocks(language: string, guide: string): string[] {
   return [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code!)
 }
 

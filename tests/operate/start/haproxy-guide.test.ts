@@ -9,17 +9,16 @@ import { WHY_NO_HAPROXY } from '../../support/haproxy'
 import { freePort } from '../../support/ports'
 import { until } from '../../support/service'
 
-const GUIDE = path.join(import.meta.dir, '../../../src/guide/operate.md')
+const FILE = path.join(import.meta.dir, '../../../src/guide/operate/haproxy.cfg')
 
 if (WHY_NO_HAPROXY) console.warn(WHY_NO_HAPROXY)
 
 test.skipIf(WHY_NO_HAPROXY !== undefined)(
   'while no replica is ready, requests get 503 in the form of the API, and mail is kept by its sender',
   async () => {
-    const [block] = /^defaults$.*?^```$/ms.exec(fs.readFileSync(GUIDE, 'utf8'))!
     const [http, smtp, nowhere] = [await freePort(), await freePort(), await freePort()]
-    const configuration = block
-      .replace(/```$/, '')
+    const configuration = fs
+      .readFileSync(FILE, 'utf8')
       .replace('bind :80', `bind 127.0.0.1:${http}`)
       .replace('bind :25', `bind 127.0.0.1:${smtp}`)
       .replaceAll(/10\.0\.0\.1[12]:\d+/g, `127.0.0.1:${nowhere}`)
@@ -46,6 +45,19 @@ test.skipIf(WHY_NO_HAPROXY !== undefined)(
       const socket = connect(smtp, '127.0.0.1').on('data', (bytes) => (greeting += bytes))
       await new Promise((resolve) => socket.on('error', () => {}).once('close', resolve))
       expect(greeting).toBe('')
+      // A replica that is ready, and goes away with the request.
+      using _ = Bun.listen({
+        hostname: '127.0.0.1',
+        port: nowhere,
+        socket: {
+          data(socket, bytes) {
+            if (bytes.toString().startsWith('GET /readyz')) socket.write('HTTP/1.0 200 OK\r\n\r\n')
+            socket.end()
+          },
+        },
+      })
+      await until('the replica is ready', async () => (await ask())?.status === 502)
+      expect((await (await ask())!.json()).error.code).toBe('SERVICE_UNAVAILABLE')
     } finally {
       program.kill('SIGKILL')
       fs.rmSync(folder, { recursive: true, force: true })
