@@ -1,6 +1,6 @@
 /**
- * Puts tables where their kind says (`TABLE_KINDS` in `schema.ts`): the rows of a distributed one move to the machine
- * of their organization, those of a reference table are copied to every machine.
+ * Puts tables where their kind says (`TABLE_KINDS` in `schema/table-parts.ts`): the rows of a distributed one move to
+ * the machine of their organization, those of a reference table are copied to every machine.
  */
 import type postgres from 'postgres'
 import { TABLE_KINDS, type TableKind } from '../schema'

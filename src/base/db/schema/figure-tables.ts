@@ -1,0 +1,90 @@
+/** Tables of counts, and of their changes that are not summed up yet. */
+import { bigint, check, integer, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { instant } from '../columns'
+import { organizations } from './organization-tables'
+import { distributedTable, figure, isOneOf, tallied } from './table-parts'
+import { TALLY_KINDS, TICKET_PRIORITIES, TICKET_STATUSES } from './word-lists'
+
+/**
+ * Number of tickets of each kind, without deleted ones. The changes below are to be added (`desk/tickets/counts.ts`).
+ */
+export const ticket_counts = distributedTable(
+  'ticket_counts',
+  {
+    organization_id: uuid()
+      .notNull()
+      .references(() => organizations.id),
+    status: text({ enum: TICKET_STATUSES }).notNull(),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull(),
+    assignee_id: uuid(),
+    n: integer().notNull(),
+  },
+  (table) => [
+    unique('ticket_counts_kind')
+      .on(table.organization_id, table.status, table.priority, table.assignee_id)
+      .nullsNotDistinct(),
+  ],
+)
+
+/** Changes of those numbers: a trigger on `tickets` inserts them with each change, a job folds them into the counts. */
+export const ticket_count_changes = distributedTable(
+  'ticket_count_changes',
+  {
+    organization_id: uuid().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    status: text({ enum: TICKET_STATUSES }).notNull(),
+    priority: text({ enum: TICKET_PRIORITIES }).notNull(),
+    assignee_id: uuid(),
+    n: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.id] })],
+)
+
+/**
+ * Numbers of tickets, without deleted ones, and of contacts. The changes below are to be added
+ * (`desk/tallies/tallies.ts`).
+ */
+export const tallies = distributedTable('tallies', { organization_id: uuid().notNull(), ...tallied() }, (table) => [
+  unique('tallies_key').on(table.organization_id, table.kind, table.key, table.status).nullsNotDistinct(),
+  check('tallies_kind', isOneOf(table.kind, TALLY_KINDS)),
+])
+
+/**
+ * Figures of an organization for each minute, quarter of an hour and six hours
+ * (`base/metrics/organization-figures.ts`).
+ */
+export const stats = distributedTable(
+  'stats',
+  {
+    organization_id: uuid().notNull(),
+    /** Seconds that the row stands for. */
+    size_s: integer().notNull(),
+    at: instant().notNull(),
+    mail_tickets: figure(),
+    mail_messages: figure(),
+    mail_bounces: figure(),
+    mail_others: figure(),
+    emails_sent: figure(),
+    emails_failed: figure(),
+    emails_bounced: figure(),
+    deliveries_ok: figure(),
+    deliveries_failed: figure(),
+    /** Sum over all deliveries. */
+    delivery_ms: figure(),
+    requests_ok: figure(),
+    requests_refused: figure(),
+    requests_failed: figure(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.size_s, table.at] })],
+)
+
+/** Changes of those numbers: triggers insert them with each change, a job folds them into the numbers. */
+export const tally_changes = distributedTable(
+  'tally_changes',
+  {
+    organization_id: uuid().notNull(),
+    id: bigint({ mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+    ...tallied(),
+  },
+  (table) => [primaryKey({ columns: [table.organization_id, table.kind, table.key, table.id] })],
+)

@@ -1,0 +1,111 @@
+/** The word lists of columns: check constraints in the database have the same. */
+
+export const ROLES = ['admin', 'agent'] as const
+/** People who become members by signing in at the provider: nobody, by the domain of the email, by the role claim. */
+export const PROVISIONS = ['none', 'domain', 'claim'] as const
+export const PROVIDER_TOKEN_KINDS = ['state', 'code', 'logout'] as const
+export const TICKET_STATUSES = ['open', 'pending', 'resolved', 'closed'] as const
+/** Ordered by rank, lowest first. */
+export const TICKET_PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const
+/** What is counted. Days are those of creation, in UTC. */
+export const TALLY_KINDS = [
+  'tickets',
+  'tickets_of_contact',
+  'tickets_of_company',
+  'tickets_of_label',
+  'tickets_of_custom',
+  'tickets_of_day',
+  'contacts_of_company',
+] as const
+/** Columns that an upgrade fills in steps. */
+export const FILL_KINDS = ['time_entries.company_id', 'ticket_search.document'] as const
+export const MESSAGE_DIRECTIONS = ['inbound', 'outbound'] as const
+/** How a message came: by mail, by the API, or from a customer's page. */
+export const MESSAGE_CHANNELS = ['email', 'api', 'portal'] as const
+/** The tickets that a customer's token shows: the contact's, or also those of its company. */
+export const CONTACT_TOKEN_SCOPES = ['own', 'company'] as const
+export const EMAIL_STATUSES = ['none', 'queued', 'sent', 'failed', 'bounced'] as const
+export const RECIPIENT_STATUSES = ['queued', 'sent', 'failed', 'bounced'] as const
+export const RECIPIENT_KINDS = ['to', 'cc'] as const
+export const SMTP_SECURITIES = ['none', 'starttls', 'tls'] as const
+export const RETENTION_STATUSES = ['resolved', 'closed'] as const
+export const RETENTION_ACTIONS = ['erase', 'delete'] as const
+export const OAUTH_GRANTS = ['client_credentials', 'refresh_token'] as const
+/** The TXT record of the domain, or `cli domain allow`. */
+export const DOMAIN_VERIFIERS = ['dns', 'operator'] as const
+/** Providers that bring mail over HTTPS. */
+export const INLET_PROVIDERS = ['raw', 'postmark', 'cloudmailin', 'mailgun', 'sendgrid'] as const
+/** Spam is held until somebody releases it, or filed like other mail. */
+export const SPAM_POLICIES = ['hold', 'mark'] as const
+export const SENDER_RULE_ACTIONS = ['block', 'allow'] as const
+/** Judges of spam: a trusted relay, rspamd, or a rule of the organization. */
+export const SPAM_JUDGES = ['relay', 'rspamd', 'sender_rule'] as const
+/** What a scan for viruses says of a file. `pending`: it is still to be asked; `skipped`: too large for the scanner. */
+export const SCANS = ['clean', 'infected', 'pending', 'skipped'] as const
+export const WEBHOOK_STATUSES = ['active', 'failed'] as const
+export const DELIVERY_STATUSES = ['pending', 'retrying', 'success', 'failed', 'cancelled'] as const
+export const OUTBOX_KINDS = ['webhook', 'email', 'inbound', 'letter'] as const
+/** Authors of drafts. */
+export const AUTHOR_TYPES = ['user', 'api_key'] as const
+export const ACTOR_TYPES = ['user', 'api_key', 'contact', 'system'] as const
+/** Actors of the audit log. Customers do nothing that it lists. */
+export const AUDIT_ACTOR_TYPES = ['user', 'api_key', 'operator', 'system'] as const
+export const INBOUND_OUTCOMES = [
+  'pending',
+  'ticket',
+  'message',
+  'bounce',
+  'duplicate',
+  'own',
+  'unmatched_bounce',
+  'unparsed',
+  'spam',
+] as const
+/** Outcomes in the ledger as the API shows it. Refused mail has a table of its own. */
+export const LEDGER_OUTCOMES = [...INBOUND_OUTCOMES, 'refused'] as const
+export const THREADING_RULES = ['in_reply_to', 'references', 'message_id', 'reply_tag', 'subject_code', 'new'] as const
+/** Results of SPF, DKIM, DMARC and ARC (RFC 8601, section 2.7). */
+export const AUTHENTICATION_RESULTS = [
+  'none',
+  'pass',
+  'fail',
+  'softfail',
+  'neutral',
+  'policy',
+  'temperror',
+  'permerror',
+] as const
+/** `flag` only shows whose mail is not proven to be theirs; `restrict` gives such mail fewer rights. */
+export const SENDER_POLICIES = ['flag', 'restrict'] as const
+export const EVENTS = [
+  'ticket.created',
+  'ticket.updated',
+  'ticket.deleted',
+  'ticket.assigned',
+  'ticket.status_changed',
+  'ticket.erased',
+  'ticket.merged',
+  'ticket.unmerged',
+  'ticket.split',
+  'message.created',
+  'message.deleted',
+  'message.email_sent',
+  'message.email_failed',
+  'message.email_bounced',
+  'message.erased',
+  'contact.created',
+  'contact.updated',
+  'contact.deleted',
+  'company.created',
+  'company.updated',
+  'company.deleted',
+  'label.created',
+  'label.updated',
+  'label.deleted',
+  'time_entry.created',
+  'time_entry.updated',
+  'time_entry.deleted',
+  'inbound_message.filed',
+  'organization.imported',
+  'test.ping',
+] as const
