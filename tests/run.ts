@@ -53,8 +53,11 @@ const FOLDERS = {
   [RLS]: foldersOf('base/db/policed.test.ts client contract delivery desk http mail people'),
 }
 const LONG_DIR = path.join(import.meta.dirname, 'long')
-/** Long tests that mostly wait: for leases, for late transactions, and beside a small load. The longest is first. */
-const WAITING = ['rolling-restart', 'upgrade', 'following', 'replicas', 'migrate-wait']
+/** Long tests that measure memory or time: each runs alone. The others mostly wait, and run by twos. */
+const MEASURED = ['memory', 'mail-load', 'outbox-fairness']
+
+/** The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew. */
+const TIMINGS = `--timings=${path.join(import.meta.dirname, 'timings.json')}`
 
 const TEMPLATE = `deskwire_template_${process.pid}`
 
@@ -183,9 +186,7 @@ async function runTests(args: string[], template: string, stopped: AbortSignal):
 
   const result: RunResult = { files: new Map(), outside: 0 }
   const parallel = options.some((option) => option.startsWith('--parallel')) ? [] : ['--parallel=4']
-  // The slowest files begin first: none runs alone at the end. `--update-timings` measures them anew.
-  const timings = `--timings=${path.join(import.meta.dirname, 'timings.json')}`
-  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, timings, ...testsOf(args, names)]]) {
+  for (const more of args.includes(LONG) ? longRuns(names) : [[...parallel, TIMINGS, ...testsOf(args, names)]]) {
     if (!stopped.aborted) addTo(result, await start(more))
   }
   const at_first = failuresOf(result)
@@ -230,15 +231,15 @@ function foldersOf(names: string): string[] {
   return names.split(' ').map((name) => `tests/${name}`)
 }
 
-/** The arguments of one run after the other: what waits by twos, then what is busy or measured, each file alone. */
+/** The arguments of one run after the other: most files by twos, then those that are measured, each alone. */
 function longRuns(names: string[]): string[][] {
   // Bun finds by itself only what is called *.test.ts.
   const files = fs.readdirSync(LONG_DIR).filter((file) => file.endsWith('.long.ts'))
   const wanted = files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
   const pathsOf = (some: string[]) => some.map((file) => path.join(LONG_DIR, file))
-  const waiting = WAITING.map((name) => `${name}.long.ts`).filter((file) => wanted.includes(file))
-  const others = wanted.filter((file) => !waiting.includes(file))
-  return [['--parallel=2', ...pathsOf(waiting)], pathsOf(others)].filter((run) =>
+  const measured = wanted.filter((file) => MEASURED.some((name) => file === `${name}.long.ts`))
+  const others = wanted.filter((file) => !measured.includes(file))
+  return [['--parallel=2', TIMINGS, ...pathsOf(others)], pathsOf(measured)].filter((run) =>
     run.some((arg) => !arg.startsWith('-')),
   )
 }
